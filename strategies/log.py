@@ -8,6 +8,7 @@ from fixtures.faults.kinds.clock import ClockShift
 from fixtures.faults.kinds.disk import (
     CutTailAbove,
     CutTailBelow,
+    FailedDirectory,
     FailedDisk,
     OldEpochCheckpoint,
     RemoveEpochCheckpoint,
@@ -63,6 +64,7 @@ LogFault = (
     | CutOffFromControllers
     | CutTailAbove
     | CutTailBelow
+    | FailedDirectory
     | FailedDisk
     | Delay
     | Drop

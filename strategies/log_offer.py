@@ -8,6 +8,7 @@ from fixtures.faults.kinds.clock import ClockShift
 from fixtures.faults.kinds.disk import (
     CutTailAbove,
     CutTailBelow,
+    FailedDirectory,
     FailedDisk,
     OldEpochCheckpoint,
     RemoveEpochCheckpoint,
@@ -318,6 +319,8 @@ def _offered() -> dict[str, FaultKind]:
         WipeDisk,
     )
     disks = [
+        # The first needs a broker with several log directories, the second one with a single one.
+        offered(FailedDirectory, faults_of(FailedDirectory, role=_HIT), around),
         offered(FailedDisk, faults_of(FailedDisk, role=_HIT), around),
         *(offered(kind, faults_of(kind, role=_HIT), UNCOMPACTED) for kind in damages),
     ]

@@ -106,13 +106,13 @@ class Roles:
         return state
 
     def leaderless(self) -> list[str]:
-        """The partitions whose leader is gone, while a replica runs that is in the ISR."""
+        """The partitions whose leader is gone, while a replica runs, with its log directory, that is in the ISR."""
         return [on for on, newest in self._look().items() if self._lacks_leader(newest)]
 
     def _lacks_leader(self, newest: PartitionMetadata | None) -> bool:
         if newest is None or (newest.leader >= 0 and self.is_running(newest.leader)):
             return False
-        return any(self.is_running(id) for id in newest.isr)
+        return any(self.is_running(id) for id in {*newest.isr} - {*newest.offline})
 
     def epoch(self, on: str, back: int = 0) -> int:
         """The leader epoch `back` before the current one, 0 at least."""

@@ -9,8 +9,8 @@ from types import MappingProxyType
 import msgspec
 
 from fixtures.cluster import Topology
-from fixtures.cluster.config import DATA, OWN_SETTINGS
-from fixtures.faults.lab import QUICK
+from fixtures.cluster.config import OWN_SETTINGS
+from fixtures.faults.lab import DIRECTORIES, QUICK
 
 PROMPT_GROUPS = {
     "group.consumer.assignment.interval.ms": "0",
@@ -75,6 +75,8 @@ def fitted(
     """A topology adapted to this version, with the user's feature levels and settings."""
     if topology.name == GROUPS.name:
         topology = _speaking_the_consumer_protocol(version)
+    if topology.name == LOG_DIRECTORIES.name and re.match(r"3\.[0-6]\b", version):
+        topology = QUICK_CLUSTER
     return msgspec.structs.replace(
         topology,
         features={**topology.features, **features},
@@ -135,18 +137,8 @@ All three are a majority. With one of them gone every election and every commit 
 fetch time-out is also the time that a leader lives without a majority. Its metadata log has a snapshot soon.
 """
 
-TWO_DISKS = Topology(
-    name="two-disks",
-    controllers=1,
-    brokers=1,
-    config={
-        "log.dirs": f"{DATA}/first,{DATA}/second",
-        "metadata.log.dir": DATA,
-        "replica.high.watermark.checkpoint.interval.ms": "500",
-    },
-)
-"""A broker with two log directories, beside that of its metadata. It often writes to all of them, and so notices when one
-is gone."""
+TWO_DISKS = Topology(name="two-disks", controllers=1, brokers=1, config=DIRECTORIES)
+"""A broker with two log directories."""
 
 QUICK_CLUSTER = Topology(name="quick", controllers=1, brokers=3, config=QUICK)
 """The same with the fault lab's small time-outs, for what breaks brokers: the log machine and the schedules."""
@@ -179,6 +171,12 @@ LOG_PROMPT = Topology(
     },
 )
 """One controller again, and brokers that act early: followers leave the ISR after a second, checkpoints are written soon."""
+
+LOG_DIRECTORIES = Topology(name="log-directories", controllers=1, brokers=3, config={**QUICK, **DIRECTORIES})
+"""Brokers with two log directories each, of which one can fail.
+
+Before Kafka 3.7 controllers do not know the directories of replicas (KIP-858): there it is the quick cluster.
+"""
 
 LAGGING = Topology(
     name="lagging",
@@ -249,6 +247,6 @@ try again to reach a broker that was down, to which they owe markers."""
 
 TOPOLOGIES = (
     COMBINED, EXPIRING, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
-    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
+    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LOG_DIRECTORIES, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
 )  # fmt: skip
 """All clusters that checks run on."""

@@ -215,6 +215,7 @@ class LogExecutor(TopicAdministration[LogStep]):
     def read_everything(self) -> None:
         """Read the full log of every running replica, and what it shows to consumers; and which replicas may lead."""
         self.roles.describe_eligible()
+        self._describe_directories()
         for on, partition in self.partitions.items():
             with suppress(Absent):
                 state = self.roles.state(on)
@@ -431,13 +432,22 @@ class LogExecutor(TopicAdministration[LogStep]):
         self.roles.describe_eligible()
 
     def await_reaction(self) -> None:
-        """Where faults only keep brokers from doing anything, an election is due all the same (GEN-08). Judges see whether it
-        came from the answers in between."""
-        if all(fault.effects.idles and fault.role not in CONTROLLER_ROLES for fault, _ in self.standing):
+        """Where faults only keep brokers from doing anything, or take a log directory of theirs, an election is due all the same
+        (GEN-08). Judges see whether it came from the answers in between."""
+        self._describe_directories()
+        effects = [fault.effects for fault, _ in self.standing if fault.role not in CONTROLLER_ROLES]
+        if len(effects) == len(self.standing) and all(one.idles or one.fails_directory for one in effects):
             with suppress(Overdue):
                 self.bench.eventually(
                     lambda: not self.roles.leaderless(), "a leader", within=CONVERGES_WITHIN + 2, every=0.5, due=None
                 )
+
+    def _describe_directories(self) -> None:
+        """Ask brokers of which a log directory has failed which replicas they have beside it (GEN-20)."""
+        hit = {node for fault, nodes in self.standing if fault.effects.fails_directory for node in nodes}
+        for name in sorted(hit - self.roles.down):
+            with suppress(WireError):
+                self.bench.node(name).describe_log_dirs()
 
     # --- rest
 

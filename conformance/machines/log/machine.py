@@ -12,7 +12,7 @@ from __future__ import annotations
 from conformance.core.machines import MachineCheck, machine
 from conformance.core.model import FaultModel
 from conformance.core.rules import EpisodeRules
-from conformance.core.topologies import LAGGING, LOG_PROMPT, LOG_QUORUM, QUICK_CLUSTER
+from conformance.core.topologies import LAGGING, LOG_DIRECTORIES, LOG_PROMPT, LOG_QUORUM, QUICK_CLUSTER
 from conformance.judging.log.judges import LOG_JUDGES
 from conformance.machines.log.executor import LogExecutor
 from fixtures.faults.kinds.elections import MoveLeader
@@ -144,7 +144,7 @@ LOG_MACHINE = machine(
     MachineCheck(
         id="machines.log.LogMachine",
         topology=QUICK_CLUSTER,
-        topologies=(LOG_QUORUM, LAGGING, LOG_PROMPT),
+        topologies=(LOG_QUORUM, LAGGING, LOG_PROMPT, LOG_DIRECTORIES),
         machine=LogMachine,
         executor=LogExecutor,
         step=LogStep,

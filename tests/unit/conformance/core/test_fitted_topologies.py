@@ -2,7 +2,8 @@
 
 import pytest
 
-from conformance.core.topologies import CLUSTER, COMBINED, GROUPS, fitted
+from conformance.core.topologies import CLUSTER, COMBINED, GROUPS, LOG_DIRECTORIES, QUICK_CLUSTER, fitted
+from fixtures.cluster import Topology
 
 OPT_IN = "group.coordinator.rebalance.protocols"
 UNSTABLE = "unstable.api.versions.enable"
@@ -29,6 +30,20 @@ def test_what_is_not_about_the_consumer_protocol_meets_the_coordinator_that_user
 @pytest.mark.parametrize("version", ["3.6.2", "4.0.2", "4.3.1"])
 def test_no_cluster_is_booted_to_switch_on_what_is_on(version: str) -> None:
     assert fitted(GROUPS, version) == COMBINED
+
+
+@pytest.mark.parametrize(
+    ("version", "topology"),
+    [
+        ("3.3.2", QUICK_CLUSTER),
+        ("3.6.2", QUICK_CLUSTER),
+        ("3.7.0", LOG_DIRECTORIES),
+        ("3.10.0", LOG_DIRECTORIES),
+        ("4.3.1", LOG_DIRECTORIES),
+    ],
+)
+def test_several_log_directories_are_for_releases_whose_controllers_know_them(version: str, topology: Topology) -> None:
+    assert fitted(LOG_DIRECTORIES, version) == topology
 
 
 def test_levels_of_the_user_come_before_those_of_the_topology() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent, Roles
-from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire import Error
+from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
 from history.events import Call
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import CLIENTS, MiniCluster
@@ -37,3 +38,16 @@ def test_without_an_answer_there_is_no_coordinator() -> None:
     cluster.cut([(id, CLIENTS) for id in cluster.brokers])
     with pytest.raises(Absent, match="tid has no coordinator"):
         roles.coordinator("tid", CoordinatorType.TRANSACTION)
+
+
+@pytest.mark.parametrize(
+    ("isr", "offline", "owed"), [((1,), (), True), ((1,), (1,), False), ((1, 2), (1,), True), ((), (), False)]
+)
+def test_a_leader_is_owed_by_a_replica_in_sync_that_runs_and_has_its_log_directory(
+    isr: tuple[int, ...], offline: tuple[int, ...], owed: bool
+) -> None:
+    roles = Roles(mini_bench(MiniCluster()), {})
+    seen = PartitionMetadata(
+        error=Error.NONE, partition=0, leader=-1, leader_epoch=1, replicas=(1, 2), isr=isr, offline=offline
+    )
+    assert roles._lacks_leader(seen) is owed
