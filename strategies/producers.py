@@ -35,6 +35,12 @@ protocol (KIP-890), `tv2` producers speak the first, too."""
 PLAIN: tuple[ProducerName, ...] = ("plain-1", "plain-2")
 TRANSACTIONAL: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-2", "legacy-2")
 
+PythonProducerName = Literal["python-plain", "python-transactional"]
+"""kafka-python's own producer, idempotent and transactional: it speaks the first transaction protocol, and decides by itself
+when it asks and what it repeats."""
+PYTHON_PLAIN: PythonProducerName = "python-plain"
+PYTHON_TRANSACTIONAL: PythonProducerName = "python-transactional"
+
 WrittenPartition = Literal["strict-0", "strict-1", "strict-2", "loose-0"]
 """Each `strict` partition is led by another broker at first, with min.insync.replicas=2. `loose` has 1, so that an unclean
 election can lose what was acknowledged."""
@@ -176,6 +182,40 @@ class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced")
     seen: bool = False
 
 
+# --- kafka-python's producer
+
+
+class OfPython(Step, frozen=True, kw_only=True):
+    """Of one of kafka-python's producers, which begins at its first step."""
+
+    producer: PythonProducerName = PYTHON_TRANSACTIONAL
+
+
+class PythonWrite(OnPartition, frozen=True, kw_only=True, tag="python-write"):
+    """Records for kafka-python's producer to send, which goes on by itself; in a transaction, which begins where none is open."""
+
+    producer: PythonProducerName = PYTHON_TRANSACTIONAL
+    records: int = 1
+
+
+class PythonFlush(OfPython, frozen=True, kw_only=True, tag="python-flush"):
+    """Wait for the outcome of its records, for a while."""
+
+
+class PythonCommitOffset(Step, frozen=True, kw_only=True, tag="python-commit-offset"):
+    """The next offset of the group in the transaction of the transactional one, which begins where none is open."""
+
+
+class PythonEnd(Step, frozen=True, kw_only=True, tag="python-end"):
+    """The end of the transaction of the transactional one; after an error it is aborted."""
+
+    commit: bool = True
+
+
+class PythonReopen(OfPython, frozen=True, kw_only=True, tag="python-reopen"):
+    """Close it, whatever is under way, and begin another one in its place."""
+
+
 # --- reading
 
 
@@ -211,6 +251,11 @@ ProducerStep: TypeAlias = (
     | EndTransaction
     | EndNothing
     | SendAsFenced
+    | PythonWrite
+    | PythonFlush
+    | PythonCommitOffset
+    | PythonEnd
+    | PythonReopen
     | FetchCommitted
     | Describe
     | DeleteRecords

@@ -21,6 +21,8 @@ from strategies.faults import faults_of
 from strategies.producers import (
     FENCED_REQUESTS,
     PLAIN,
+    PYTHON_PLAIN,
+    PYTHON_TRANSACTIONAL,
     TRANSACTIONAL,
     BriefProducerFault,
     BumpAsFenced,
@@ -35,6 +37,12 @@ from strategies.producers import (
     InitProducerId,
     OutlastTimeout,
     ProducerName,
+    PythonCommitOffset,
+    PythonEnd,
+    PythonFlush,
+    PythonProducerName,
+    PythonReopen,
+    PythonWrite,
     RepeatBatch,
     ReplicaRole,
     SendAsFenced,
@@ -69,6 +77,7 @@ RARELY_USED: tuple[ProducerName, ...] = ("tv2-2", "legacy-2")
 SHORT_TIMEOUT_MS = 2_000
 """The time-out of some transactions: most faults outlast it."""
 _TRANSACTIONAL: SearchStrategy[ProducerName] = sampled_from(MOSTLY)
+_PYTHON: SearchStrategy[PythonProducerName] = sampled_from([PYTHON_TRANSACTIONAL, PYTHON_TRANSACTIONAL, PYTHON_PLAIN])
 _ANY: SearchStrategy[ProducerName] = sampled_from((*MOSTLY, *PLAIN))
 
 
@@ -126,6 +135,14 @@ def fenced_requests(on: str) -> SearchStrategy[SendAsFenced]:
 
 def fenced_writes(on: str) -> SearchStrategy[SendAsFenced]:
     return builds(SendAsFenced, on=just(on), producer=_ANY, seen=booleans())
+
+
+def python_writes(on: str) -> SearchStrategy[PythonWrite]:
+    return builds(PythonWrite, on=just(on), producer=_PYTHON, records=integers(1, 3))
+
+
+def python_ends(on: str) -> SearchStrategy[PythonEnd]:
+    return builds(PythonEnd, commit=sampled_from([True, True, False]))
 
 
 def committed_fetches(on: str) -> SearchStrategy[FetchCommitted]:
@@ -244,6 +261,11 @@ def producers_offer() -> Offer:
             "end-nothing": ends_of_nothing,
             "send-as-fenced": fenced_requests,
             "write-as-fenced": fenced_writes,
+            "python-write": python_writes,
+            "python-flush": lambda on: builds(PythonFlush, producer=_PYTHON),
+            "python-commit-offset": always(PythonCommitOffset()),
+            "python-end": python_ends,
+            "python-reopen": lambda on: builds(PythonReopen, producer=_PYTHON),
             "fetch-committed": committed_fetches,
             "describe": always(Describe()),
             "delete-records": deletions,
@@ -256,6 +278,7 @@ def producers_offer() -> Offer:
             "transactional-write",
             "write-in-flight",
             "write-to-several",
+            "python-write",
             "commit-offset",
             "end-transaction",
         ),

@@ -35,6 +35,7 @@ from fixtures.disk.held import HeldReplicas
 from fixtures.disk.words import Word, word
 from fixtures.errors import KitError
 from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
+from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import OffTheRecord, Tape
 from fixtures.views.nodes import answers_in_turn
 from fixtures.waiting import Overdue, eventually, overdue_in
@@ -116,6 +117,7 @@ class Bench:
         self._own: dict[ClientKey, NodeClient] = {}
         self._names = 0
         self._consumers: list[Consumer] = []
+        self._producers: list[KafkaPythonProducer] = []
         self._faults: list[Faults] = []
         self._broken: dict[str, ProcessFault] = {}
         self.excuses: list[str] = []
@@ -194,6 +196,8 @@ class Bench:
     def close(self) -> None:
         """Close what this bench opened for itself; lent clients go on to the next example."""
         closed(self._consumers)
+        for producer in self._producers:
+            producer.close()
         for client in self._own.values():
             client.close()
         for faults in self._faults:
@@ -206,6 +210,13 @@ class Bench:
         that are judged again by running them."""
         self._consumers.append(self._live().consumer(name, brokers or self.brokers, self.tape, group, rack))
         return self._consumers[-1]
+
+    def producer(
+        self, name: str, transactional_id: str | None = None, brokers: Sequence[str] = ()
+    ) -> KafkaPythonProducer:
+        """A producer of kafka-python's, as `consumer`. Raises ProducerTrouble where none of the brokers answers."""
+        self._producers.append(self._live().producer(name, brokers or self.brokers, self.tape, transactional_id))
+        return self._producers[-1]
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
         """Run all of them in parallel, each with clients of its own. An error of one is raised."""

@@ -14,6 +14,7 @@ from fixtures.consumers import Consumer
 from fixtures.disk.checkpoint import EPOCHS, render_epochs
 from fixtures.disk.held import HeldReplica, HeldReplicas
 from fixtures.errors import KitError
+from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import LiveTape, Tape
 from fixtures.waiting import Overdue
 from fixtures.wire import NodeClient, Schemas, Tap, Unanswered
@@ -29,6 +30,7 @@ from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.core.faults import MiniFaults, MiniInjector
 from tests.miniature.groups.consumers import MiniConsumer
 from tests.miniature.log.replica import Replica
+from tests.miniature.producers.clients import MiniProducer
 
 T = TypeVar("T")
 
@@ -181,6 +183,12 @@ class Miniature:
 
     def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
         return MiniConsumer(name, self.cluster, tap, group)
+
+    def producer(
+        self, name: str, brokers: Sequence[str], tap: Tap, transactional_id: str | None
+    ) -> KafkaPythonProducer:
+        nodes = {broker.id: MiniClient(self.cluster, broker.name, tap) for broker in self.cluster.brokers.values()}
+        return MiniProducer(name, self.cluster, tap, nodes, transactional_id)
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
         return MiniFaults(tape, self._injector, topic, index)

@@ -2,8 +2,9 @@
 
 Idempotent and transactional producers, in both transaction protocols, write from raw requests to replicated partitions: honest
 ones, which send again what is unknown, and requests that have to be refused, such as skipped sequences and those of fenced
-instances. Leaders and coordinators are moved, killed, frozen and cut off in any state of a transaction; records are deleted.
-`executor` runs the steps, `conformance.judging.producers` judges the history by the catalogue's invariants.
+instances. Beside them is kafka-python's own producer, which decides by itself what it asks for, and when. Leaders and
+coordinators are moved, killed, frozen and cut off in any state of a transaction; records are deleted. `executor` runs the steps,
+`conformance.judging.producers` judges the history by the catalogue's invariants.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ from strategies.producers import (
     InitProducerId,
     OutlastTimeout,
     ProducerStep,
+    PythonCommitOffset,
+    PythonEnd,
+    PythonFlush,
+    PythonReopen,
+    PythonWrite,
     RepeatBatch,
     SendAsFenced,
     SkipSequence,
@@ -92,11 +98,22 @@ OPENING: list[ProducerStep] = [
     Describe(),
     EndTransaction(producer="tv2-1", commit=True),
     Echo(),
+    PythonWrite(producer="python-plain", on="strict-1", records=2),
+    PythonWrite(on="strict-0", records=2),
+    PythonWrite(on="strict-2"),
+    PythonFlush(producer="python-plain"),
+    PythonCommitOffset(),
+    PythonEnd(),
+    PythonWrite(on="strict-1"),
+    PythonReopen(),
+    PythonWrite(on="strict-0"),
     Write(producer="tv2-2", on="strict-0"),
     Disturb(on="strict-0", fault=Kill(role="leader")),
     Write(producer="tv2-2", on="strict-0"),
+    PythonWrite(on="strict-0"),
     Write(producer="legacy-1", on="strict-1"),
     EndTransaction(producer="tv2-2", commit=True),
+    PythonEnd(commit=False),
     Disturb(on="strict-1", fault=PausePastFencing(role="follower")),
     EndTransaction(producer="legacy-1", commit=True),
     ReadEverything(),

@@ -9,16 +9,21 @@ from hypothesis import Phase, given, settings
 
 from strategies.producers import (
     PLAIN,
+    PYTHON_PLAIN,
+    PYTHON_TRANSACTIONAL,
     TRANSACTIONAL,
     BumpAsFenced,
     CommitOffset,
     EndNothing,
     EndTransaction,
+    OfPython,
+    PythonWrite,
     SendAsFenced,
 )
 from strategies.producers_offer import EVERY_PARTITION, MAIN, RARELY_USED, STRICT, producers_offer
 
 OFFER = producers_offer()
+PYTHON = (PYTHON_PLAIN, PYTHON_TRANSACTIONAL)
 OF_TRANSACTIONS = (BumpAsFenced, CommitOffset, EndNothing, EndTransaction)
 
 
@@ -44,7 +49,8 @@ def test_steps_are_about_the_partition_or_its_topic(name: str) -> None:
 @pytest.mark.parametrize("name", OFFER.work)
 def test_requests_of_transactions_are_those_of_transactional_producers(name: str) -> None:
     steps = drawn(name, "strict-0")
-    assert {step.producer for step in steps if hasattr(step, "producer")} <= {*PLAIN, *TRANSACTIONAL}
+    assert {step.producer for step in steps if hasattr(step, "producer")} <= {*PLAIN, *TRANSACTIONAL, *PYTHON}
+    assert {step.producer for step in steps if isinstance(step, OfPython | PythonWrite)} <= set(PYTHON)
     assert {step.producer for step in steps if isinstance(step, OF_TRANSACTIONS)}.isdisjoint(PLAIN)
     assert {step.request for step in steps if isinstance(step, SendAsFenced) and step.producer in PLAIN} <= {"produce"}
 
