@@ -209,9 +209,10 @@ MAIN = ("kill", "stop", "pause-past-fencing", "cut-off-from-controllers", "isola
 def brief_faults(on: str) -> SearchStrategy[DisturbBriefly[BriefProducerFault]]:
     there = (on,)
     coordinators = sampled_from(["transaction coordinator", "transaction coordinator", "group coordinator"])
-    kinds = (MoveLeader, PreferredElection, RollBySize, RetentionBySize, RollingRestart, ForgetProducers)
+    kinds = (MoveLeader, PreferredElection, RollBySize, RetentionBySize, RollingRestart)
     return one_of(
         brief_disturbances(MoveCoordinator, there, role=coordinators),
+        brief_disturbances(ForgetProducers, there, own_producer=just(False)),
         *(brief_disturbances(kind, there) for kind in kinds),
     )
 

@@ -132,7 +132,7 @@ OPENING: list[ProducerStep] = [
     Write(producer="legacy-2", on="strict-1"),
     OutlastTimeout(producer="legacy-2"),
     EndTransaction(producer="legacy-2", commit=True),
-    DisturbBriefly(on="strict-1", fault=ForgetProducers(role="all brokers")),
+    DisturbBriefly(on="strict-1", fault=ForgetProducers(role="all brokers", own_producer=False)),
     RepeatBatch(producer="plain-2", on="strict-1"),
     BumpAsFenced(producer="legacy-2"),
 ]

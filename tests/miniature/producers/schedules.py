@@ -29,12 +29,12 @@ OPEN = Write(producer="tv2-1")
 OLD, OLD_COMMIT = Write(producer="legacy-1"), EndTransaction(producer="legacy-1")
 ELSEWHERE = Write(producer="tv2-1", on="strict-1")
 COMMIT, ABORT = EndTransaction(producer="tv2-1"), EndTransaction(producer="tv2-1", commit=False)
-FORGET = DisturbBriefly(on="strict-0", fault=ForgetProducers(role="all brokers"))
+FORGET = DisturbBriefly(on="strict-0", fault=ForgetProducers(role="all brokers", own_producer=False))
 AGAIN = InitProducerId(producer="tv2-1")
 
 SCHEDULES: dict[str, list[ProducerStep]] = {
     "duplicates-appended": [PLAIN, RepeatBatch(producer="plain-1")],
-    "open-transaction-expires": [OPEN, FORGET, RepeatBatch(producer="tv2-1"), COMMIT],
+    "open-transaction-expires": [PLAIN, OPEN, FORGET, RepeatBatch(producer="tv2-1"), COMMIT],
     "acknowledged-at-one-offset": [PLAIN, PLAIN, PLAIN],
     "gap-appended": [PLAIN, SkipSequence(producer="plain-1")],
     "old-epoch-appended": [PLAIN, BumpEpoch(producer="plain-1"), SendAsFenced(producer="plain-1", seen=True)],
