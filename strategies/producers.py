@@ -144,7 +144,10 @@ class RepeatBatch(OnPartition, frozen=True, kw_only=True, tag="repeat-batch"):
 
 
 class CommitOffset(OfProducer, frozen=True, kw_only=True, tag="commit-offset"):
-    """TxnOffsetCommit of the next offset of the group; in the first protocol after AddOffsetsToTxn."""
+    """TxnOffsetCommit of the next offset of the group; in the first protocol after AddOffsetsToTxn, or `unadded` without it: that
+    is to be refused, unless the group is in the transaction already."""
+
+    unadded: bool = False
 
 
 class EndTransaction(OfProducer, frozen=True, kw_only=True, tag="end-transaction"):

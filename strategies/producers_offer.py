@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, lists, none, one_of, sampled_from
 
 from fixtures.faults.kinds.disk import RemoveRebuiltFile
@@ -124,6 +122,12 @@ def ends_of_nothing(on: str) -> SearchStrategy[EndNothing]:
     return builds(EndNothing, producer=_TRANSACTIONAL, commit=booleans())
 
 
+def offset_commits(on: str) -> SearchStrategy[CommitOffset]:
+    unadded = builds(CommitOffset, producer=sampled_from(["legacy-1", "legacy-1", "legacy-2"]), unadded=just(True))
+    added = builds(CommitOffset, producer=_TRANSACTIONAL)
+    return one_of(added, added, added, unadded)
+
+
 def fenced_requests(on: str) -> SearchStrategy[SendAsFenced]:
     return builds(
         SendAsFenced,
@@ -227,10 +231,6 @@ def _begin() -> SearchStrategy[list[Step]]:
     return builds(lambda one, others: [one, *others], first, more)
 
 
-def _of_transactional(kind: type[Step]) -> Any:
-    return lambda on: builds(kind, producer=_TRANSACTIONAL)
-
-
 def fenced_bumps(on: str) -> SearchStrategy[BumpAsFenced]:
     """Of ids that are rarely used: what a fenced producer's bump does to its transaction leaves judges little to say."""
     return builds(BumpAsFenced, producer=sampled_from(RARELY_USED))
@@ -257,7 +257,7 @@ def producers_offer() -> Offer:
             "outlast-timeout": outlasted_timeouts,
             "bump-epoch": lambda on: builds(BumpEpoch, producer=_ANY),
             "bump-as-fenced": fenced_bumps,
-            "commit-offset": _of_transactional(CommitOffset),
+            "commit-offset": offset_commits,
             "end-transaction": ends,
             "end-nothing": ends_of_nothing,
             "send-as-fenced": fenced_requests,

@@ -24,6 +24,7 @@ from fixtures.wire.groups import NewOffset
 from fixtures.wire.log import ProducedPartition, ProducePartition
 from fixtures.wire.records import NewBatch
 from fixtures.wire.retriable import error_of
+from history.since import since
 
 A = TypeVar("A", bound=Answer)
 
@@ -33,6 +34,8 @@ COLLECTED_WITHIN = 2.0
 """Seconds for which a late answer is waited for; then its outcome stays unknown."""
 READY_WITHIN = 3.0
 """Seconds that a step waits for a coordinator to be found, to load, or to end the transaction before."""
+VERIFIED_FROM = since("AddPartitionsToTxnRequest", "Transactions")
+"""The version of AddPartitionsToTxn that brokers need to verify writes with the coordinator."""
 SHORT_MS = 5_000
 """A transaction with at most this time-out is waited for until it has timed out, and for this long at its end."""
 PASSING = frozenset(
@@ -279,6 +282,14 @@ class Client:
             self._granted(lambda: self.producer.add_offsets(group), "adding the group to the transaction")
         self._is_open = True
         self._asked(lambda: self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator))
+
+    def commit_offset_unadded(self, group: str, coordinator: NodeClient, offset: NewOffset) -> None:
+        """Without AddOffsetsToTxn. Raises Absent where the request itself adds the group, and where brokers do not verify it: the
+        offset would stay pending (KIP-890)."""
+        if self.producer.dialect.bumps or self._bench.column.ranges["AddPartitionsToTxn"] < VERIFIED_FROM:
+            raise Absent("TxnOffsetCommit needs no AddOffsetsToTxn here")
+        self._ready()
+        self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator)
 
     def end(self, partitions: Mapping[str, Partition], *, commit: bool) -> None:
         """EndTxn, once the outcome of each batch is known; with one that is not the transaction is aborted."""

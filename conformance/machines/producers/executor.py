@@ -164,7 +164,9 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
 
     @run.register
     def _(self, step: CommitOffset) -> None:
-        self.clients[step.producer].commit_offset(self._group, self.roles.coordinator(self._group), self._offset())
+        client = self.clients[step.producer]
+        commit = client.commit_offset_unadded if step.unadded else client.commit_offset
+        commit(self._group, self.roles.coordinator(self._group), self._offset())
 
     def _offset(self) -> NewOffset:
         """No two requests commit the same."""

@@ -76,6 +76,7 @@ OPENING: list[ProducerStep] = [
     FetchCommitted(on="strict-0"),
     EndTransaction(producer="legacy-1", commit=False),
     EndNothing(producer="legacy-1", commit=True),
+    CommitOffset(producer="legacy-1", unadded=True),
     Write(producer="legacy-1", on="strict-0", records=2),
     EndTransaction(producer="legacy-1", commit=True),
     Write(producer="plain-1", on="strict-1", records=2),

@@ -62,7 +62,7 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
     "gap-refused-as-fenced": [PLAIN, SkipSequence(producer="plain-1")],
     "fenced-end-as-invalid-state": [OPEN, COMMIT, AGAIN, SendAsFenced(request="commit")],
     "epoch-skipped": [OPEN, COMMIT, AGAIN],
-    "offsets-without-group": [OLD, CommitOffset(producer="legacy-1"), OLD_COMMIT, OLD, Echo(back=4), OLD_COMMIT],
+    "offsets-without-group": [OLD, CommitOffset(producer="legacy-1", unadded=True), OLD_COMMIT],
     "busy-at-rest": [OLD, OLD_COMMIT],
     "late-commit-granted": [InitProducerId(timeout_ms=2_000), OPEN, OutlastTimeout(producer="tv2-1"), COMMIT],
     "every-third-write-fenced": [Write(producer="plain-1", records=3), PLAIN, ReadEverything()],
