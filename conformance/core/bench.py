@@ -28,6 +28,7 @@ import msgspec
 from conformance.core.cluster import Cluster, Moment, on_threads
 from conformance.core.damaging import Disk
 from conformance.core.faulting import Faults, record
+from fixtures import metrics
 from fixtures.cluster import NodeState, Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, closed
@@ -79,6 +80,12 @@ class File(msgspec.Struct, frozen=True):
         if self.content is None:
             raise KitError("the file was not there when it was read")
         return self.content.decode()
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """An MBean's attributes, by their names; None where there is none of the name that was asked for."""
+
+    attributes: dict[str, Any] | None
 
 
 class Late(msgspec.Struct, frozen=True):
@@ -458,6 +465,14 @@ class Bench:
                 return File(None)
 
         return self.tape.call(name, "read_file", {"path": path}, File, read)
+
+    def metric(self, name: str, metric: str) -> dict[str, Any] | None:
+        """The attributes of a node's MBean, on a topology with `metrics`; None where it has none of that name."""
+
+        def read() -> Metric:
+            return Metric(metrics.find(self._live().container(name), metric))
+
+        return self.tape.call(name, "metric", {"metric": metric}, Metric, read).attributes
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
         """The replicas of partitions (`topic-0`), each on the brokers that host it, read from disk while they run."""

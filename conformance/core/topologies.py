@@ -30,6 +30,9 @@ COMBINED = Topology(
 )
 """One combined node: nearly all of KIP-360. Timed-out transactions are looked for ten times a second."""
 
+MEASURED = msgspec.structs.replace(COMBINED, name="measured", metrics=True)
+"""The same with its metrics open to the kit: what releases promise of them."""
+
 FORMER_LEVEL = msgspec.structs.replace(COMBINED, name="former-level", features={"metadata.version": "4.0-IV3"})
 """The same at the level of Kafka 4.0, so that it and later releases can be started on the data: KIP-1251, upgrades."""
 
@@ -243,7 +246,7 @@ PRODUCERS = Topology(
 try again to reach a broker that was down, to which they owe markers."""
 
 TOPOLOGIES = (
-    COMBINED, EXPIRING, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
-    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
+    COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM,
+    TWO_DISKS, QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
 )  # fmt: skip
 """All clusters that checks run on."""
