@@ -93,6 +93,13 @@ class BumpEpoch(OfProducer, frozen=True, kw_only=True, tag="bump-epoch"):
     """InitProducerId with the producer's own id and epoch (KIP-360); an idempotent producer raises its epoch by itself."""
 
 
+class RaiseEpoch(OfProducer, frozen=True, kw_only=True, tag="raise-epoch"):
+    """InitProducerId by the own epoch, one request for each epoch, until it is `to`: tens of thousands take a while. An
+    idempotent producer raises it by itself."""
+
+    to: int = 10
+
+
 class BumpAsFenced(OfProducer, frozen=True, kw_only=True, tag="bump-as-fenced"):
     """InitProducerId with the id and epoch of the instance before, as `SendAsFenced`: a known gap (KIP360-INIT-10)."""
 
@@ -243,6 +250,7 @@ ProducerStep: TypeAlias = (
     InitProducerId
     | OutlastTimeout
     | BumpEpoch
+    | RaiseEpoch
     | BumpAsFenced
     | Write
     | WriteInFlight

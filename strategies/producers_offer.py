@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, lists, none, one_of, sampled_from
+from hypothesis.strategies import (
+    SearchStrategy,
+    booleans,
+    builds,
+    integers,
+    just,
+    lists,
+    none,
+    one_of,
+    sampled_from,
+)
 
 from fixtures.faults.kinds.disk import RemoveRebuiltFile
 from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader, PreferredElection
@@ -41,6 +51,7 @@ from strategies.producers import (
     PythonProducerName,
     PythonReopen,
     PythonWrite,
+    RaiseEpoch,
     RepeatBatch,
     ReplicaRole,
     SendAsFenced,
@@ -72,6 +83,8 @@ _ROLE = sampled_from(ROLES)
 MOSTLY: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-1", "legacy-1", *TRANSACTIONAL)
 """Two of the transactional ids mostly, so that the requests of a transaction find each other."""
 RARELY_USED: tuple[ProducerName, ...] = ("tv2-2", "legacy-2")
+LAST_EPOCH = 32_766
+"""The highest epoch of a transactional id: 0 of another producer id follows. An idempotent producer may go one further."""
 SHORT_TIMEOUT_MS = 2_000
 """The time-out of some transactions: most faults outlast it."""
 _TRANSACTIONAL: SearchStrategy[ProducerName] = sampled_from(MOSTLY)
@@ -110,6 +123,11 @@ def new_instances(on: str) -> SearchStrategy[InitProducerId]:
     return builds(InitProducerId, producer=_ANY, timeout_ms=sampled_from([60_000, 60_000, SHORT_TIMEOUT_MS]))
 
 
+def own_raises(on: str) -> SearchStrategy[RaiseEpoch]:
+    """Of idempotent producers, which need no request for it."""
+    return builds(RaiseEpoch, producer=sampled_from(PLAIN), to=integers(LAST_EPOCH - 1, LAST_EPOCH + 1))
+
+
 def outlasted_timeouts(on: str) -> SearchStrategy[OutlastTimeout]:
     return builds(OutlastTimeout, producer=_TRANSACTIONAL)
 
@@ -145,8 +163,11 @@ def python_writes(on: str) -> SearchStrategy[PythonWrite]:
     return builds(PythonWrite, on=just(on), producer=_PYTHON, records=integers(1, 3))
 
 
-def python_ends(on: str) -> SearchStrategy[PythonEnd]:
-    return builds(PythonEnd, commit=sampled_from([True, True, False]))
+def python_steps(on: str) -> SearchStrategy[Step]:
+    """All of kafka-python's producers, so that the steps of a transaction find each other."""
+    ends = builds(PythonEnd, commit=sampled_from([True, True, False]))
+    flushes, reopenings = (builds(kind, producer=_PYTHON) for kind in (PythonFlush, PythonReopen))
+    return one_of(python_writes(on), python_writes(on), ends, flushes, just(PythonCommitOffset()), reopenings)
 
 
 def committed_fetches(on: str) -> SearchStrategy[FetchCommitted]:
@@ -256,6 +277,7 @@ def producers_offer() -> Offer:
             "init-producer-id": new_instances,
             "outlast-timeout": outlasted_timeouts,
             "bump-epoch": lambda on: builds(BumpEpoch, producer=_ANY),
+            "raise-epoch": own_raises,
             "bump-as-fenced": fenced_bumps,
             "commit-offset": offset_commits,
             "end-transaction": ends,
@@ -263,10 +285,7 @@ def producers_offer() -> Offer:
             "send-as-fenced": fenced_requests,
             "write-as-fenced": fenced_writes,
             "python-write": python_writes,
-            "python-flush": lambda on: builds(PythonFlush, producer=_PYTHON),
-            "python-commit-offset": always(PythonCommitOffset()),
-            "python-end": python_ends,
-            "python-reopen": lambda on: builds(PythonReopen, producer=_PYTHON),
+            "python": python_steps,
             "fetch-committed": committed_fetches,
             "describe": always(Describe()),
             "delete-records": deletions,

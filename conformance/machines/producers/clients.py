@@ -34,6 +34,8 @@ COLLECTED_WITHIN = 2.0
 """Seconds for which a late answer is waited for; then its outcome stays unknown."""
 READY_WITHIN = 3.0
 """Seconds that a step waits for a coordinator to be found, to load, or to end the transaction before."""
+LAST_EPOCH_OF_ITS_OWN = 32_767
+"""The highest epoch that an idempotent producer raises its own to; then it asks for another producer id."""
 VERIFIED_FROM = since("AddPartitionsToTxnRequest", "Transactions")
 """The version of AddPartitionsToTxn that brokers need to verify writes with the coordinator."""
 SHORT_MS = 5_000
@@ -159,10 +161,37 @@ class Client:
         id, epoch = self.producer.producer_id, self.producer.epoch + 1
         if self.transactional:
             given = self._granted(lambda: self.producer.init_once(id, epoch - 1), "the next epoch")
-            id, epoch = given.producer_id, given.producer_epoch
+            self._begin_at(given.producer_id, given.producer_epoch)
+        elif epoch > LAST_EPOCH_OF_ITS_OWN:
+            self.init()
         else:
-            self._former = Fenced(copy.copy(self.producer), self._batches)
-        self._begin_at(id, epoch)
+            self._raised_to(epoch)
+
+    def raise_epoch(self, to: int) -> None:
+        """By one request for each epoch. Raises Absent where it is as high already, or a transaction is open."""
+        self._ready()
+        if self._is_open or self.producer.epoch >= to:
+            raise Absent(f"the producer is at epoch {self.producer.epoch}, or has an open transaction")
+        if not self.transactional:
+            self._raised_to(to)
+            return
+        self.bump()  # once it is given, so will the others be
+        if (times := to - self.producer.epoch) > 0:
+            self._bump_often(times)
+
+    def _bump_often(self, times: int) -> None:
+        self._broken = True  # and stays so where it gets no further
+        id, epoch = self.producer.producer_id, self.producer.epoch
+        answer = self.coordinator().bump_epochs(
+            self.producer.transactional_id, id, epoch, times, transaction_timeout_ms=self.producer.timeout_ms
+        )
+        if (answer.error, answer.producer_epoch) == (Error.NONE, epoch + times):
+            self._begin_at(answer.producer_id, answer.producer_epoch)
+
+    def _raised_to(self, epoch: int) -> None:
+        """Of an idempotent producer, by itself (KIP-360)."""
+        self._former = Fenced(copy.copy(self.producer), self._batches)
+        self._begin_at(self.producer.producer_id, epoch)
 
     def _begin_at(self, producer_id: int, epoch: int) -> None:
         self.producer.go_on_at(producer_id, epoch)

@@ -46,6 +46,7 @@ from strategies.producers import (
     PythonFlush,
     PythonReopen,
     PythonWrite,
+    RaiseEpoch,
     RepeatBatch,
     SendAsFenced,
     SkipSequence,
@@ -112,6 +113,10 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     @run.register
     def _(self, step: BumpEpoch) -> None:
         self.clients[step.producer].bump()
+
+    @run.register
+    def _(self, step: RaiseEpoch) -> None:
+        self.clients[step.producer].raise_epoch(step.to)
 
     @run.register
     def _(self, step: BumpAsFenced) -> None:

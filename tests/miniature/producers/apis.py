@@ -102,8 +102,8 @@ def end_txn(broker: Broker, asked: Plain) -> Plain:
     shown = one if one is not None and bumps and error is Error.NONE else None
     return {
         "error_code": error,
-        "producer_id": -1 if shown is None else shown.id,
-        "producer_epoch": -1 if shown is None else shown.epoch,
+        "producer_id": -1 if shown is None else shown.known_as[0],
+        "producer_epoch": -1 if shown is None else shown.known_as[1],
     }
 
 

@@ -17,6 +17,7 @@ from strategies.producers import (
     InitProducerId,
     OutlastTimeout,
     ProducerStep,
+    RaiseEpoch,
     RepeatBatch,
     SendAsFenced,
     SkipSequence,
@@ -31,6 +32,7 @@ ELSEWHERE = Write(producer="tv2-1", on="strict-1")
 COMMIT, ABORT = EndTransaction(producer="tv2-1"), EndTransaction(producer="tv2-1", commit=False)
 FORGET = DisturbBriefly(on="strict-0", fault=ForgetProducers(role="all brokers", own_producer=False))
 AGAIN = InitProducerId(producer="tv2-1")
+LAST = RaiseEpoch(producer="legacy-1", to=32_766)
 
 SCHEDULES: dict[str, list[ProducerStep]] = {
     "duplicates-appended": [PLAIN, RepeatBatch(producer="plain-1")],
@@ -48,6 +50,8 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
     "markers-end-nothing": [OPEN, COMMIT],
     "ids-given-twice": [PLAIN, Write(producer="plain-2")],
     "epoch-not-raised": [OPEN, COMMIT, AGAIN],
+    "last-epoch-passed": [LAST, OLD, OLD_COMMIT, BumpEpoch(producer="legacy-1")],
+    "rotated-again": [LAST, BumpEpoch(producer="legacy-1"), Echo(back=0)],
     "end-of-nothing-granted": [InitProducerId(producer="legacy-1"), EndNothing(producer="legacy-1")],
     "third-instance-never-given": [
         OPEN,
@@ -149,6 +153,48 @@ LEGAL: dict[str, list[ProducerStep]] = {
             Write(producer=producer),
             EndTransaction(producer=producer),
         )
+    ],
+    "epochs run out by ends in the second protocol": [
+        RaiseEpoch(producer="tv2-1", to=32_765),
+        OPEN,
+        ELSEWHERE,
+        COMMIT,
+        OPEN,
+        COMMIT,
+        OPEN,
+        COMMIT,
+        SendAsFenced(request="commit"),
+        OPEN,
+        ABORT,
+    ],
+    "epochs run out by InitProducerId": [
+        LAST,
+        OLD,
+        OLD_COMMIT,
+        BumpEpoch(producer="legacy-1"),
+        Echo(back=0),
+        OLD,
+        OLD_COMMIT,
+        Echo(back=3),
+    ],
+    "a new instance aborts a transaction at the last epoch": [
+        LAST,
+        OLD,
+        InitProducerId(producer="legacy-1"),
+        OLD,
+        OLD_COMMIT,
+        SendAsFenced(producer="legacy-1", request="produce", seen=True),
+        SendAsFenced(producer="legacy-1", request="add-partitions"),
+    ],
+    "an idempotent producer runs out of epochs": [
+        PLAIN,
+        RaiseEpoch(producer="plain-1", to=32_766),
+        PLAIN,
+        BumpEpoch(producer="plain-1"),
+        PLAIN,
+        BumpEpoch(producer="plain-1"),
+        PLAIN,
+        SendAsFenced(producer="plain-1"),
     ],
     "a late copy of an ended transaction's requests": [OPEN, COMMIT, OPEN, Echo(back=1), Echo(back=2), COMMIT],
     "leaders move while a follower is frozen": [
