@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from hypothesis.strategies import (
+    DrawFn,
     SearchStrategy,
     booleans,
     builds,
+    composite,
     integers,
     just,
     lists,
@@ -63,8 +65,10 @@ from strategies.producers import (
 )
 from strategies.steps import (
     CancelReassignment,
+    Disturb,
     DisturbBriefly,
     ElectPreferredLeader,
+    Heal,
     ReadEverything,
     ReassignPartition,
     Step,
@@ -242,6 +246,46 @@ def brief_faults(on: str) -> SearchStrategy[DisturbBriefly[BriefProducerFault]]:
     )
 
 
+# --- scenes
+
+COORDINATOR = "transaction coordinator"
+
+
+@composite
+def decided_scenes(draw: DrawFn, on: str) -> list[Step]:
+    """A decided transaction whose markers do not reach a leader; then its coordinator is lost, and another loads it prepared.
+
+    Two times of three the coordinator does not lead the partition itself, so that there is a link between them to be cut.
+    """
+    producer: ProducerName = draw(sampled_from(["tv2-1", "tv2-1", "legacy-1"]))
+    beside = draw(sampled_from([one for one in STRICT if one != on]))
+    written = [draw(builds(Write, on=just(one), producer=just(producer))) for one in (on, beside)]
+    commit = draw(sampled_from([True, True, False]))
+    lost = draw(sampled_from([Stop(role=COORDINATOR), Kill(role=COORDINATOR)]))
+    return [
+        *written,
+        Disturb(on=on, fault=OneLink(role="leader", peer=COORDINATOR)),
+        EndTransaction(producer=producer, commit=commit),
+        Disturb(on=on, fault=lost),
+        Describe(),
+        *draw(lists(_after_the_end(on, producer, commit=commit), min_size=1, max_size=3)),
+        Heal(),
+    ]
+
+
+def _after_the_end(on: str, producer: ProducerName, *, commit: bool) -> SearchStrategy[Step]:
+    """Requests that go on after it, and those for the other outcome."""
+    written = builds(Write, on=just(on), producer=just(producer))
+    asked: list[Step] = [
+        EndNothing(producer=producer, commit=not commit),
+        InitProducerId(producer=producer),
+        BumpEpoch(producer=producer),
+        CommitOffset(producer=producer),
+        EndTransaction(producer=producer, commit=not commit),
+    ]
+    return one_of(sampled_from(asked), sampled_from(asked), written)
+
+
 # --- the offer
 
 
@@ -308,4 +352,5 @@ def producers_offer() -> Offer:
             "elect-preferred-leader": preferred_elections,
         },
         looks=lambda on: sampled_from([ReadEverything(), Describe()]),
+        scenes={"decided": decided_scenes},
     )

@@ -235,6 +235,7 @@ PRODUCERS = Topology(
     config={
         **QUICK,
         "min.insync.replicas": "2",
+        "replica.lag.time.max.ms": "2000",
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.num.partitions": "3",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
@@ -242,8 +243,8 @@ PRODUCERS = Topology(
         "socket.connection.setup.timeout.max.ms": "2000",
     },
 )
-"""Three brokers for the producer machine. Coordinators keep their state on all of them and need two, as partitions do; they soon
-try again to reach a broker that was down, to which they owe markers."""
+"""Three brokers for the producer machine. Coordinators keep their state on all of them and need two, as partitions do. One that
+does not reach another broker goes on without it after two seconds, and soon tries again to send it the markers that it owes."""
 
 TOPOLOGIES = (
     COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM,

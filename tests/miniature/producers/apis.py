@@ -7,7 +7,6 @@ from typing import Any
 from fixtures.wire import Error
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import Key
-from tests.miniature.groups.apis import coordinator
 from tests.miniature.log.apis import hosted
 
 Plain = dict[str, Any]
@@ -19,7 +18,7 @@ ABORTABLE_FROM = 4
 
 
 def _coordinates(broker: Broker) -> bool:
-    return coordinator(broker.cluster) == broker.id
+    return broker.cluster.coordinator == broker.id
 
 
 def init_producer_id(broker: Broker, asked: Plain) -> Plain:

@@ -42,7 +42,12 @@ BUGS: dict[str, Bug] = by_name(
         ("every-third-commit-aborted", "at every third offset a commit is marked as aborted", "other-outcome"),
         ("last-partition-unmarked", "of several partitions the last one gets no marker", "other-outcome"),
         ("aborted-offsets-kept", "the offsets of an aborted transaction are kept", "aborted-offset"),
-        also=("KIP360-INV-07",),
+        (
+            "prepared-reopened",
+            "the next coordinator takes a committed transaction without markers for open",
+            "other-outcome",
+        ),
+        also=("KIP360-INV-07", "KIP360-INV-16"),
     ),
     of_row(
         "KIP360-INV-07",

@@ -16,7 +16,6 @@ from fixtures.wire.retriable import error_of
 from fixtures.wire.transactions import InitProducerIdAnswer
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.core.controller import Key
-from tests.miniature.groups.apis import coordinator
 
 PRODUCE, END_TXN, TXN_OFFSET_COMMIT = 9, 3, 3
 REQUEST_TIMEOUT_MS = 2_000
@@ -154,7 +153,7 @@ class MiniProducer(KafkaPythonProducer):
         until, error = self._cluster.seconds + ENDED_WITHIN, Error.COORDINATOR_NOT_AVAILABLE
         while self._cluster.seconds < until and error in AGAIN:
             self._cluster.tick()
-            if (id := coordinator(self._cluster)) is not None:
+            if (id := self._cluster.coordinator) is not None:
                 error = self._asked(ask, self._nodes[id])
         if error is not Error.NONE:
             self._is_broken = error not in AGAIN

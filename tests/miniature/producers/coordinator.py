@@ -59,6 +59,8 @@ class Transactions:
         self._next_id = FIRST_ID
         self._commits = 0
         self._kept: dict[OffsetKey, int] = {}
+        self._role: int | None = None
+        """The broker that coordinated last."""
 
     def new_id(self) -> int:
         if "ids-given-twice" not in self.cluster.bugs or self._next_id % 2:
@@ -178,6 +180,7 @@ class Transactions:
 
     def tick(self) -> None:
         """Markers go to leaders as soon as there are some, until they are committed."""
+        self._pass_on()
         for one in self.by_name.values():
             if one.state in OPEN and self.cluster.unix_ms > one.began_ms + one.timeout_ms:
                 self._abort(one)
@@ -186,6 +189,14 @@ class Transactions:
                     del one.unmarked[key]
             if one.state.startswith("Prepare"):
                 self._complete(one)
+
+    def _pass_on(self) -> None:
+        """Another broker takes the role over, with all state."""
+        before, self._role = self._role, self.cluster.coordinator
+        if before not in (None, self._role) and "prepared-reopened" in self.cluster.bugs:
+            for one in self.by_name.values():
+                if one.state == "PrepareCommit":
+                    one.state, one.unmarked, one.began_ms = "Ongoing", {}, self.cluster.unix_ms
 
     def _marked(self, one: Transaction, key: Key) -> bool:
         """A partition that was deleted needs none."""

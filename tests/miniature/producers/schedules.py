@@ -34,6 +34,18 @@ FORGET = DisturbBriefly(on="strict-0", fault=ForgetProducers(role="all brokers",
 AGAIN = InitProducerId(producer="tv2-1")
 LAST = RaiseEpoch(producer="legacy-1", to=32_766)
 
+FOLLOWER_LOST = Disturb(on="strict-0", fault=Kill(role="follower"))
+DECIDED: list[ProducerStep] = [
+    OPEN,
+    FOLLOWER_LOST,
+    FOLLOWER_LOST,
+    COMMIT,
+    Disturb(on="strict-0", fault=Kill(role="leader")),
+    Heal(),
+    EndNothing(producer="tv2-1", commit=False),
+]
+"""Too few replicas take the markers; then the coordinator is lost, too."""
+
 SCHEDULES: dict[str, list[ProducerStep]] = {
     "duplicates-appended": [PLAIN, RepeatBatch(producer="plain-1")],
     "open-transaction-expires": [PLAIN, OPEN, FORGET, RepeatBatch(producer="tv2-1"), COMMIT],
@@ -46,6 +58,7 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
     "last-partition-unmarked": [OPEN, ELSEWHERE, COMMIT],
     "spread-transaction-stays-prepared": [OPEN, ELSEWHERE, COMMIT],
     "aborted-offsets-kept": [CommitOffset(producer="tv2-1"), OPEN, ABORT],
+    "prepared-reopened": DECIDED,
     "open-transactions-shown": [OPEN, ReadEverything(), COMMIT],
     "markers-end-nothing": [OPEN, COMMIT],
     "ids-given-twice": [PLAIN, Write(producer="plain-2")],
@@ -101,6 +114,7 @@ LEGAL: dict[str, list[ProducerStep]] = {
         Heal(),
         PLAIN,
     ],
+    "a coordinator is lost with a decided transaction": DECIDED,
     "a fenced instance goes on": [
         OPEN,
         AGAIN,
