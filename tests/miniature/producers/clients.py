@@ -200,8 +200,9 @@ class MiniProducer(KafkaPythonProducer):
         if error in AGAIN:
             return
         sent = self._queue[key].pop(0)
-        known = (offset, "") if error in APPENDED else (-1, error.name)
-        self._outcomes += [RecordOutcome(*key, one.value or b"", *known) for one in sent.records]
+        for n, one in enumerate(sent.records):
+            known = (offset + n, "") if error in APPENDED else (-1, error.name)
+            self._outcomes.append(RecordOutcome(*key, one.value or b"", *known))
         if error in APPENDED:
             self._next[key] += len(sent.records)
         elif error in BUMPED_AFTER:
