@@ -36,7 +36,7 @@ from fixtures.disk.held import HeldReplicas
 from fixtures.disk.words import Word, word
 from fixtures.errors import KitError
 from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
-from fixtures.producers import KafkaPythonProducer
+from fixtures.producers import KafkaPythonProducer, all_closed
 from fixtures.tape import OffTheRecord, Tape
 from fixtures.views.nodes import answers_in_turn
 from fixtures.waiting import Overdue, eventually, overdue_in
@@ -203,8 +203,8 @@ class Bench:
     def close(self) -> None:
         """Close what this bench opened for itself; lent clients go on to the next example."""
         closed(self._consumers)
-        for producer in self._producers:
-            producer.close()
+        if errors := all_closed(self._producers):
+            self.tape.note("producers did not close", {"errors": errors})
         for client in self._own.values():
             client.close()
         for faults in self._faults:
