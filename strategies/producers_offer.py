@@ -89,6 +89,10 @@ MOSTLY: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-1", "legacy-1", *T
 RARELY_USED: tuple[ProducerName, ...] = ("tv2-2", "legacy-2")
 LAST_EPOCH = 32_766
 """The highest epoch of a transactional id: 0 of another producer id follows. An idempotent producer may go one further."""
+NEAR = 3
+"""Epochs before the last one that count as near."""
+NEAR_THE_END = 20
+"""Of this many examples one begins near the end of a producer id's epochs, which takes a request for each epoch: a minute."""
 SHORT_TIMEOUT_MS = 2_000
 """The time-out of some transactions: most faults outlast it."""
 _TRANSACTIONAL: SearchStrategy[ProducerName] = sampled_from(MOSTLY)
@@ -290,10 +294,17 @@ def _after_the_end(on: str, producer: ProducerName, *, commit: bool) -> SearchSt
 
 
 def _begin() -> SearchStrategy[list[Step]]:
-    """A producer or two with something written, mostly in an open transaction."""
+    """A producer or two with something written, mostly in an open transaction; rarely near the end of a producer id's epochs."""
     first = builds(Write, on=sampled_from(STRICT), producer=_TRANSACTIONAL, records=integers(1, 3))
     more = lists(builds(Write, on=sampled_from(EVERY_PARTITION), producer=_ANY), max_size=2)
-    return builds(lambda one, others: [one, *others], first, more)
+    usual: SearchStrategy[list[Step]] = builds(lambda one, others: [one, *others], first, more)
+    near = builds(lambda raised, others: [raised, *others], _near_the_end(), usual)
+    return sampled_from([*[usual] * (NEAR_THE_END - 1), near]).flatmap(lambda chosen: chosen)
+
+
+def _near_the_end() -> SearchStrategy[RaiseEpoch]:
+    """Of the transactional ids that are used mostly: a few ends or new instances later another producer id is due."""
+    return builds(RaiseEpoch, producer=sampled_from(["tv2-1", "legacy-1"]), to=integers(LAST_EPOCH - NEAR, LAST_EPOCH))
 
 
 def fenced_bumps(on: str) -> SearchStrategy[BumpAsFenced]:

@@ -18,9 +18,19 @@ from strategies.producers import (
     EndTransaction,
     OfPython,
     PythonWrite,
+    RaiseEpoch,
     SendAsFenced,
 )
-from strategies.producers_offer import COORDINATOR, EVERY_PARTITION, MAIN, RARELY_USED, STRICT, producers_offer
+from strategies.producers_offer import (
+    COORDINATOR,
+    EVERY_PARTITION,
+    LAST_EPOCH,
+    MAIN,
+    NEAR,
+    RARELY_USED,
+    STRICT,
+    producers_offer,
+)
 from strategies.steps import Disturb, Heal
 
 OFFER = producers_offer()
@@ -99,3 +109,18 @@ def test_every_main_fault_is_offered_around_each_partition() -> None:
 def test_unclean_elections_meet_the_loose_partition_alone() -> None:
     assert OFFER.faults["unclean-election"].subjects == ("loose-0",)
     assert set(OFFER.faults["remove-rebuilt-file"].subjects) == set(STRICT)
+
+
+def test_few_examples_begin_near_the_end_of_a_producer_id() -> None:
+    begun: list[list[Any]] = []
+
+    @settings(phases=[Phase.generate], max_examples=400, database=None, derandomize=True)
+    @given(OFFER.begin)
+    def collect(steps: list[Any]) -> None:
+        begun.append(steps)
+
+    collect()
+    near = [steps for steps in begun if isinstance(steps[0], RaiseEpoch)]
+    assert 0 < len(near) < len(begun) / 8
+    assert {steps[0].producer for steps in near} == {"tv2-1", "legacy-1"}
+    assert all(LAST_EPOCH - NEAR <= steps[0].to <= LAST_EPOCH and len(steps) > 1 for steps in near)
