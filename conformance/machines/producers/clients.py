@@ -8,12 +8,13 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, NamedTuple, TypeVar
 
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent, Roles
 from conformance.judging.producers.outcomes import ENDED
+from conformance.machines.producers.many_epochs import on_one_replica
 from conformance.rigs.log.partition import Partition
 from fixtures.views.producer import Dialect, Producer
 from fixtures.waiting import Overdue
@@ -34,6 +35,8 @@ COLLECTED_WITHIN = 2.0
 """Seconds for which a late answer is waited for; then its outcome stays unknown."""
 READY_WITHIN = 3.0
 """Seconds that a step waits for a coordinator to be found, to load, or to end the transaction before."""
+MANY = 1_000
+"""Epochs from which on it pays to have each written by one broker only."""
 LAST_EPOCH_OF_ITS_OWN = 32_767
 """The highest epoch that an idempotent producer raises its own to; then it asks for another producer id."""
 VERIFIED_FROM = since("AddPartitionsToTxnRequest", "Transactions")
@@ -175,9 +178,10 @@ class Client:
         if not self.transactional:
             self._raised_to(to)
             return
-        self.bump()  # once it is given, so will the others be
-        if (times := to - self.producer.epoch) > 0:
-            self._bump_often(times)
+        with on_one_replica(self._bench, self.producer.transactional_id) if to > MANY else nullcontext():
+            self.bump()  # once it is given, so will the others be
+            if (times := to - self.producer.epoch) > 0:
+                self._bump_often(times)
 
     def _bump_often(self, times: int) -> None:
         self._broken = True  # and stays so where it gets no further
