@@ -27,6 +27,8 @@ about, or would have."""
 About: TypeAlias = Callable[[str], SearchStrategy[Any]]
 """Steps, or faults, about a subject."""
 
+SCENES = 6
+"""Of this many episodes one is a scene of the offer, if it has any."""
 RAREST = 8
 """Meetings that a swarm chooses from: a constant, so that a change of the counts changes no draw."""
 
@@ -66,6 +68,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     acknowledged: About
     administration: Mapping[str, About]
     looks: About
+    scenes: Mapping[str, About] = {}
+    """Lists of steps about a subject that few episodes would bring together by chance, by name; no fault stands after one."""
 
     @property
     def pairs(self) -> list[Meeting]:
@@ -176,6 +180,10 @@ class _Episode:
         self._on = draw(sampled_from(offer.around(swarm.pair)))
 
     def steps(self) -> Iterator[Step]:
+        if (scene := self._scene()) is not None:
+            yield from self._draw(scene(self._on))
+            yield self._draw(self._offer.looks(self._on))
+            return
         yield from self._work(1, 2)
         hits = self._hits()
         for _ in range(self._rounds(hits)):
@@ -183,6 +191,13 @@ class _Episode:
             yield from self._end()
         yield from self._meanwhile()
         yield self._draw(self._offer.looks(self._on))
+
+    def _scene(self) -> About | None:
+        """One episode of `SCENES` is a scene, where no fault stands."""
+        names = [*self._offer.scenes] if self._standing == 0 else []
+        if not names or not self._draw(sampled_from([*[False] * (SCENES - 1), True])):
+            return None
+        return self._offer.scenes[self._draw(sampled_from(names))]
 
     def _rounds(self, hits: Sequence[Hit]) -> int:
         """Two for a fault that no other can overlap: it meets what it left behind, as an election after another."""

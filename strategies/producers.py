@@ -35,6 +35,12 @@ protocol (KIP-890), `tv2` producers speak the first, too."""
 PLAIN: tuple[ProducerName, ...] = ("plain-1", "plain-2")
 TRANSACTIONAL: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-2", "legacy-2")
 
+PythonProducerName = Literal["python-plain", "python-transactional"]
+"""kafka-python's own producer, idempotent and transactional: it speaks the first transaction protocol, and decides by itself
+when it asks and what it repeats."""
+PYTHON_PLAIN: PythonProducerName = "python-plain"
+PYTHON_TRANSACTIONAL: PythonProducerName = "python-transactional"
+
 WrittenPartition = Literal["strict-0", "strict-1", "strict-2", "loose-0"]
 """Each `strict` partition is led by another broker at first, with min.insync.replicas=2. `loose` has 1, so that an unclean
 election can lose what was acknowledged."""
@@ -85,6 +91,13 @@ class OutlastTimeout(OfProducer, frozen=True, kw_only=True, tag="outlast-timeout
 
 class BumpEpoch(OfProducer, frozen=True, kw_only=True, tag="bump-epoch"):
     """InitProducerId with the producer's own id and epoch (KIP-360); an idempotent producer raises its epoch by itself."""
+
+
+class RaiseEpoch(OfProducer, frozen=True, kw_only=True, tag="raise-epoch"):
+    """InitProducerId by the own epoch, one request for each epoch, until it is `to`: tens of thousands take a while. An
+    idempotent producer raises it by itself."""
+
+    to: int = 10
 
 
 class BumpAsFenced(OfProducer, frozen=True, kw_only=True, tag="bump-as-fenced"):
@@ -138,7 +151,10 @@ class RepeatBatch(OnPartition, frozen=True, kw_only=True, tag="repeat-batch"):
 
 
 class CommitOffset(OfProducer, frozen=True, kw_only=True, tag="commit-offset"):
-    """TxnOffsetCommit of the next offset of the group; in the first protocol after AddOffsetsToTxn."""
+    """TxnOffsetCommit of the next offset of the group; in the first protocol after AddOffsetsToTxn, or `unadded` without it: that
+    is to be refused, unless the group is in the transaction already."""
+
+    unadded: bool = False
 
 
 class EndTransaction(OfProducer, frozen=True, kw_only=True, tag="end-transaction"):
@@ -176,6 +192,40 @@ class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced")
     seen: bool = False
 
 
+# --- kafka-python's producer
+
+
+class OfPython(Step, frozen=True, kw_only=True):
+    """Of one of kafka-python's producers, which begins at its first step."""
+
+    producer: PythonProducerName = PYTHON_TRANSACTIONAL
+
+
+class PythonWrite(OnPartition, frozen=True, kw_only=True, tag="python-write"):
+    """Records for kafka-python's producer to send, which goes on by itself; in a transaction, which begins where none is open."""
+
+    producer: PythonProducerName = PYTHON_TRANSACTIONAL
+    records: int = 1
+
+
+class PythonFlush(OfPython, frozen=True, kw_only=True, tag="python-flush"):
+    """Wait for the outcome of its records, for a while."""
+
+
+class PythonCommitOffset(Step, frozen=True, kw_only=True, tag="python-commit-offset"):
+    """The next offset of the group in the transaction of the transactional one, which begins where none is open."""
+
+
+class PythonEnd(Step, frozen=True, kw_only=True, tag="python-end"):
+    """The end of the transaction of the transactional one; after an error it is aborted."""
+
+    commit: bool = True
+
+
+class PythonReopen(OfPython, frozen=True, kw_only=True, tag="python-reopen"):
+    """Close it, whatever is under way, and begin another one in its place."""
+
+
 # --- reading
 
 
@@ -200,6 +250,7 @@ ProducerStep: TypeAlias = (
     InitProducerId
     | OutlastTimeout
     | BumpEpoch
+    | RaiseEpoch
     | BumpAsFenced
     | Write
     | WriteInFlight
@@ -211,6 +262,11 @@ ProducerStep: TypeAlias = (
     | EndTransaction
     | EndNothing
     | SendAsFenced
+    | PythonWrite
+    | PythonFlush
+    | PythonCommitOffset
+    | PythonEnd
+    | PythonReopen
     | FetchCommitted
     | Describe
     | DeleteRecords

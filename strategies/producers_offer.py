@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, lists, none, one_of, sampled_from
+from hypothesis.strategies import (
+    DrawFn,
+    SearchStrategy,
+    booleans,
+    builds,
+    composite,
+    integers,
+    just,
+    lists,
+    none,
+    one_of,
+    sampled_from,
+)
 
 from fixtures.faults.kinds.disk import RemoveRebuiltFile
 from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader, PreferredElection
@@ -21,6 +31,8 @@ from strategies.faults import faults_of
 from strategies.producers import (
     FENCED_REQUESTS,
     PLAIN,
+    PYTHON_PLAIN,
+    PYTHON_TRANSACTIONAL,
     TRANSACTIONAL,
     BriefProducerFault,
     BumpAsFenced,
@@ -35,6 +47,13 @@ from strategies.producers import (
     InitProducerId,
     OutlastTimeout,
     ProducerName,
+    PythonCommitOffset,
+    PythonEnd,
+    PythonFlush,
+    PythonProducerName,
+    PythonReopen,
+    PythonWrite,
+    RaiseEpoch,
     RepeatBatch,
     ReplicaRole,
     SendAsFenced,
@@ -46,8 +65,10 @@ from strategies.producers import (
 )
 from strategies.steps import (
     CancelReassignment,
+    Disturb,
     DisturbBriefly,
     ElectPreferredLeader,
+    Heal,
     ReadEverything,
     ReassignPartition,
     Step,
@@ -66,9 +87,16 @@ _ROLE = sampled_from(ROLES)
 MOSTLY: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-1", "legacy-1", *TRANSACTIONAL)
 """Two of the transactional ids mostly, so that the requests of a transaction find each other."""
 RARELY_USED: tuple[ProducerName, ...] = ("tv2-2", "legacy-2")
+LAST_EPOCH = 32_766
+"""The highest epoch of a transactional id: 0 of another producer id follows. An idempotent producer may go one further."""
+NEAR = 3
+"""Epochs before the last one that count as near."""
+NEAR_THE_END = 20
+"""Of this many examples one begins near the end of a producer id's epochs, which takes a request for each epoch: a minute."""
 SHORT_TIMEOUT_MS = 2_000
 """The time-out of some transactions: most faults outlast it."""
 _TRANSACTIONAL: SearchStrategy[ProducerName] = sampled_from(MOSTLY)
+_PYTHON: SearchStrategy[PythonProducerName] = sampled_from([PYTHON_TRANSACTIONAL, PYTHON_TRANSACTIONAL, PYTHON_PLAIN])
 _ANY: SearchStrategy[ProducerName] = sampled_from((*MOSTLY, *PLAIN))
 
 
@@ -107,6 +135,11 @@ def new_instances(on: str) -> SearchStrategy[InitProducerId]:
     return builds(InitProducerId, producer=_ANY, timeout_ms=sampled_from([60_000, 60_000, SHORT_TIMEOUT_MS]))
 
 
+def own_raises(on: str) -> SearchStrategy[RaiseEpoch]:
+    """Of idempotent producers, which need no request for it."""
+    return builds(RaiseEpoch, producer=sampled_from(PLAIN), to=integers(LAST_EPOCH - 1, LAST_EPOCH + 1))
+
+
 def outlasted_timeouts(on: str) -> SearchStrategy[OutlastTimeout]:
     return builds(OutlastTimeout, producer=_TRANSACTIONAL)
 
@@ -117,6 +150,12 @@ def ends(on: str) -> SearchStrategy[EndTransaction]:
 
 def ends_of_nothing(on: str) -> SearchStrategy[EndNothing]:
     return builds(EndNothing, producer=_TRANSACTIONAL, commit=booleans())
+
+
+def offset_commits(on: str) -> SearchStrategy[CommitOffset]:
+    unadded = builds(CommitOffset, producer=sampled_from(["legacy-1", "legacy-1", "legacy-2"]), unadded=just(True))
+    added = builds(CommitOffset, producer=_TRANSACTIONAL)
+    return one_of(added, added, added, unadded)
 
 
 def fenced_requests(on: str) -> SearchStrategy[SendAsFenced]:
@@ -130,6 +169,17 @@ def fenced_requests(on: str) -> SearchStrategy[SendAsFenced]:
 
 def fenced_writes(on: str) -> SearchStrategy[SendAsFenced]:
     return builds(SendAsFenced, on=just(on), producer=_ANY, seen=booleans())
+
+
+def python_writes(on: str) -> SearchStrategy[PythonWrite]:
+    return builds(PythonWrite, on=just(on), producer=_PYTHON, records=integers(1, 3))
+
+
+def python_steps(on: str) -> SearchStrategy[Step]:
+    """All of kafka-python's producers, so that the steps of a transaction find each other."""
+    ends = builds(PythonEnd, commit=sampled_from([True, True, False]))
+    flushes, reopenings = (builds(kind, producer=_PYTHON) for kind in (PythonFlush, PythonReopen))
+    return one_of(python_writes(on), python_writes(on), ends, flushes, just(PythonCommitOffset()), reopenings)
 
 
 def committed_fetches(on: str) -> SearchStrategy[FetchCommitted]:
@@ -196,25 +246,69 @@ MAIN = ("kill", "stop", "pause-past-fencing", "cut-off-from-controllers", "isola
 def brief_faults(on: str) -> SearchStrategy[DisturbBriefly[BriefProducerFault]]:
     there = (on,)
     coordinators = sampled_from(["transaction coordinator", "transaction coordinator", "group coordinator"])
-    kinds = (MoveLeader, PreferredElection, RollBySize, RetentionBySize, RollingRestart, ForgetProducers)
+    kinds = (MoveLeader, PreferredElection, RollBySize, RetentionBySize, RollingRestart)
     return one_of(
         brief_disturbances(MoveCoordinator, there, role=coordinators),
+        brief_disturbances(ForgetProducers, there, own_producer=just(False)),
         *(brief_disturbances(kind, there) for kind in kinds),
     )
+
+
+# --- scenes
+
+COORDINATOR = "transaction coordinator"
+
+
+@composite
+def decided_scenes(draw: DrawFn, on: str) -> list[Step]:
+    """A decided transaction whose markers do not reach a leader; then its coordinator is lost, and another loads it prepared.
+
+    Two times of three the coordinator does not lead the partition itself, so that there is a link between them to be cut.
+    """
+    producer: ProducerName = draw(sampled_from(["tv2-1", "tv2-1", "legacy-1"]))
+    beside = draw(sampled_from([one for one in STRICT if one != on]))
+    written = [draw(builds(Write, on=just(one), producer=just(producer))) for one in (on, beside)]
+    commit = draw(sampled_from([True, True, False]))
+    lost = draw(sampled_from([Stop(role=COORDINATOR), Kill(role=COORDINATOR)]))
+    return [
+        *written,
+        Disturb(on=on, fault=OneLink(role="leader", peer=COORDINATOR)),
+        EndTransaction(producer=producer, commit=commit),
+        Disturb(on=on, fault=lost),
+        Describe(),
+        *draw(lists(_after_the_end(on, producer, commit=commit), min_size=1, max_size=3)),
+        Heal(),
+    ]
+
+
+def _after_the_end(on: str, producer: ProducerName, *, commit: bool) -> SearchStrategy[Step]:
+    """Requests that go on after it, and those for the other outcome."""
+    written = builds(Write, on=just(on), producer=just(producer))
+    asked: list[Step] = [
+        EndNothing(producer=producer, commit=not commit),
+        InitProducerId(producer=producer),
+        BumpEpoch(producer=producer),
+        CommitOffset(producer=producer),
+        EndTransaction(producer=producer, commit=not commit),
+    ]
+    return one_of(sampled_from(asked), sampled_from(asked), written)
 
 
 # --- the offer
 
 
 def _begin() -> SearchStrategy[list[Step]]:
-    """A producer or two with something written, mostly in an open transaction."""
+    """A producer or two with something written, mostly in an open transaction; rarely near the end of a producer id's epochs."""
     first = builds(Write, on=sampled_from(STRICT), producer=_TRANSACTIONAL, records=integers(1, 3))
     more = lists(builds(Write, on=sampled_from(EVERY_PARTITION), producer=_ANY), max_size=2)
-    return builds(lambda one, others: [one, *others], first, more)
+    usual: SearchStrategy[list[Step]] = builds(lambda one, others: [one, *others], first, more)
+    near = builds(lambda raised, others: [raised, *others], _near_the_end(), usual)
+    return sampled_from([*[usual] * (NEAR_THE_END - 1), near]).flatmap(lambda chosen: chosen)
 
 
-def _of_transactional(kind: type[Step]) -> Any:
-    return lambda on: builds(kind, producer=_TRANSACTIONAL)
+def _near_the_end() -> SearchStrategy[RaiseEpoch]:
+    """Of the transactional ids that are used mostly: a few ends or new instances later another producer id is due."""
+    return builds(RaiseEpoch, producer=sampled_from(["tv2-1", "legacy-1"]), to=integers(LAST_EPOCH - NEAR, LAST_EPOCH))
 
 
 def fenced_bumps(on: str) -> SearchStrategy[BumpAsFenced]:
@@ -243,12 +337,15 @@ def producers_offer() -> Offer:
             "init-producer-id": new_instances,
             "outlast-timeout": outlasted_timeouts,
             "bump-epoch": lambda on: builds(BumpEpoch, producer=_ANY),
+            "raise-epoch": own_raises,
             "bump-as-fenced": fenced_bumps,
-            "commit-offset": _of_transactional(CommitOffset),
+            "commit-offset": offset_commits,
             "end-transaction": ends,
             "end-nothing": ends_of_nothing,
             "send-as-fenced": fenced_requests,
             "write-as-fenced": fenced_writes,
+            "python-write": python_writes,
+            "python": python_steps,
             "fetch-committed": committed_fetches,
             "describe": always(Describe()),
             "delete-records": deletions,
@@ -261,6 +358,7 @@ def producers_offer() -> Offer:
             "transactional-write",
             "write-in-flight",
             "write-to-several",
+            "python-write",
             "commit-offset",
             "end-transaction",
         ),
@@ -271,4 +369,5 @@ def producers_offer() -> Offer:
             "elect-preferred-leader": preferred_elections,
         },
         looks=lambda on: sampled_from([ReadEverything(), Describe()]),
+        scenes={"decided": decided_scenes},
     )

@@ -28,6 +28,7 @@ import msgspec
 from conformance.core.cluster import Cluster, Moment, on_threads
 from conformance.core.damaging import Disk
 from conformance.core.faulting import Faults, record
+from fixtures import metrics
 from fixtures.cluster import NodeState, Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, closed
@@ -35,6 +36,7 @@ from fixtures.disk.held import HeldReplicas
 from fixtures.disk.words import Word, word
 from fixtures.errors import KitError
 from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
+from fixtures.producers import KafkaPythonProducer, all_closed
 from fixtures.tape import OffTheRecord, Tape
 from fixtures.views.nodes import answers_in_turn
 from fixtures.waiting import Overdue, eventually, overdue_in
@@ -80,6 +82,12 @@ class File(msgspec.Struct, frozen=True):
         return self.content.decode()
 
 
+class Metric(msgspec.Struct, frozen=True):
+    """An MBean's attributes, by their names; None where there is none of the name that was asked for."""
+
+    attributes: dict[str, Any] | None
+
+
 class Late(msgspec.Struct, frozen=True):
     """The most seconds by which the kit itself woke late."""
 
@@ -116,6 +124,7 @@ class Bench:
         self._own: dict[ClientKey, NodeClient] = {}
         self._names = 0
         self._consumers: list[Consumer] = []
+        self._producers: list[KafkaPythonProducer] = []
         self._faults: list[Faults] = []
         self._broken: dict[str, ProcessFault] = {}
         self.excuses: list[str] = []
@@ -194,6 +203,8 @@ class Bench:
     def close(self) -> None:
         """Close what this bench opened for itself; lent clients go on to the next example."""
         closed(self._consumers)
+        if errors := all_closed(self._producers):
+            self.tape.note("producers did not close", {"errors": errors})
         for client in self._own.values():
             client.close()
         for faults in self._faults:
@@ -206,6 +217,13 @@ class Bench:
         that are judged again by running them."""
         self._consumers.append(self._live().consumer(name, brokers or self.brokers, self.tape, group, rack))
         return self._consumers[-1]
+
+    def producer(
+        self, name: str, transactional_id: str | None = None, brokers: Sequence[str] = ()
+    ) -> KafkaPythonProducer:
+        """A producer of kafka-python's, as `consumer`. Raises ProducerTrouble where none of the brokers answers."""
+        self._producers.append(self._live().producer(name, brokers or self.brokers, self.tape, transactional_id))
+        return self._producers[-1]
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
         """Run all of them in parallel, each with clients of its own. An error of one is raised."""
@@ -447,6 +465,14 @@ class Bench:
                 return File(None)
 
         return self.tape.call(name, "read_file", {"path": path}, File, read)
+
+    def metric(self, name: str, metric: str) -> dict[str, Any] | None:
+        """The attributes of a node's MBean, on a topology with `metrics`; None where it has none of that name."""
+
+        def read() -> Metric:
+            return Metric(metrics.find(self._live().container(name), metric))
+
+        return self.tape.call(name, "metric", {"metric": metric}, Metric, read).attributes
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
         """The replicas of partitions (`topic-0`), each on the brokers that host it, read from disk while they run."""

@@ -19,11 +19,13 @@ from fixtures.disk.held import HeldReplicas, held
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess
 from fixtures.images import jar_of
+from fixtures.producers import KafkaPythonProducer
 from fixtures.starvation import STARVATION
 from fixtures.tape import Tape
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient, Schemas, Tap
 from fixtures.wire.calls import Topic
+from fixtures.wire.tap import WaitingTap
 from history.due import Due
 from history.events import ProcessEnd
 
@@ -67,6 +69,12 @@ class Cluster(Protocol):
 
     def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
         """A consumer that bootstraps from these brokers, in this rack."""
+        ...
+
+    def producer(
+        self, name: str, brokers: Sequence[str], tap: WaitingTap, transactional_id: str | None
+    ) -> KafkaPythonProducer:
+        """A producer that bootstraps from these brokers. Raises ProducerTrouble."""
         ...
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
@@ -124,8 +132,16 @@ class LiveCluster:
         return self._cluster.client(name, tap, controller=controller)
 
     def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
-        bootstrap = [f"127.0.0.1:{self._cluster.node(broker).host_ports[HOST_PORT]}" for broker in brokers]
-        return Consumer(name, bootstrap, tap, group, rack)
+        return Consumer(name, self._addresses(brokers), tap, group, rack)
+
+    def producer(
+        self, name: str, brokers: Sequence[str], tap: WaitingTap, transactional_id: str | None
+    ) -> KafkaPythonProducer:
+        nodes = {member.id: member.name for member in self._cluster.topology.members() if member.is_broker}
+        return KafkaPythonProducer(name, self._addresses(brokers), tap, nodes, transactional_id)
+
+    def _addresses(self, brokers: Sequence[str]) -> list[str]:
+        return [f"127.0.0.1:{self._cluster.node(broker).host_ports[HOST_PORT]}" for broker in brokers]
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
         target = FaultTarget(self._cluster, topic, index)

@@ -10,6 +10,7 @@ from conformance.core.bench import Bench
 from conformance.core.roles import Absent
 from fixtures.wire import NodeClient
 from history.events import Answer, Call
+from history.subjects import subjects_of
 
 ECHOED = frozenset(
     {
@@ -31,6 +32,9 @@ ECHOED = frozenset(
 )
 """The typed calls whose requests change something."""
 
+INTERNAL = "__"
+"""The names of internal topics begin so."""
+
 
 def echo(bench: Bench, back: int) -> None:
     """Send the `back`-th before the latest request of `ECHOED` again, modulo their number: to the same broker, with the same
@@ -45,9 +49,13 @@ def echo(bench: Bench, back: int) -> None:
 
 
 def _can_be_echoed(bench: Bench, call: Call) -> bool:
-    """A batch without a timestamp gets one when it is encoded, so that its bytes differ."""
+    """A batch without a timestamp gets one when it is encoded, so that its bytes differ. A request about an internal topic
+    prepares the log of a coordinator, and is none of the example's."""
     batch = call.request.get("records")
-    return call.op in ECHOED and call.node in bench.brokers and not (batch and _timestamp(batch) is None)
+    internal = any(subject.name.startswith(INTERNAL) for subject in subjects_of(call))
+    return (
+        call.op in ECHOED and call.node in bench.brokers and not (batch and _timestamp(batch) is None) and not internal
+    )
 
 
 def _timestamp(batch: object) -> object:

@@ -27,6 +27,7 @@ from conformance.core.sweeping import Swept, sweep
 from fixtures.consumers import ConsumerTrouble
 from fixtures.faults.base.fault import Fault, Unavailable
 from fixtures.faults.base.injector import Stuck, Unhealed
+from fixtures.producers import ProducerTrouble
 from fixtures.wire import WireError
 from fixtures.wire.calls import Topic
 from history.taken import LEFT_OUT_NOTE
@@ -34,7 +35,7 @@ from strategies.steps import Disturb, DisturbBriefly, Echo, Heal, HealPartly, Re
 
 S = TypeVar("S", bound=Step)
 
-UNANSWERED = (WireError, ConsumerTrouble)
+UNANSWERED = (WireError, ConsumerTrouble, ProducerTrouble)
 """The errors of a request with unknown outcome, or that was never sent: its call on the tape says which."""
 
 

@@ -35,6 +35,9 @@ COMBINED = Topology(
 """One combined node: nearly all of KIP-360. Timed-out transactions are looked for ten times a second. Recovery points are on disk
 soon, so that after a crash only the last segment of a log is recovered."""
 
+MEASURED = msgspec.structs.replace(COMBINED, name="measured", metrics=True)
+"""The same with its metrics open to the kit: what releases promise of them."""
+
 FORMER_LEVEL = msgspec.structs.replace(COMBINED, name="former-level", features={"metadata.version": "4.0-IV3"})
 """The same at the level of Kafka 4.0, so that it and later releases can be started on the data: KIP-1251, upgrades."""
 
@@ -235,6 +238,7 @@ PRODUCERS = Topology(
     config={
         **QUICK,
         "min.insync.replicas": "2",
+        "replica.lag.time.max.ms": "2000",
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.num.partitions": "3",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
@@ -242,11 +246,11 @@ PRODUCERS = Topology(
         "socket.connection.setup.timeout.max.ms": "2000",
     },
 )
-"""Three brokers for the producer machine. Coordinators keep their state on all of them and need two, as partitions do; they soon
-try again to reach a broker that was down, to which they owe markers."""
+"""Three brokers for the producer machine. Coordinators keep their state on all of them and need two, as partitions do. One that
+does not reach another broker goes on without it after two seconds, and soon tries again to send it the markers that it owes."""
 
 TOPOLOGIES = (
-    COMBINED, EXPIRING, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
-    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LOG_DIRECTORIES, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
+    COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM,
+    TWO_DISKS, QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LOG_DIRECTORIES, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
 )  # fmt: skip
 """All clusters that checks run on."""

@@ -61,6 +61,7 @@ def _producer(one: Plain) -> str:
 
 REQUESTS: dict[str, Callable[[Plain], str]] = {
     "init_producer_id": _init,
+    "bump_epochs": lambda r: f"InitProducerId of {r['transactional_id']}, {r['times']} times from {_pair(r)} on",
     "add_partitions_to_txn": lambda r: (
         f"AddPartitionsToTxn of {r['transactional_id']} by {_pair(r)}: {_partitions(r['partitions'])}"
     ),
@@ -72,6 +73,7 @@ REQUESTS: dict[str, Callable[[Plain], str]] = {
 
 OUTCOMES: dict[str, Callable[[Plain], str]] = {
     "init_producer_id": _pair,
+    "bump_epochs": _pair,
     "end_txn": lambda v: f"done, next {_pair(v)}" if v["producer_epoch"] >= 0 else "done",
     "add_offsets_to_txn": lambda v: "done",
     "describe_transaction": _described,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from conformance.core.bench import Bench
@@ -14,13 +14,14 @@ from fixtures.consumers import Consumer
 from fixtures.disk.checkpoint import EPOCHS, render_epochs
 from fixtures.disk.held import HeldReplica, HeldReplicas
 from fixtures.errors import KitError
+from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import LiveTape, Tape
 from fixtures.waiting import Overdue
 from fixtures.wire import NodeClient, Schemas, Tap, Unanswered
 from fixtures.wire.calls import Reply, Topic
-from fixtures.wire.client import NotOffered
+from fixtures.wire.client import AT_ONCE, NotOffered
 from fixtures.wire.errors import NotSent
-from fixtures.wire.schemas import Versions
+from fixtures.wire.schemas import Plain, Versions
 from history.due import Due
 from history.events import AnyEvent, Example, ProcessEnd
 from history.shards import Column
@@ -29,6 +30,7 @@ from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.core.faults import MiniFaults, MiniInjector
 from tests.miniature.groups.consumers import MiniConsumer
 from tests.miniature.log.replica import Replica
+from tests.miniature.producers.clients import MiniProducer
 
 T = TypeVar("T")
 
@@ -64,6 +66,12 @@ class MiniClient(NodeClient):
         if "epoch-ends-unanswered" in self._cluster.bugs and api == "OffsetForLeaderEpoch":
             raise Unanswered(f"{self.node} does not answer {api}", within=10.0)
         return Reply(version, HANDLERS[api](broker, {**fields, "version": version}))
+
+    def pipelined(self, api: str, version: int, requests: Iterable[Plain], at_once: int = AT_ONCE) -> list[Reply]:
+        """The first takes a round, the others no time: tens of thousands of rounds would take minutes."""
+        first, *others = requests
+        replies, broker = [self.call(api, version, **first)], self._cluster.broker(self.node)
+        return replies + [Reply(version, HANDLERS[api](broker, {**one, "version": version})) for one in others]
 
     def send_only(self, api: str, version: int | None = None, **fields: Any) -> int:
         return self.call(api, version, **fields).version
@@ -181,6 +189,12 @@ class Miniature:
 
     def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
         return MiniConsumer(name, self.cluster, tap, group)
+
+    def producer(
+        self, name: str, brokers: Sequence[str], tap: Tap, transactional_id: str | None
+    ) -> KafkaPythonProducer:
+        nodes = {broker.id: MiniClient(self.cluster, broker.name, tap) for broker in self.cluster.brokers.values()}
+        return MiniProducer(name, self.cluster, tap, nodes, transactional_id)
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
         return MiniFaults(tape, self._injector, topic, index)

@@ -94,6 +94,17 @@ class ProducerHistory(LogHistory):
         )
         return self._answered(call, answer)
 
+    def raises_epoch(self, first: int, last: int, *, given: int | None = None, lost: bool = False) -> Self:
+        """InitProducerId once for each epoch, from the first on; `given` is the epoch of the last answer."""
+        call = self._asked(2, "bump_epochs", TID, ID, first, last - first)
+        if lost:
+            return self._lost(call)
+        epoch = last if given is None else given
+        answer = InitProducerIdAnswer(
+            version=5, throttle_time_ms=0, error=Error.NONE, producer_id=ID, producer_epoch=epoch
+        )
+        return self._answered(call, answer)
+
     def refuses_id(self, error: Error) -> Self:
         """InitProducerId of a new instance is refused."""
         call = self._asked(2, "init_producer_id", TID, producer_id=-1, producer_epoch=-1)
@@ -179,7 +190,7 @@ class ProducerHistory(LogHistory):
     def rests(self) -> Self:
         return self.all_healed().at_rest()
 
-    def describes(self, state: str, epoch: int = 0) -> Self:
+    def describes(self, state: str, epoch: int = 0, *, id: int = ID) -> Self:
         """DescribeTransactions."""
         call = self._asked(2, "describe_transaction", TID)
         answer = DescribedTransaction(
@@ -190,7 +201,7 @@ class ProducerHistory(LogHistory):
             state=state,
             timeout_ms=60_000,
             start_time_ms=-1,
-            producer_id=ID,
+            producer_id=id,
             producer_epoch=epoch,
         )
         return self._answered(call, answer)

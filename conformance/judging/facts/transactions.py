@@ -31,6 +31,8 @@ class ProducerIdGiven(Exchange, frozen=True, gc=False):
     producer_id: int
     producer_epoch: int
     version: int = -1
+    times: int = 1
+    """How often it was asked for in a row, each time by the epoch that was given before."""
 
 
 class OfTransaction(Exchange, frozen=True, gc=False):
@@ -117,7 +119,7 @@ class DescribedProducers(Exchange, frozen=True, gc=False):
     producers: tuple[DescribedProducer, ...]
 
 
-@decodes("init_producer_id", about=["transactional-id", "producer"])
+@decodes("init_producer_id", "bump_epochs", about=["transactional-id", "producer"])
 def _init_producer_id(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     request = call.request
     value = answer.value if answer.outcome == "ok" else {}
@@ -131,6 +133,7 @@ def _init_producer_id(call: Call, answer: Answer, at: Decoding) -> Iterator[Attr
         producer_id=value.get("producer_id", -1),
         producer_epoch=value.get("producer_epoch", -1),
         version=version_of(call, answer),
+        times=request.get("times", 1),
     )
     if fact.transactional_id is not None:
         yield ("transactional-id", fact.transactional_id, fact)
@@ -147,6 +150,8 @@ def _of_transaction(call: Call, answer: Answer, at: Decoding) -> tuple[int, int,
 def _attributed(fact: OfTransaction) -> Iterator[Attributed]:
     yield ("transactional-id", fact.transactional_id, fact)
     yield ("producer", str(fact.producer_id), fact)
+    if isinstance(fact, TransactionEnded) and fact.next_id not in (-1, fact.producer_id):
+        yield ("producer", str(fact.next_id), fact)
 
 
 @decodes("add_partitions_to_txn", about=["transactional-id", "producer"])

@@ -16,9 +16,10 @@ from conformance.judging.facts.transactions import TransactionDescription
 from conformance.judging.producers.appends import leads
 from conformance.judging.producers.coordinator import (
     CONCURRENT,
-    LAST_EPOCHS,
+    LAST_EPOCH,
     NEW_ID,
     NO_EPOCH,
+    NO_ID,
     PREPARED,
     UNSEEN,
     Outcome,
@@ -107,6 +108,9 @@ class Coordination:
             self._forget(one.key)
         elif one.given is Given.UNKNOWN:
             self._lose(one)
+        elif one.given is Given.PARTLY:
+            self._open.pop(one.key, None)
+            self.known = None
         else:
             return self._predicted(one)
         return None
@@ -161,6 +165,8 @@ class Coordination:
         self._confirm(one)
         if one.request.api == "InitProducerId" and one.error == NONE:
             at = State("Empty", one.given_id, one.given_epoch, since=one.event)
+            if one.request.producer_id not in (NO_ID, one.given_id):
+                at = at._replace(former_id=one.request.producer_id, retried=one.request.epoch)
             self._begin_at(at._replace(node=one.request.node, timeout_ms=one.request.timeout_ms))
 
     def _begin_at(self, state: State) -> None:
@@ -170,7 +176,7 @@ class Coordination:
         self.known = frozenset(map(Configuration, states))
 
     def _keep(self, kept: frozenset[Configuration]) -> None:
-        self.known = kept if kept and all(each.state.epoch < LAST_EPOCHS for each in kept) else None
+        self.known = kept or None
 
     # --- requests without an answer
 
@@ -311,9 +317,14 @@ def _bound(at: Configuration, one: Asked) -> Configuration:
 
 
 def _bound_to(at: Configuration, id: int) -> Configuration:
-    return at._replace(state=at.state._replace(producer_id=id)) if at.state.producer_id == NEW_ID else at
+    """A new producer id, not the one that it replaced."""
+    unbound = at.state.producer_id == NEW_ID and id != at.state.former_id
+    return at._replace(state=at.state._replace(producer_id=id)) if unbound else at
 
 
 def _is_described(state: State, one: TransactionDescription) -> bool:
-    same = state.producer_id in (NEW_ID, one.producer_id)
-    return same and (state.status, state.epoch) == (one.state, one.producer_epoch)
+    """The coordinator itself has the former producer id until the markers are written, at the epoch above the last one."""
+    at = (one.state, one.producer_id, one.producer_epoch)
+    same = state.producer_id in (NEW_ID, one.producer_id) and one.producer_id != state.former_id
+    rotating = state.status in PREPARED and at == (state.status, state.former_id, LAST_EPOCH + 1)
+    return rotating or (same and (state.status, state.epoch) == (one.state, one.producer_epoch))

@@ -20,8 +20,9 @@ PREPARED: dict[Status, Status] = {"PrepareCommit": "CompleteCommit", "PrepareAbo
 NO_ID, NEW_ID = -1, -2
 """In place of a producer id: none was sent, and one that no answer has shown yet."""
 NO_EPOCH = -1
-LAST_EPOCHS = 32_000
-"""Epochs from here on are not predicted: the producer id is soon replaced by another one (KIP360-INIT-15 to -17)."""
+LAST_EPOCH = 32_766
+"""The highest epoch that a client may hold; the next one is 0 of another producer id (KIP360-INIT-15). A coordinator may itself
+be at the epoch above, between the abort of a transaction and the next InitProducerId."""
 PASSED = -10
 """In place of an error code: the coordinator lets a write pass, so the leader of the partition decides."""
 PASSED_LATE = -11
@@ -48,6 +49,8 @@ class State(NamedTuple):
     timeout_ms: int = -1
     raised: bool = False
     """The epoch was raised to abort the transaction, but the log append failed: no other coordinator knows of it."""
+    former_id: int = NO_ID
+    """The producer id whose epochs were exhausted, while its owner may ask for the current one again (KIP360-INIT-16)."""
 
     @property
     def shown(self) -> tuple[int, int, Status]:
@@ -68,6 +71,8 @@ class Request(NamedTuple):
     names: frozenset[str] = frozenset()
     commits: bool = False
     timeout_ms: int = -1
+    times: int = 1
+    """Of InitProducerId: it is asked for that often, each time by the epoch that was given before."""
     failed_over: bool = False
     """Another broker may have become the coordinator since the epoch was given, so that what is only in memory may be gone."""
 
@@ -119,7 +124,7 @@ def answers(state: State, request: Request) -> Next:
 def _init(state: State, request: Request) -> Next:
     if state.status == "":
         yield Outcome(Error.NONE, NEW_ID, 0), _given(State(producer_id=NEW_ID), 0, NO_EPOCH, request)
-    elif request.producer_id not in (NO_ID, state.producer_id):
+    elif request.producer_id not in (NO_ID, state.producer_id) and not _is_of_former(state, request):
         yield Outcome(fenced(request)), state
     elif state.status in PREPARED:
         yield CONCURRENT, state
@@ -127,6 +132,11 @@ def _init(state: State, request: Request) -> Next:
         yield from _init_while_open(state, request)
     else:
         yield from _init_at_rest(state, request)
+
+
+def _is_of_former(state: State, request: Request) -> bool:
+    """Is it the owner of the producer id that was exhausted, at its last epoch (rule 2.2)?"""
+    return request.producer_id == state.former_id != NO_ID and request.epoch == LAST_EPOCH
 
 
 def _init_while_open(state: State, request: Request) -> Next:
@@ -153,16 +163,27 @@ def _fenced_by_server(state: State, event: int) -> Next:
 
 
 def _init_at_rest(state: State, request: Request) -> Next:
-    if request.epoch in (NO_EPOCH, state.epoch):
-        epoch = state.epoch + 1
-        yield Outcome(Error.NONE, state.producer_id, epoch), _given(state, epoch, request.epoch, request)
+    asked = request.epoch in (NO_EPOCH, state.epoch)
+    if state.epoch >= LAST_EPOCH and (asked or (state.epoch > LAST_EPOCH and request.epoch == state.retried)):
+        # The epoch above the last one is no client's: its owner is that of the last one.
+        yield Outcome(Error.NONE, NEW_ID, 0), _rotated(_given(state, 0, request.epoch, request), state)
+    elif asked:
+        epoch = state.epoch + request.times
+        retried = NO_EPOCH if request.epoch == NO_EPOCH else epoch - 1
+        yield Outcome(Error.NONE, state.producer_id, epoch), _given(state, epoch, retried, request)
     elif request.epoch == state.retried:
-        again = _given(state, state.epoch, state.retried, request)._replace(since=state.since)
+        again = _given(state, state.epoch, state.retried, request)
+        again = again._replace(since=state.since, former_id=state.former_id)
         yield Outcome(Error.NONE, state.producer_id, state.epoch), again
         if request.failed_over:
             yield Outcome(fenced(request)), state
     else:
         yield Outcome(fenced(request)), state
+
+
+def _rotated(after: State, before: State) -> State:
+    """With another producer id in place of the one before, at epoch 0."""
+    return after._replace(producer_id=NEW_ID, epoch=0, former_id=before.producer_id)
 
 
 def _given(state: State, epoch: int, retried: int, request: Request) -> State:
@@ -192,7 +213,8 @@ def _refused(state: State, request: Request) -> int | None:
 def _opened(state: State, request: Request) -> State:
     is_open = state.status == "Ongoing"
     added = state.added | request.names if is_open else request.names
-    return state._replace(status="Ongoing", added=added, opened=state.opened if is_open else request.asked)
+    opened = state.opened if is_open else request.asked
+    return state._replace(status="Ongoing", added=added, opened=opened, former_id=NO_ID)
 
 
 # --- EndTxn (KIP-98, KIP-890)
@@ -224,12 +246,17 @@ def _said_again(state: State, request: Request) -> int:
 
 def _end_second(state: State, request: Request) -> Next:
     """The epoch tells the end of this transaction from a repeated end of the one before."""
-    current, again = request.epoch == state.epoch, request.epoch == state.epoch - 1
+    of_former = _is_of_former(state, request)
+    current, again = request.epoch == state.epoch, of_former or request.epoch == state.epoch - 1
     ended = state.status in PREPARED or state.status in PREPARED.values()
-    if state.status == "" or request.producer_id != state.producer_id:
+    if state.status == "" or (request.producer_id != state.producer_id and not of_former):
         yield Outcome(Error.INVALID_PRODUCER_ID_MAPPING), state
     elif again and ended:
         yield from _end_again(state, request)
+    elif of_former:
+        # Rotated by InitProducerId, and not by this request: no KIP says by which error it is refused.
+        for error in (Error.INVALID_PRODUCER_ID_MAPPING, fenced(request), Error.INVALID_TXN_STATE):
+            yield Outcome(error, kind="fenced"), state
     elif not current or state.status in PREPARED:
         yield Outcome(fenced(request)), state
     elif state.status == "Ongoing" or not request.commits:
@@ -243,7 +270,7 @@ def _end_second(state: State, request: Request) -> Next:
 
 def _end_again(state: State, request: Request) -> Next:
     error = _said_again(state, request)
-    shown = (state.producer_id, state.epoch) if error == Error.NONE else (NO_ID, NO_EPOCH)
+    shown = (state.producer_id, state.epoch) if error == Error.NONE and state.epoch <= LAST_EPOCH else (NO_ID, NO_EPOCH)
     yield Outcome(error, *shown), state
     if error == Error.INVALID_TXN_STATE and request.commits:
         # Of a commit that came too late both refusals are right (KIP360-TXN-04).
@@ -252,7 +279,8 @@ def _end_again(state: State, request: Request) -> Next:
 
 def _bumped(state: State, request: Request) -> State:
     """Decided at the next epoch; also an abort of a transaction that added nothing."""
-    after = state._replace(status=_prepared(request), epoch=state.epoch + 1)
+    after = state._replace(status=_prepared(request), epoch=state.epoch + 1, former_id=NO_ID)
+    after = _rotated(after, state) if state.epoch >= LAST_EPOCH else after
     return after._replace(since=request.event, node=request.node)
 
 
@@ -290,7 +318,10 @@ _BY_API: dict[Api, Callable[[State, Request], Next]] = {
 def spontaneous(state: State, *, timed_out: bool) -> Iterator[State]:
     """The markers are all written, or a transaction that is open for too long is aborted."""
     if (complete := PREPARED.get(state.status)) is not None:
-        yield state._replace(status=complete, added=frozenset())
+        after = state._replace(status=complete, added=frozenset())
+        yield after
+        if after.epoch > LAST_EPOCH:
+            yield _rotated(after, state)  # by the second protocol, at once (KIP360-INIT-17)
     elif state.status == "Ongoing" and timed_out:
         yield from (after for _, after in _fenced_by_server(state, state.opened))
     if state.raised:

@@ -13,6 +13,7 @@ from conformance.judging.judge import Claim, Excuse, Finding, joint_judge, story
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.producer_state import may_have_expired
 from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.coordinator import LAST_EPOCH
 from conformance.judging.producers.logs import final_read, moment
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import ProducerStory, TransactionStory
@@ -47,7 +48,8 @@ class _Named(NamedTuple):
 
 @story_judge("KIP360-INV-12", TransactionStory, "given", "ends")
 def epochs_rise(story: TransactionStory) -> Iterator[Finding]:
-    """Each (producer id, epoch) that is answered comes after those of earlier answers (KIP360-INIT-20)."""
+    """Each (producer id, epoch) that is answered comes after those of earlier answers (KIP360-INIT-20), and no epoch is above the
+    last one, after which another producer id is given (KIP360-INIT-15)."""
     named = sorted(_named(story), key=lambda one: one.event)
     former: set[int] = set()
     for before, one in pairwise(named):
@@ -58,10 +60,11 @@ def epochs_rise(story: TransactionStory) -> Iterator[Finding]:
         # A repeated EndTxn is answered with the same pair, and so is InitProducerId with the epoch before it (KIP360-INIT-04).
         least = before.epoch + (one.by == "InitProducerId" and one.sent_epoch in (-1, before.epoch))
         rises = one.epoch >= least if one.producer_id == before.producer_id else one.producer_id not in former
+        held, label = rises and one.epoch <= LAST_EPOCH, "epoch-beyond-last" if rises else "epoch-regression"
         shown = (
             f"{story.name}: {one.by} answered {one.producer_id}/{one.epoch} after {before.producer_id}/{before.epoch}"
         )
-        yield Finding(rises, "producer-epochs", (before.event, one.event), "" if rises else shown, "epoch-regression")
+        yield Finding(held, "producer-epochs", (before.event, one.event), "" if held else shown, label)
 
 
 def _named(story: TransactionStory) -> Iterator[_Named]:

@@ -224,7 +224,7 @@ def _dangling(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     described = next((one for one in reversed(story.described) if _at_rest(story, one)), None)
     if described is None or described.error != NONE or described.state not in ENDED:
         return
-    ids = {one.producer_id for one in story.answers}
+    ids = story.producer_ids
     for partition in producers.partitions:
         for known in [one for one in partition.described_producers if partition.at_rest(one)]:
             own = [one for one in known.producers if one.producer_id in ids]

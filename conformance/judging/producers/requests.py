@@ -24,6 +24,8 @@ class Given(Enum):
     ANSWERED = "answered"
     UNKNOWN = "unknown"
     NEVER_SENT = "never sent"
+    PARTLY = "partly"
+    """Of several requests in one, some were not granted: any number of them may have been."""
 
 
 class Asked(NamedTuple):
@@ -48,6 +50,8 @@ class Asked(NamedTuple):
     @property
     def given(self) -> Given:
         named = {UNKNOWN_OUTCOME: Given.UNKNOWN, NEVER_SENT: Given.NEVER_SENT}
+        if self.request.times > 1 and (self.error, self.given_epoch) != (NONE, self.request.epoch + self.request.times):
+            return Given.PARTLY
         return named.get(self.error, Given.ANSWERED)
 
 
@@ -73,7 +77,7 @@ def _about(api: Api, fact: Exchange, version: int) -> tuple[Api, int, int, str, 
 def _init(one: ProducerIdGiven) -> Asked:
     request = Request(
         *_about("InitProducerId", one, one.version), one.sent_producer_id, one.sent_epoch, timeout_ms=one.timeout_ms
-    )
+    )._replace(times=one.times)
     return Asked(UNNUMBERED, request, one.error, one.producer_id, one.producer_epoch)
 
 

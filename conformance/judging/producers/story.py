@@ -71,6 +71,11 @@ class TransactionStory(Story):
         """The answers of InitProducerId that gave a producer id and epoch."""
         return [one for one in self.given if one.error == NONE]
 
+    @property
+    def producer_ids(self) -> set[int]:
+        """Those that were given by InitProducerId, or by EndTxn in place of one whose epochs were exhausted (KIP-890)."""
+        return {one.producer_id for one in self.answers} | {one.next_id for one in self.ends if one.next_id >= 0}
+
     def fences(self, producer_id: int, epoch: int, event: int) -> ProducerIdGiven | None:
         """The first InitProducerId that was answered before an event with a newer epoch, or with a later producer id."""
         known: set[int] = set()
@@ -95,15 +100,17 @@ class TransactionStory(Story):
 
 
 class ProducerStory(Story):
-    """One producer id: the requests that gave it."""
+    """One producer id: the requests that gave it. EndTxn gives one in place of one whose epochs were exhausted (KIP-890)."""
 
     kind: ClassVar[Kind] = "producer"
 
     def __init__(self, name: str, timeline: Timeline) -> None:
         super().__init__(name, timeline)
-        self.given: list[ProducerIdGiven] = []
+        self.given: list[ProducerIdGiven | TransactionEnded] = []
 
     def take(self, fact: Any) -> None:
         """Other facts of a producer come with its partitions and its transactional id."""
         if isinstance(fact, ProducerIdGiven) and fact.error == NONE and str(fact.producer_id) == self.name:
             self.given.append(fact)
+        elif isinstance(fact, TransactionEnded) and fact.error == NONE and self.name == str(fact.next_id):
+            self.given += [fact] if fact.next_id != fact.producer_id else []

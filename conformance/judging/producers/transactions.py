@@ -144,7 +144,7 @@ def _cases(together: Together) -> dict[int, str]:
         for one in producer.given:
             found[one.producer_id] = IDEMPOTENT if one.transactional_id is None else "legacy"
     for story in together.of(TransactionStory):
-        found |= {one.producer_id: story.dialect for one in story.answers}
+        found |= dict.fromkeys(story.producer_ids, story.dialect)
     return found
 
 

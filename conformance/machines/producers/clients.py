@@ -8,12 +8,13 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, NamedTuple, TypeVar
 
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent, Roles
 from conformance.judging.producers.outcomes import ENDED
+from conformance.machines.producers.many_epochs import on_one_replica
 from conformance.rigs.log.partition import Partition
 from fixtures.views.producer import Dialect, Producer
 from fixtures.waiting import Overdue
@@ -24,6 +25,7 @@ from fixtures.wire.groups import NewOffset
 from fixtures.wire.log import ProducedPartition, ProducePartition
 from fixtures.wire.records import NewBatch
 from fixtures.wire.retriable import error_of
+from history.since import since
 
 A = TypeVar("A", bound=Answer)
 
@@ -33,6 +35,12 @@ COLLECTED_WITHIN = 2.0
 """Seconds for which a late answer is waited for; then its outcome stays unknown."""
 READY_WITHIN = 3.0
 """Seconds that a step waits for a coordinator to be found, to load, or to end the transaction before."""
+MANY = 1_000
+"""Epochs from which on it pays to have each written by one broker only."""
+LAST_EPOCH_OF_ITS_OWN = 32_767
+"""The highest epoch that an idempotent producer raises its own to; then it asks for another producer id."""
+VERIFIED_FROM = since("AddPartitionsToTxnRequest", "Transactions")
+"""The version of AddPartitionsToTxn that brokers need to verify writes with the coordinator."""
 SHORT_MS = 5_000
 """A transaction with at most this time-out is waited for until it has timed out, and for this long at its end."""
 PASSING = frozenset(
@@ -156,10 +164,38 @@ class Client:
         id, epoch = self.producer.producer_id, self.producer.epoch + 1
         if self.transactional:
             given = self._granted(lambda: self.producer.init_once(id, epoch - 1), "the next epoch")
-            id, epoch = given.producer_id, given.producer_epoch
+            self._begin_at(given.producer_id, given.producer_epoch)
+        elif epoch > LAST_EPOCH_OF_ITS_OWN:
+            self.init()
         else:
-            self._former = Fenced(copy.copy(self.producer), self._batches)
-        self._begin_at(id, epoch)
+            self._raised_to(epoch)
+
+    def raise_epoch(self, to: int) -> None:
+        """By one request for each epoch. Raises Absent where it is as high already, or a transaction is open."""
+        self._ready()
+        if self._is_open or self.producer.epoch >= to:
+            raise Absent(f"the producer is at epoch {self.producer.epoch}, or has an open transaction")
+        if not self.transactional:
+            self._raised_to(to)
+            return
+        with on_one_replica(self._bench, self.producer.transactional_id) if to > MANY else nullcontext():
+            self.bump()  # once it is given, so will the others be
+            if (times := to - self.producer.epoch) > 0:
+                self._bump_often(times)
+
+    def _bump_often(self, times: int) -> None:
+        self._broken = True  # and stays so where it gets no further
+        id, epoch = self.producer.producer_id, self.producer.epoch
+        answer = self.coordinator().bump_epochs(
+            self.producer.transactional_id, id, epoch, times, transaction_timeout_ms=self.producer.timeout_ms
+        )
+        if (answer.error, answer.producer_epoch) == (Error.NONE, epoch + times):
+            self._begin_at(answer.producer_id, answer.producer_epoch)
+
+    def _raised_to(self, epoch: int) -> None:
+        """Of an idempotent producer, by itself (KIP-360)."""
+        self._former = Fenced(copy.copy(self.producer), self._batches)
+        self._begin_at(self.producer.producer_id, epoch)
 
     def _begin_at(self, producer_id: int, epoch: int) -> None:
         self.producer.go_on_at(producer_id, epoch)
@@ -279,6 +315,14 @@ class Client:
             self._granted(lambda: self.producer.add_offsets(group), "adding the group to the transaction")
         self._is_open = True
         self._asked(lambda: self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator))
+
+    def commit_offset_unadded(self, group: str, coordinator: NodeClient, offset: NewOffset) -> None:
+        """Without AddOffsetsToTxn. Raises Absent where the request itself adds the group, and where brokers do not verify it: the
+        offset would stay pending (KIP-890)."""
+        if self.producer.dialect.bumps or self._bench.column.ranges["AddPartitionsToTxn"] < VERIFIED_FROM:
+            raise Absent("TxnOffsetCommit needs no AddOffsetsToTxn here")
+        self._ready()
+        self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator)
 
     def end(self, partitions: Mapping[str, Partition], *, commit: bool) -> None:
         """EndTxn, once the outcome of each batch is known; with one that is not the transaction is aborted."""

@@ -14,6 +14,7 @@ from conformance.core.sweeping import Swept, turn_of
 from conformance.judging.producers.outcomes import ENDED, MARKED_WITHIN
 from conformance.judging.producers.refusals import GIVEN_WITHIN
 from conformance.machines.producers.clients import Client, InFlight
+from conformance.machines.producers.python import PythonProducers
 from conformance.rigs.log.partition import Partition, PartitionData, keep_last
 from conformance.rigs.log.quiescence import at_rest, log_start, read_whole
 from fixtures.errors import KitError
@@ -25,6 +26,7 @@ from fixtures.wire.log import READ_COMMITTED
 from fixtures.wire.topics import NewTopic
 from strategies.producers import (
     PLAIN,
+    PYTHON_TRANSACTIONAL,
     TRANSACTIONAL,
     BumpAsFenced,
     BumpEpoch,
@@ -39,6 +41,12 @@ from strategies.producers import (
     OutlastTimeout,
     ProducerName,
     ProducerStep,
+    PythonCommitOffset,
+    PythonEnd,
+    PythonFlush,
+    PythonReopen,
+    PythonWrite,
+    RaiseEpoch,
     RepeatBatch,
     SendAsFenced,
     SkipSequence,
@@ -72,6 +80,9 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
             **{name: Client(bench, self.roles, "", LEGACY, began) for name in PLAIN},
             **{name: Client(bench, self.roles, ids[name], dialects[name], began) for name in TRANSACTIONAL},
         }
+        self._python = PythonProducers(bench, self.roles, named := bench.fresh("python"), began)
+        self._after_python = Client(bench, self.roles, named, LEGACY, began)
+        """The last instance of kafka-python's transactional id."""
         self._began = began
         self._written = 0
         self._offsets = 0
@@ -102,6 +113,10 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     @run.register
     def _(self, step: BumpEpoch) -> None:
         self.clients[step.producer].bump()
+
+    @run.register
+    def _(self, step: RaiseEpoch) -> None:
+        self.clients[step.producer].raise_epoch(step.to)
 
     @run.register
     def _(self, step: BumpAsFenced) -> None:
@@ -154,7 +169,9 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
 
     @run.register
     def _(self, step: CommitOffset) -> None:
-        self.clients[step.producer].commit_offset(self._group, self.roles.coordinator(self._group), self._offset())
+        client = self.clients[step.producer]
+        commit = client.commit_offset_unadded if step.unadded else client.commit_offset
+        commit(self._group, self.roles.coordinator(self._group), self._offset())
 
     def _offset(self) -> NewOffset:
         """No two requests commit the same."""
@@ -188,6 +205,28 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
             case "commit" | "abort":
                 fenced.producer.finish(step.request == "commit")
 
+    # --- kafka-python's producers
+
+    @run.register
+    def _(self, step: PythonWrite) -> None:
+        self._python.write(step.producer, self.partitions[step.on], self._values(step.records))
+
+    @run.register
+    def _(self, step: PythonFlush) -> None:
+        self._python.flush(step.producer)
+
+    @run.register
+    def _(self, step: PythonCommitOffset) -> None:
+        self._python.commit_offset(self._group, self._offset())
+
+    @run.register
+    def _(self, step: PythonEnd) -> None:
+        self._python.end(commit=step.commit)
+
+    @run.register
+    def _(self, step: PythonReopen) -> None:
+        self._python.reopen(step.producer)
+
     # --- reading
 
     @run.register
@@ -205,10 +244,9 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
 
     @run.register
     def _(self, step: Describe) -> None:
-        for client in self.clients.values():
-            if client.transactional:
-                with suppress(WireError, Absent):
-                    client.coordinator().describe_transaction(client.producer.transactional_id)
+        for client in self._transactional:
+            with suppress(WireError, Absent):
+                client.coordinator().describe_transaction(client.producer.transactional_id)
         for broker in self.roles.running():
             with suppress(WireError):
                 self.bench.node(broker).list_transactions()
@@ -257,12 +295,15 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
         for client in self.clients.values():
             with suppress(*UNANSWERED, Absent):
                 client.end(self.partitions, commit=False)
+        self._python.settle()
         if healed:
             self.bench.settles(self._all_begun, "a last instance of each transactional id", GIVEN_WITHIN + ONE_MORE)
 
     def _all_begun(self) -> bool:
         """No coordinator gives a producer id before the markers of the transaction before are written."""
-        begun = [self._begins(one) for one in self.clients.values() if one.transactional and one.producer.epoch >= 0]
+        known = [one for one in self._transactional if one.producer.epoch >= 0]
+        known += [self._after_python] if self._python.has_begun(PYTHON_TRANSACTIONAL) else []
+        begun = [self._begins(one) for one in known]
         return all(begun)
 
     def _begins(self, client: Client) -> bool:
@@ -288,7 +329,12 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
             self.read_everything()
 
     def _all_ended(self) -> bool:
-        return all(self._has_ended(one) for one in self.clients.values() if one.transactional)
+        return all(self._has_ended(one) for one in self._transactional)
+
+    @property
+    def _transactional(self) -> list[Client]:
+        """The clients with a transactional id: those that have begun are in the coordinators' logs."""
+        return [*(one for one in self.clients.values() if one.transactional), self._after_python]
 
     def _has_ended(self, client: Client) -> bool:
         with suppress(*UNANSWERED, Absent):

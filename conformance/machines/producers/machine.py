@@ -2,8 +2,9 @@
 
 Idempotent and transactional producers, in both transaction protocols, write from raw requests to replicated partitions: honest
 ones, which send again what is unknown, and requests that have to be refused, such as skipped sequences and those of fenced
-instances. Leaders and coordinators are moved, killed, frozen and cut off in any state of a transaction; records are deleted.
-`executor` runs the steps, `conformance.judging.producers` judges the history by the catalogue's invariants.
+instances. Beside them is kafka-python's own producer, which decides by itself what it asks for, and when. Leaders and
+coordinators are moved, killed, frozen and cut off in any state of a transaction; records are deleted. `executor` runs the steps,
+`conformance.judging.producers` judges the history by the catalogue's invariants.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ from strategies.producers import (
     InitProducerId,
     OutlastTimeout,
     ProducerStep,
+    PythonCommitOffset,
+    PythonEnd,
+    PythonFlush,
+    PythonReopen,
+    PythonWrite,
+    RaiseEpoch,
     RepeatBatch,
     SendAsFenced,
     SkipSequence,
@@ -70,6 +77,7 @@ OPENING: list[ProducerStep] = [
     FetchCommitted(on="strict-0"),
     EndTransaction(producer="legacy-1", commit=False),
     EndNothing(producer="legacy-1", commit=True),
+    CommitOffset(producer="legacy-1", unadded=True),
     Write(producer="legacy-1", on="strict-0", records=2),
     EndTransaction(producer="legacy-1", commit=True),
     Write(producer="plain-1", on="strict-1", records=2),
@@ -80,6 +88,11 @@ OPENING: list[ProducerStep] = [
     Collect(),
     BumpEpoch(producer="plain-1"),
     Write(producer="plain-1", on="strict-1"),
+    RaiseEpoch(producer="plain-1", to=32_767),
+    Write(producer="plain-1", on="strict-1"),
+    BumpEpoch(producer="plain-1"),
+    Write(producer="plain-1", on="strict-1"),
+    RaiseEpoch(producer="legacy-1", to=100),
     Write(producer="tv2-1", on="strict-0"),
     BumpEpoch(producer="tv2-1"),
     Write(producer="tv2-1", on="strict-2"),
@@ -92,11 +105,22 @@ OPENING: list[ProducerStep] = [
     Describe(),
     EndTransaction(producer="tv2-1", commit=True),
     Echo(),
+    PythonWrite(producer="python-plain", on="strict-1", records=2),
+    PythonWrite(on="strict-0", records=2),
+    PythonWrite(on="strict-2"),
+    PythonFlush(producer="python-plain"),
+    PythonCommitOffset(),
+    PythonEnd(),
+    PythonWrite(on="strict-1"),
+    PythonReopen(),
+    PythonWrite(on="strict-0"),
     Write(producer="tv2-2", on="strict-0"),
     Disturb(on="strict-0", fault=Kill(role="leader")),
     Write(producer="tv2-2", on="strict-0"),
+    PythonWrite(on="strict-0"),
     Write(producer="legacy-1", on="strict-1"),
     EndTransaction(producer="tv2-2", commit=True),
+    PythonEnd(commit=False),
     Disturb(on="strict-1", fault=PausePastFencing(role="follower")),
     EndTransaction(producer="legacy-1", commit=True),
     ReadEverything(),
@@ -115,7 +139,7 @@ OPENING: list[ProducerStep] = [
     Write(producer="legacy-2", on="strict-1"),
     OutlastTimeout(producer="legacy-2"),
     EndTransaction(producer="legacy-2", commit=True),
-    DisturbBriefly(on="strict-1", fault=ForgetProducers(role="all brokers")),
+    DisturbBriefly(on="strict-1", fault=ForgetProducers(role="all brokers", own_producer=False)),
     RepeatBatch(producer="plain-2", on="strict-1"),
     BumpAsFenced(producer="legacy-2"),
 ]

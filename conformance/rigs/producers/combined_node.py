@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from conformance.core.bench import LASTING, Bench
 from conformance.core.checks import Rig
 from conformance.core.damaging import Disk
-from conformance.core.topologies import COMBINED, EXPIRING
+from conformance.core.topologies import COMBINED, EXPIRING, MEASURED
 from conformance.rigs.groups.group import answering_again
 from conformance.rigs.log.partition import new_topic, new_topics
 from conformance.rigs.producers.producer import CheckProducer
@@ -268,3 +268,5 @@ def ready(bench: Bench) -> Ready:
 STAGE = Rig(COMBINED, ready, Stage, shared=True)
 EXPIRING_STAGE = Rig(EXPIRING, ready, Stage, shared=True)
 """The same on a node that soon forgets idle producers and transactional ids."""
+MEASURED_STAGE = Rig(MEASURED, ready, Stage, shared=True)
+"""The same on a node whose metrics can be read."""

@@ -79,6 +79,11 @@ class MiniCluster:
     def running(self) -> list[Broker]:
         return [broker for broker in self.brokers.values() if broker.status == "running"]
 
+    @property
+    def coordinator(self) -> int | None:
+        """The first broker that is not fenced coordinates all groups and transactions; it has all state of those before it."""
+        return next((id for id in self.brokers if id not in self.controller.fenced), None)
+
     def broker(self, name: str) -> Broker:
         for broker in self.brokers.values():
             if broker.name == name:

@@ -92,12 +92,12 @@ class Effect:
             self.cluster.tick()
         raise Unwitnessed(f"{self.fault.name} of the {self.fault.role}: {what}: not within {rounds} rounds")
 
-    def write(self, *values: bytes) -> None:
-        """One batch, written by the leader once there is one."""
+    def write(self, *values: bytes, **fields: Any) -> None:
+        """One batch, written by the leader once there is one; `fields` are those of NewBatch."""
         self.until(lambda: self._leading() is not None, "a leader that knows it leads")
         leader = self._leading()
         if leader is not None:
-            end = leader.append(batch(*values, timestamp=self.cluster.unix_ms).encoded()).last + 1
+            end = leader.append(batch(*values, timestamp=self.cluster.unix_ms, **fields).encoded()).last + 1
             self.until(lambda: leader.log.watermark >= end, "a write is committed")
 
     def _leading(self) -> Replica | None:

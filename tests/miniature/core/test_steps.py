@@ -23,8 +23,9 @@ from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.views.partition import PartitionView
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
+from fixtures.wire.configs import ResourceType
 from fixtures.wire.records import NewBatch, NewRecord
-from fixtures.wire.topics import NewTopic
+from fixtures.wire.topics import NewTopic, Reassignment
 from history.events import Answer, Call, Fault, Note
 from history.taken import LEFT_OUT_NOTE
 from strategies.steps import (
@@ -261,6 +262,14 @@ def test_a_batch_that_is_stamped_when_it_is_encoded_is_not_echoed(example: Examp
     """Its bytes would differ."""
     example.take(Write(timestamp=None), Echo())
     assert len(example.calls("produce")) == 1
+
+
+def test_what_prepares_the_log_of_a_coordinator_is_not_echoed() -> None:
+    bench = mini_bench(MiniCluster())
+    bench.node(1).alter_partition_reassignments([Reassignment("__transaction_state", 0, (1,))])
+    bench.node(1).incremental_alter_configs(ResourceType.TOPIC, "__transaction_state", {"min.insync.replicas": "1"})
+    with pytest.raises(Absent):
+        echo(bench, 0)
 
 
 def test_there_is_nothing_to_echo_before_the_first_request() -> None:

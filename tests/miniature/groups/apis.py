@@ -16,7 +16,7 @@ UNKNOWN_FROM = 6
 
 
 def find_coordinator(broker: Broker, asked: Plain) -> Plain:
-    found = coordinator(broker.cluster)
+    found = broker.cluster.coordinator
     error = Error.NONE if found is not None else Error.COORDINATOR_NOT_AVAILABLE
     where = {"node_id": -1 if found is None else found, "host": "miniature", "port": 9000 + (found or 0)}
     keys = asked.get("coordinator_keys")
@@ -25,13 +25,8 @@ def find_coordinator(broker: Broker, asked: Plain) -> Plain:
     return {"coordinators": [{"key": key, "error_code": error, "error_message": None, **where} for key in keys]}
 
 
-def coordinator(cluster: MiniCluster) -> int | None:
-    """The first broker that is not fenced coordinates all groups; what was committed is never lost here."""
-    return next((id for id in cluster.brokers if id not in cluster.controller.fenced), None)
-
-
 def offset_commit(broker: Broker, asked: Plain) -> Plain:
-    refused = Error.NONE if coordinator(broker.cluster) == broker.id else Error.NOT_COORDINATOR
+    refused = Error.NONE if broker.cluster.coordinator == broker.id else Error.NOT_COORDINATOR
     topics = []
     for topic in asked["topics"]:
         name, each = _named(broker.cluster, topic), []
@@ -63,7 +58,7 @@ def _refused(topic: Plain, error: Error) -> Plain:
 
 
 def _group(broker: Broker, group: Plain) -> Plain:
-    if coordinator(broker.cluster) != broker.id:
+    if broker.cluster.coordinator != broker.id:
         return {"group_id": group["group_id"], "error_code": Error.NOT_COORDINATOR, "topics": []}
     wanted = group["topics"]
     if wanted is None:
@@ -90,7 +85,7 @@ def describe_groups(broker: Broker, asked: Plain) -> Plain:
 
 def _described(broker: Broker, group: str, version: int) -> Plain:
     fields: Plain = {"group_id": group, "protocol_type": "", "protocol_data": "", "error_message": None}
-    if coordinator(broker.cluster) != broker.id:
+    if broker.cluster.coordinator != broker.id:
         return {**fields, "error_code": Error.NOT_COORDINATOR, "group_state": "", "members": []}
     members = broker.cluster.groups.get(group)
     if members is None:
@@ -107,4 +102,4 @@ def _named(cluster: MiniCluster, topic: Plain) -> str:
     return known.name if known is not None else METADATA_TOPIC
 
 
-__all__ = ["coordinator", "describe_groups", "find_coordinator", "offset_commit", "offset_fetch"]
+__all__ = ["describe_groups", "find_coordinator", "offset_commit", "offset_fetch"]

@@ -23,7 +23,6 @@ from tests.miniature.apis import HANDLERS
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.cluster import CLIENTS, MiniCluster
 from tests.miniature.core.controller import Key
-from tests.miniature.groups.apis import coordinator
 from tests.miniature.log.apis import EARLIEST
 
 Plain = dict[str, Any]
@@ -93,7 +92,7 @@ class MiniConsumer(Consumer):
         return (offset, epoch) if offset >= 0 else (-1, -1)
 
     def _coordinator(self) -> Broker | None:
-        id = coordinator(self._cluster)
+        id = self._cluster.coordinator
         return None if id is None else self._reached(self._cluster.brokers[id])
 
     def _reached(self, broker: Broker) -> Broker | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fixtures.errors import KitError
 from fixtures.faults.base.fault import Measured, Unavailable
 from fixtures.faults.kinds import logs
+from fixtures.faults.kinds.producers import forgotten
 from fixtures.wire import Error
 from tests.miniature.core.controller import PartitionState
 from tests.miniature.core.effects import Down, Effect
@@ -224,11 +225,29 @@ class ProducersForgotten(Effect):
 
     def prepare(self) -> None:
         self._were = self._times()
+        self._known = self._idle()
+        if not (self.fault.own_producer or any(self._known.values())):
+            raise Unavailable(f"no producer is idle on {self.key[0]}-{self.key[1]}, so that there is none to forget")
 
     def inject(self) -> None:
+        if not any(self._known.values()):
+            self.write(
+                b"to be forgotten", producer_id=self.cluster.transactions.new_id(), producer_epoch=0, base_sequence=0
+            )
+            self._known = self._idle()
         for broker in self.cluster.brokers.values():
             for held in broker.replicas.values():
                 held.log.producers.expire()
+
+    def consequence(self) -> Measured | None:
+        gone = forgotten(self._known, self._idle())
+        return {"forgotten producers": gone} if gone else None
+
+    def _idle(self) -> dict[str, list[int]]:
+        """The producers without an open transaction, by the broker that knows them."""
+        held = {id: self.replica(id) for id in self.before.replicas}
+        known = {id: one.log.producers.known for id, one in held.items() if one is not None}
+        return {f"broker-{id}": [one for one, of in of_id.items() if of.open_from < 0] for id, of_id in known.items()}
 
     def witness(self) -> Measured | None:
         """Each replica of the partition has looked for them once more."""

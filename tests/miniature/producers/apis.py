@@ -7,7 +7,6 @@ from typing import Any
 from fixtures.wire import Error
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import Key
-from tests.miniature.groups.apis import coordinator
 from tests.miniature.log.apis import hosted
 
 Plain = dict[str, Any]
@@ -19,7 +18,7 @@ ABORTABLE_FROM = 4
 
 
 def _coordinates(broker: Broker) -> bool:
-    return coordinator(broker.cluster) == broker.id
+    return broker.cluster.coordinator == broker.id
 
 
 def init_producer_id(broker: Broker, asked: Plain) -> Plain:
@@ -102,8 +101,8 @@ def end_txn(broker: Broker, asked: Plain) -> Plain:
     shown = one if one is not None and bumps and error is Error.NONE else None
     return {
         "error_code": error,
-        "producer_id": -1 if shown is None else shown.id,
-        "producer_epoch": -1 if shown is None else shown.epoch,
+        "producer_id": -1 if shown is None else shown.known_as[0],
+        "producer_epoch": -1 if shown is None else shown.known_as[1],
     }
 
 

@@ -42,7 +42,12 @@ BUGS: dict[str, Bug] = by_name(
         ("every-third-commit-aborted", "at every third offset a commit is marked as aborted", "other-outcome"),
         ("last-partition-unmarked", "of several partitions the last one gets no marker", "other-outcome"),
         ("aborted-offsets-kept", "the offsets of an aborted transaction are kept", "aborted-offset"),
-        also=("KIP360-INV-07",),
+        (
+            "prepared-reopened",
+            "the next coordinator takes a committed transaction without markers for open",
+            "other-outcome",
+        ),
+        also=("KIP360-INV-07", "KIP360-INV-16"),
     ),
     of_row(
         "KIP360-INV-07",
@@ -59,6 +64,7 @@ BUGS: dict[str, Bug] = by_name(
         "KIP360-INV-12",
         ("ids-given-twice", "every second producer id was given before", "repeated-id"),
         ("epoch-not-raised", "a new instance gets the epoch of the one before", "epoch-regression"),
+        ("last-epoch-passed", "epochs go on after the last one of a producer id", "epoch-beyond-last"),
         also=("KIP360-INV-16",),
     ),
     of_row(
@@ -79,6 +85,7 @@ BUGS: dict[str, Bug] = by_name(
         ("epoch-skipped", "InitProducerId raises the epoch by two", "wrong-answer"),
         ("offsets-without-group", "offsets of a group that was not added are accepted", "wrong-answer"),
         ("busy-at-rest", "the first request of an epoch is answered CONCURRENT_TRANSACTIONS", "wrong-answer"),
+        ("rotated-again", "who asks again after the last epoch is given yet another producer id", "wrong-answer"),
         ("end-of-nothing-granted", "the end of a transaction that never began is granted", "wrong-answer"),
     ),
     of_row(

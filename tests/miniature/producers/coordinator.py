@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 FIRST_ID = 1_000
 OPEN, ENDED = ("Ongoing",), ("Empty", "CompleteCommit", "CompleteAbort")
+LAST_EPOCH = 32_766
+"""The highest epoch of a client; then another producer id follows."""
 
 OffsetKey = tuple[str, str, int]
 """Group, topic and partition."""
@@ -36,10 +38,18 @@ class Transaction:
     unmarked: dict[Key, tuple[int, int]] = dataclasses.field(default_factory=dict)
     """Partitions without a committed marker; the leader epoch and log end of the last one that was appended."""
     began_ms: int = -1
-    former_epoch: int = -1
-    retried: int = -1
-    """The epoch by which its own producer asked for the current one, and may ask again (KIP-360)."""
+    ended_as: tuple[int, int] = (-1, -1)
+    """The producer id and epoch of the last end, which may be repeated."""
+    retried: tuple[int, int] = (-1, -1)
+    """Those by which its own producer asked for the current ones, and may ask again (KIP-360)."""
+    next_id: int = -1
+    """The producer id that was given by the end at the last epoch; it is taken once the markers are written."""
     busy: bool = True
+
+    @property
+    def known_as(self) -> tuple[int, int]:
+        """Producer id and epoch as its client knows them."""
+        return (self.id, self.epoch) if self.next_id < 0 else (self.next_id, 0)
 
 
 class Transactions:
@@ -49,6 +59,8 @@ class Transactions:
         self._next_id = FIRST_ID
         self._commits = 0
         self._kept: dict[OffsetKey, int] = {}
+        self._role: int | None = None
+        """The broker that coordinated last."""
 
     def new_id(self) -> int:
         if "ids-given-twice" not in self.cluster.bugs or self._next_id % 2:
@@ -63,35 +75,43 @@ class Transactions:
         if one is None:
             one = self.by_name[name] = Transaction(self.new_id(), 0, timeout_ms)
             return Error.NONE, one
-        if epoch >= 0 and (id, epoch) not in ((one.id, one.epoch), (one.id, one.retried)):
+        asked, again = (id, epoch), epoch >= 0 and (id, epoch) == one.retried
+        rotates = one.next_id >= 0 and asked == one.ended_as
+        if epoch >= 0 and not (again or rotates or asked in ((one.id, one.epoch), one.known_as)):
             return Error.PRODUCER_FENCED, None
-        if one.state in OPEN and 0 <= epoch == one.retried:
+        if one.state in OPEN and again:
             return Error.NONE, one
         if one.state in OPEN:
-            self._abort(one, epoch)
+            self._abort(one, asked)
         if one.state.startswith("Prepare") or (one.epoch >= 2 and "third-instance-never-given" in self.cluster.bugs):
             return Error.CONCURRENT_TRANSACTIONS, None
-        if not 0 <= epoch == one.retried:
-            self._raise(one, epoch)
+        if not again or one.epoch > LAST_EPOCH or (id != one.id and "rotated-again" in self.cluster.bugs):
+            self._raise(one, asked)
         one.state, one.timeout_ms, one.busy = "Empty", timeout_ms, True
         return Error.NONE, one
 
-    def _raise(self, one: Transaction, epoch: int) -> None:
-        one.retried, one.former_epoch = epoch, one.epoch
-        if "epoch-not-raised" not in self.cluster.bugs:
+    def _raise(self, one: Transaction, asked: tuple[int, int]) -> None:
+        one.retried, one.ended_as = asked, (-1, -1)
+        if (one.epoch >= LAST_EPOCH and not self._passes_last) or asked[0] not in (-1, one.id):
+            one.id, one.epoch = self.new_id(), 0
+        elif "epoch-not-raised" not in self.cluster.bugs:
             one.epoch += 2 if "epoch-skipped" in self.cluster.bugs else 1
 
-    def _abort(self, one: Transaction, retried: int = -1) -> None:
+    @property
+    def _passes_last(self) -> bool:
+        return "last-epoch-passed" in self.cluster.bugs
+
+    def _abort(self, one: Transaction, retried: tuple[int, int] = (-1, -1)) -> None:
         """At the next epoch."""
-        one.retried, one.former_epoch, one.epoch = retried, one.epoch, one.epoch + 1
+        one.retried, one.ended_as, one.epoch = retried, (one.id, one.epoch), one.epoch + 1
         self._end(one, committed=False)
 
     def entered(self, name: str, id: int, epoch: int) -> tuple[Error, Transaction | None]:
         """The transaction that a request of this epoch may add to."""
         one = self.by_name.get(name)
-        if one is None or one.id != id:
+        if one is None or one.known_as[0] != id:
             return Error.INVALID_PRODUCER_ID_MAPPING, None
-        if epoch != one.epoch and "fenced-request-granted" not in self.cluster.bugs:
+        if epoch != one.known_as[1] and "fenced-request-granted" not in self.cluster.bugs:
             return Error.PRODUCER_FENCED, None
         busy, one.busy = one.busy and "busy-at-rest" in self.cluster.bugs, False
         if one.unmarked or busy:
@@ -102,6 +122,7 @@ class Transactions:
         if one.state not in OPEN:
             one.state, one.partitions, one.groups, one.offsets = "Ongoing", set(), set(), {}
             one.began_ms = self.cluster.unix_ms
+            one.retried = one.retried if one.retried[0] == one.id else (-1, -1)
 
     def verify(self, name: str, id: int, epoch: int, key: Key, *, adds: bool, abortable: bool) -> Error:
         """Whether a write belongs to an open transaction; in the second protocol it begins one (KIP-890)."""
@@ -122,7 +143,7 @@ class Transactions:
         error, one = self.entered(name, id, epoch)
         known, bugs = self.by_name.get(name), self.cluster.bugs
         repeats = known is not None and known.state not in ("Empty", *OPEN)
-        if known is not None and repeats and bumps and (known.id, known.former_epoch) == (id, epoch):
+        if known is not None and repeats and bumps and known.ended_as == (id, epoch):
             return self._ended_again(known, committed)
         if error is Error.PRODUCER_FENCED and "fenced-end-as-invalid-state" in bugs:
             return Error.INVALID_TXN_STATE, None
@@ -132,7 +153,8 @@ class Transactions:
             return error, None
         if one.state in OPEN or (bumps and not committed):
             if bumps:
-                one.retried, one.former_epoch, one.epoch = -1, one.epoch, one.epoch + 1
+                one.next_id = self.new_id() if one.epoch >= LAST_EPOCH and not self._passes_last else -1
+                one.retried, one.ended_as, one.epoch = (-1, -1), (one.id, one.epoch), one.epoch + 1
             self._end(one, committed)
             return Error.NONE, one
         if bumps or one.state == "Empty":
@@ -158,6 +180,7 @@ class Transactions:
 
     def tick(self) -> None:
         """Markers go to leaders as soon as there are some, until they are committed."""
+        self._pass_on()
         for one in self.by_name.values():
             if one.state in OPEN and self.cluster.unix_ms > one.began_ms + one.timeout_ms:
                 self._abort(one)
@@ -166,6 +189,14 @@ class Transactions:
                     del one.unmarked[key]
             if one.state.startswith("Prepare"):
                 self._complete(one)
+
+    def _pass_on(self) -> None:
+        """Another broker takes the role over, with all state."""
+        before, self._role = self._role, self.cluster.coordinator
+        if before not in (None, self._role) and "prepared-reopened" in self.cluster.bugs:
+            for one in self.by_name.values():
+                if one.state == "PrepareCommit":
+                    one.state, one.unmarked, one.began_ms = "Ongoing", {}, self.cluster.unix_ms
 
     def _marked(self, one: Transaction, key: Key) -> bool:
         """A partition that was deleted needs none."""
@@ -198,6 +229,7 @@ class Transactions:
                 self._keep(key, place, fields)
         one.offsets = {}
         one.state = one.state.replace("Prepare", "Complete")
+        (one.id, one.epoch), one.next_id = one.known_as, -1
 
     def commit(self, one: Transaction, key: OffsetKey, fields: OffsetFields) -> None:
         self._commits += 1

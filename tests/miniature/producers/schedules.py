@@ -17,6 +17,7 @@ from strategies.producers import (
     InitProducerId,
     OutlastTimeout,
     ProducerStep,
+    RaiseEpoch,
     RepeatBatch,
     SendAsFenced,
     SkipSequence,
@@ -29,12 +30,25 @@ OPEN = Write(producer="tv2-1")
 OLD, OLD_COMMIT = Write(producer="legacy-1"), EndTransaction(producer="legacy-1")
 ELSEWHERE = Write(producer="tv2-1", on="strict-1")
 COMMIT, ABORT = EndTransaction(producer="tv2-1"), EndTransaction(producer="tv2-1", commit=False)
-FORGET = DisturbBriefly(on="strict-0", fault=ForgetProducers(role="all brokers"))
+FORGET = DisturbBriefly(on="strict-0", fault=ForgetProducers(role="all brokers", own_producer=False))
 AGAIN = InitProducerId(producer="tv2-1")
+LAST = RaiseEpoch(producer="legacy-1", to=32_766)
+
+FOLLOWER_LOST = Disturb(on="strict-0", fault=Kill(role="follower"))
+DECIDED: list[ProducerStep] = [
+    OPEN,
+    FOLLOWER_LOST,
+    FOLLOWER_LOST,
+    COMMIT,
+    Disturb(on="strict-0", fault=Kill(role="leader")),
+    Heal(),
+    EndNothing(producer="tv2-1", commit=False),
+]
+"""Too few replicas take the markers; then the coordinator is lost, too."""
 
 SCHEDULES: dict[str, list[ProducerStep]] = {
     "duplicates-appended": [PLAIN, RepeatBatch(producer="plain-1")],
-    "open-transaction-expires": [OPEN, FORGET, RepeatBatch(producer="tv2-1"), COMMIT],
+    "open-transaction-expires": [PLAIN, OPEN, FORGET, RepeatBatch(producer="tv2-1"), COMMIT],
     "acknowledged-at-one-offset": [PLAIN, PLAIN, PLAIN],
     "gap-appended": [PLAIN, SkipSequence(producer="plain-1")],
     "old-epoch-appended": [PLAIN, BumpEpoch(producer="plain-1"), SendAsFenced(producer="plain-1", seen=True)],
@@ -44,10 +58,13 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
     "last-partition-unmarked": [OPEN, ELSEWHERE, COMMIT],
     "spread-transaction-stays-prepared": [OPEN, ELSEWHERE, COMMIT],
     "aborted-offsets-kept": [CommitOffset(producer="tv2-1"), OPEN, ABORT],
+    "prepared-reopened": DECIDED,
     "open-transactions-shown": [OPEN, ReadEverything(), COMMIT],
     "markers-end-nothing": [OPEN, COMMIT],
     "ids-given-twice": [PLAIN, Write(producer="plain-2")],
     "epoch-not-raised": [OPEN, COMMIT, AGAIN],
+    "last-epoch-passed": [LAST, OLD, OLD_COMMIT, BumpEpoch(producer="legacy-1")],
+    "rotated-again": [LAST, BumpEpoch(producer="legacy-1"), Echo(back=0)],
     "end-of-nothing-granted": [InitProducerId(producer="legacy-1"), EndNothing(producer="legacy-1")],
     "third-instance-never-given": [
         OPEN,
@@ -62,7 +79,7 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
     "gap-refused-as-fenced": [PLAIN, SkipSequence(producer="plain-1")],
     "fenced-end-as-invalid-state": [OPEN, COMMIT, AGAIN, SendAsFenced(request="commit")],
     "epoch-skipped": [OPEN, COMMIT, AGAIN],
-    "offsets-without-group": [OLD, CommitOffset(producer="legacy-1"), OLD_COMMIT, OLD, Echo(back=4), OLD_COMMIT],
+    "offsets-without-group": [OLD, CommitOffset(producer="legacy-1", unadded=True), OLD_COMMIT],
     "busy-at-rest": [OLD, OLD_COMMIT],
     "late-commit-granted": [InitProducerId(timeout_ms=2_000), OPEN, OutlastTimeout(producer="tv2-1"), COMMIT],
     "every-third-write-fenced": [Write(producer="plain-1", records=3), PLAIN, ReadEverything()],
@@ -97,6 +114,7 @@ LEGAL: dict[str, list[ProducerStep]] = {
         Heal(),
         PLAIN,
     ],
+    "a coordinator is lost with a decided transaction": DECIDED,
     "a fenced instance goes on": [
         OPEN,
         AGAIN,
@@ -149,6 +167,48 @@ LEGAL: dict[str, list[ProducerStep]] = {
             Write(producer=producer),
             EndTransaction(producer=producer),
         )
+    ],
+    "epochs run out by ends in the second protocol": [
+        RaiseEpoch(producer="tv2-1", to=32_765),
+        OPEN,
+        ELSEWHERE,
+        COMMIT,
+        OPEN,
+        COMMIT,
+        OPEN,
+        COMMIT,
+        SendAsFenced(request="commit"),
+        OPEN,
+        ABORT,
+    ],
+    "epochs run out by InitProducerId": [
+        LAST,
+        OLD,
+        OLD_COMMIT,
+        BumpEpoch(producer="legacy-1"),
+        Echo(back=0),
+        OLD,
+        OLD_COMMIT,
+        Echo(back=3),
+    ],
+    "a new instance aborts a transaction at the last epoch": [
+        LAST,
+        OLD,
+        InitProducerId(producer="legacy-1"),
+        OLD,
+        OLD_COMMIT,
+        SendAsFenced(producer="legacy-1", request="produce", seen=True),
+        SendAsFenced(producer="legacy-1", request="add-partitions"),
+    ],
+    "an idempotent producer runs out of epochs": [
+        PLAIN,
+        RaiseEpoch(producer="plain-1", to=32_766),
+        PLAIN,
+        BumpEpoch(producer="plain-1"),
+        PLAIN,
+        BumpEpoch(producer="plain-1"),
+        PLAIN,
+        SendAsFenced(producer="plain-1"),
     ],
     "a late copy of an ended transaction's requests": [OPEN, COMMIT, OPEN, Echo(back=1), Echo(back=2), COMMIT],
     "leaders move while a follower is frozen": [

@@ -5,7 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import msgspec
+import pytest
 from hypothesis import Phase, find, given, settings
+from hypothesis.errors import NoSuchExample
 from hypothesis.strategies import DataObject, builds, data, integers, just
 
 from fixtures.faults.kinds.process import Kill, RollingRestart, Stop
@@ -78,6 +81,16 @@ def test_an_episode_uses_its_swarm_and_never_has_too_many_faults(data: DataObjec
         "read-everything",
     }
     assert kinds <= {*swarm.work, *swarm.administration}
+
+
+def test_an_offer_with_scenes_has_some_of_them_where_no_fault_stands() -> None:
+    scene = [CreateTopic(on="a-0"), Heal(), CreateTopic(on="b-0")]
+    offer = msgspec.structs.replace(OFFER, scenes={"one": lambda on: just(scene)})
+    swarm = find(swarms(offer, STEERING), lambda swarm: True)
+    found = find(episodes(offer, swarm, 0, 3), lambda steps: steps[:3] == scene)
+    assert found == [*scene, ReadEverything()]
+    with pytest.raises(NoSuchExample):
+        find(episodes(offer, swarm, 1, 3), lambda steps: steps[:3] == scene)
 
 
 @given(data=data())

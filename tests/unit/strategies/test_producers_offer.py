@@ -9,16 +9,32 @@ from hypothesis import Phase, given, settings
 
 from strategies.producers import (
     PLAIN,
+    PYTHON_PLAIN,
+    PYTHON_TRANSACTIONAL,
     TRANSACTIONAL,
     BumpAsFenced,
     CommitOffset,
     EndNothing,
     EndTransaction,
+    OfPython,
+    PythonWrite,
+    RaiseEpoch,
     SendAsFenced,
 )
-from strategies.producers_offer import EVERY_PARTITION, MAIN, RARELY_USED, STRICT, producers_offer
+from strategies.producers_offer import (
+    COORDINATOR,
+    EVERY_PARTITION,
+    LAST_EPOCH,
+    MAIN,
+    NEAR,
+    RARELY_USED,
+    STRICT,
+    producers_offer,
+)
+from strategies.steps import Disturb, Heal
 
 OFFER = producers_offer()
+PYTHON = (PYTHON_PLAIN, PYTHON_TRANSACTIONAL)
 OF_TRANSACTIONS = (BumpAsFenced, CommitOffset, EndNothing, EndTransaction)
 
 
@@ -44,9 +60,40 @@ def test_steps_are_about_the_partition_or_its_topic(name: str) -> None:
 @pytest.mark.parametrize("name", OFFER.work)
 def test_requests_of_transactions_are_those_of_transactional_producers(name: str) -> None:
     steps = drawn(name, "strict-0")
-    assert {step.producer for step in steps if hasattr(step, "producer")} <= {*PLAIN, *TRANSACTIONAL}
+    assert {step.producer for step in steps if hasattr(step, "producer")} <= {*PLAIN, *TRANSACTIONAL, *PYTHON}
+    assert {step.producer for step in steps if isinstance(step, OfPython | PythonWrite)} <= set(PYTHON)
     assert {step.producer for step in steps if isinstance(step, OF_TRANSACTIONS)}.isdisjoint(PLAIN)
     assert {step.request for step in steps if isinstance(step, SendAsFenced) and step.producer in PLAIN} <= {"produce"}
+
+
+def scenes(count: int = 50) -> list[list[Any]]:
+    """Around a partition, the same in each run."""
+    values: list[Any] = []
+
+    @settings(phases=[Phase.generate], max_examples=count, database=None, derandomize=True)
+    @given(OFFER.scenes["decided"]("strict-1"))
+    def collect(value: Any) -> None:
+        values.append(value)
+
+    collect()
+    return values
+
+
+def test_a_scene_loses_the_coordinator_of_a_decided_transaction_and_leaves_no_fault() -> None:
+    for steps in scenes():
+        kinds = [type(step) for step in steps]
+        end = kinds.index(EndTransaction)
+        assert kinds[end - 1 : end + 2] == [Disturb, EndTransaction, Disturb]
+        assert (steps[end - 1].fault.peer, steps[end + 1].fault.role) == (COORDINATOR, COORDINATOR)
+        assert {step.producer for step in steps if hasattr(step, "producer")} == {steps[end].producer}
+        assert kinds[-1] is Heal
+
+
+def test_scenes_ask_for_the_other_outcome_and_for_both_protocols() -> None:
+    asked = [(step, steps[3]) for steps in scenes(200) for step in steps[4:] if isinstance(step, EndNothing)]
+    assert asked
+    assert all(step.commit != end.commit for step, end in asked)
+    assert {step.producer for step, _ in asked} == {"tv2-1", "legacy-1"}
 
 
 def test_a_fenced_bump_spoils_only_what_is_rarely_used() -> None:
@@ -62,3 +109,18 @@ def test_every_main_fault_is_offered_around_each_partition() -> None:
 def test_unclean_elections_meet_the_loose_partition_alone() -> None:
     assert OFFER.faults["unclean-election"].subjects == ("loose-0",)
     assert set(OFFER.faults["remove-rebuilt-file"].subjects) == set(STRICT)
+
+
+def test_few_examples_begin_near_the_end_of_a_producer_id() -> None:
+    begun: list[list[Any]] = []
+
+    @settings(phases=[Phase.generate], max_examples=400, database=None, derandomize=True)
+    @given(OFFER.begin)
+    def collect(steps: list[Any]) -> None:
+        begun.append(steps)
+
+    collect()
+    near = [steps for steps in begun if isinstance(steps[0], RaiseEpoch)]
+    assert 0 < len(near) < len(begun) / 8
+    assert {steps[0].producer for steps in near} == {"tv2-1", "legacy-1"}
+    assert all(LAST_EPOCH - NEAR <= steps[0].to <= LAST_EPOCH and len(steps) > 1 for steps in near)

@@ -30,3 +30,8 @@ def test_a_marker_says_how_the_transaction_ended() -> None:
     [_, line, *_] = lines(ProducerHistory().given().reads(written(0, "a", in_transaction=True), marker(1, False)))
     assert "[0-0 of epoch 0 by producer 7, epoch 0, from sequence 0, in a transaction: 'a']" in line
     assert "[1-1 of epoch 0 by producer 7, epoch 0: abort marker of coordinator epoch 0]" in line
+
+
+def test_epochs_that_were_raised_in_a_row_read_as_one_request() -> None:
+    [_, line, *_] = lines(ProducerHistory().given().raises_epoch(0, 32_760))
+    assert line == "broker-2  InitProducerId of tid, 32760 times from producer 7, epoch 0 on -> producer 7, epoch 32760"

@@ -7,6 +7,7 @@ import pytest
 from conformance.judging.excuses import BUMPED_BY_FENCED, PRODUCER_STATE_DELETED, STALE_COORDINATOR
 from conformance.judging.judge import Judging
 from conformance.judging.producers.answers import each_answer_is_one_that_the_state_allows
+from conformance.judging.producers.coordinator import LAST_EPOCH
 from fixtures.wire import Error
 from history.effects import Effects
 from tests.support.judging import broken, excused, judged_by, labels
@@ -331,3 +332,60 @@ def test_it_goes_on_from_the_turns_that_were_judged_before() -> None:
         judging.violations()
     assert judging.judged().observations == judged_by(judge, history)
     assert [one.case for one in judging.violations()] == ["end-not-open"]
+
+
+# --- near the last epoch
+
+
+def near_the_end(epoch: int = LAST_EPOCH) -> ProducerHistory:
+    return ProducerHistory().given(epoch=0).raises_epoch(0, epoch)
+
+
+def test_epochs_that_were_raised_in_a_row_are_current() -> None:
+    assert last(near_the_end(32_000).adds(epoch=32_000)) == ("add-partitions-granted", "held")
+    assert last(near_the_end(32_000).adds(epoch=31_999, error=FENCED)) == ("add-partitions-fenced", "held")
+    assert last(near_the_end(32_000).adds(epoch=31_999)) == ("add-partitions-fenced", "violated")
+
+
+def test_nothing_is_predicted_after_epochs_that_were_raised_in_part() -> None:
+    partly = ProducerHistory().given(epoch=0).raises_epoch(0, 32_000, given=5)
+    assert last(partly.adds(epoch=6, error=FENCED)) == ("", "")
+    assert last(ProducerHistory().given(epoch=0).raises_epoch(0, 32_000, lost=True).adds(epoch=9)) == ("", "")
+    again = ProducerHistory().given(epoch=0).raises_epoch(0, 32_000, lost=True).given(epoch=700)
+    assert last(again.adds(epoch=700, error=FENCED)) == ("add-partitions-granted", "violated")
+
+
+def test_another_producer_id_follows_and_its_owner_is_given_it_again() -> None:
+    asked = (ID, LAST_EPOCH)
+    assert last(near_the_end().given(8, 0, sent=asked)) == ("init-granted", "held")
+    assert last(near_the_end().given(epoch=LAST_EPOCH + 1, sent=asked)) == ("init-granted", "violated")
+    assert last(near_the_end().given(8, 0, sent=asked).given(8, 0, sent=asked)) == ("init-granted", "held")
+    assert last(near_the_end().given(8, 0, sent=asked).given(9, 0, sent=asked)) == ("init-granted", "violated")
+    moved_on = near_the_end().given(8, 0, sent=asked).given(8, 1, sent=(8, 0))
+    assert last(moved_on.given(sent=asked, error=FENCED)) == ("init-fenced", "held")
+
+
+def test_the_former_producer_id_is_no_owner_of_the_transaction() -> None:
+    rotated = near_the_end().given(8, 0)
+    assert last(rotated.adds(epoch=LAST_EPOCH, error=MAPPING)) == ("add-partitions-fenced", "held")
+    granted = near_the_end().given(8, 0).adds(epoch=LAST_EPOCH)
+    assert last(granted) == ("add-partitions-fenced", "violated")
+
+
+def test_an_end_at_the_last_epoch_names_another_producer_id() -> None:
+    def ended() -> ProducerHistory:
+        return near_the_end().adds(epoch=LAST_EPOCH).ends(True, epoch=LAST_EPOCH, version=TV2, then=(8, 0))
+
+    assert last(ended()) == ("end-granted", "held")
+    beyond = near_the_end().adds(epoch=LAST_EPOCH)
+    assert last(beyond.ends(True, epoch=LAST_EPOCH, version=TV2, then=(ID, LAST_EPOCH + 1))) == (
+        "end-granted",
+        "violated",
+    )
+    prepared = ended().describes("PrepareCommit", LAST_EPOCH + 1)
+    assert last(prepared.adds(id=8, error=BUSY)) == ("", "")
+    assert last(ended().adds(id=8, error=MAPPING)) == ("add-partitions-granted", "violated")
+    complete = ended().describes("CompleteCommit", 0, id=8)
+    assert last(complete.adds(id=8)) == ("add-partitions-granted", "held")
+    again = ended().describes("CompleteCommit", 0, id=8).ends(True, epoch=LAST_EPOCH, version=TV2, then=(8, 0))
+    assert last(again) == ("end-granted", "held")

@@ -6,6 +6,8 @@ import pytest
 
 from conformance.judging.excuses import BUMPED_BY_FENCED
 from conformance.judging.producers.coordinator import (
+    LAST_EPOCH,
+    NEW_ID,
     NO_EPOCH,
     PASSED,
     PASSED_LATE,
@@ -162,3 +164,79 @@ def test_markers_are_written_and_open_transactions_time_out() -> None:
     assert {left.epoch for left in spontaneous(at("Ongoing"), timed_out=True)} == {4}
     raised = at("Ongoing", epoch=4)._replace(raised=True)
     assert [(left.epoch, left.raised) for left in spontaneous(raised, timed_out=False)] == [(3, False)]
+
+
+# --- the end of a producer id's epochs (KIP360-INIT-15, -16)
+
+LAST, BEYOND = LAST_EPOCH, LAST_EPOCH + 1
+
+
+def given(state: State, request: Request) -> set[tuple[int, int, int]]:
+    """Error, producer id and epoch of each right answer."""
+    return {(one.error, one.producer_id, one.epoch) for one, _ in answers(state, request) if one != UNSEEN}
+
+
+@pytest.mark.parametrize(("epoch", "id"), [(NO_EPOCH, -1), (LAST, 7)])
+def test_another_producer_id_follows_the_last_epoch(epoch: int, id: int) -> None:
+    assert given(at("Empty", LAST), asked("InitProducerId", epoch, id=id)) == {(NONE, NEW_ID, 0)}
+    assert given(at("Empty", LAST - 1), asked("InitProducerId", min(epoch, LAST - 1), id=id)) == {(NONE, 7, LAST)}
+
+
+def rotated(retried: int = LAST) -> State:
+    return State("Empty", 8, 0, retried, former_id=7)
+
+
+def test_the_owner_of_the_last_epoch_is_given_the_same_again() -> None:
+    assert given(rotated(), asked("InitProducerId", LAST)) == {(NONE, 8, 0)}
+    assert errors(rotated(), asked("InitProducerId", LAST - 1)) == {FENCED}
+    assert errors(rotated(NO_EPOCH), asked("InitProducerId", LAST)) == {FENCED}, "a new instance asked"
+
+
+def test_after_the_next_step_the_former_producer_id_is_fenced() -> None:
+    [(_, bumped)] = answers(rotated(), asked("InitProducerId", 0, id=8))
+    [(_, opened)] = answers(rotated(), asked("AddPartitionsToTxn", 0, id=8))
+    for state in (bumped, opened):
+        assert errors(state, asked("InitProducerId", LAST)) == {FENCED}
+
+
+def test_an_end_at_the_last_epoch_answers_with_another_producer_id() -> None:
+    state = at("Ongoing", LAST)
+    assert given(state, asked("EndTxn", LAST, version=SECOND)) == {(NONE, NEW_ID, 0)}
+    assert after(state, asked("EndTxn", LAST, version=FIRST)) == {("PrepareAbort", LAST)}
+
+
+def ended(status: Status) -> State:
+    return State(status, 8, 0, NO_EPOCH, former_id=7)
+
+
+def test_the_same_end_again_is_answered_with_the_same_producer_id() -> None:
+    again = asked("EndTxn", LAST, version=SECOND)
+    assert given(ended("CompleteAbort"), again) == {(NONE, 8, 0)}
+    assert errors(ended("PrepareAbort"), again) == {BUSY}
+    assert errors(ended("CompleteAbort"), again._replace(epoch=LAST - 1)) == {MAPPING}
+    assert errors(ended("CompleteCommit"), again) == {STATE}
+    assert errors(rotated(), again) == {MAPPING, FENCED, STATE}, "it ends nothing"
+
+
+def test_the_new_producer_id_waits_for_the_markers_and_goes_on() -> None:
+    assert errors(ended("PrepareCommit"), asked("AddPartitionsToTxn", 0, id=8)) == {BUSY}
+    assert errors(ended("CompleteCommit"), asked("AddPartitionsToTxn", 0, id=8)) == {NONE}
+    assert errors(ended("CompleteCommit"), asked("AddPartitionsToTxn", LAST)) == {MAPPING}
+
+
+def test_an_abort_by_the_server_at_the_last_epoch_leaves_none_for_a_client() -> None:
+    new = asked("InitProducerId", -1, id=-1)
+    assert after(at("Ongoing", LAST), new) == {("PrepareAbort", BEYOND), ("Empty", 0)}
+    [as_it_is, by_another] = spontaneous(at("PrepareAbort", BEYOND), timed_out=False)
+    assert (as_it_is.producer_id, as_it_is.epoch) == (7, BEYOND)
+    assert (by_another.producer_id, by_another.epoch, by_another.former_id) == (NEW_ID, 0, 7)
+    for state in (as_it_is, by_another):
+        assert (NONE, 7, BEYOND + 1) not in given(state, new)
+    assert given(as_it_is, new) == {(NONE, NEW_ID, 0)}
+    assert given(as_it_is._replace(retried=LAST), asked("InitProducerId", LAST)) == {(NONE, NEW_ID, 0)}
+
+
+def test_many_epochs_are_asked_for_in_a_row() -> None:
+    many = asked("InitProducerId", 3)._replace(times=100)
+    [(outcome, left)] = answers(at("Empty"), many)
+    assert (outcome, left.epoch, left.retried) == (Outcome(NONE, 7, 103), 103, 102)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
+from conformance.judging.producers.coordinator import LAST_EPOCH
 from conformance.judging.producers.identities import epochs_rise, producer_ids_are_unique, replicas_agree_on_producers
 from fixtures.wire import Error
 from tests.support.judging import broken, excused, judged_by
@@ -39,6 +40,20 @@ def test_the_end_of_a_transaction_names_the_next_epoch() -> None:
 def test_a_former_producer_id_never_comes_back() -> None:
     assert broken(epochs_rise, ProducerHistory().given(7, 9).given(8, 0).given(7, 10)) == ["producer-epochs"]
     assert broken(epochs_rise, ProducerHistory().given(7, 9).given(8, 0)) == []
+
+
+def test_no_epoch_is_above_the_last_one() -> None:
+    near = ProducerHistory().given(epoch=0).raises_epoch(0, LAST_EPOCH)
+    assert [one.label for one in judged_by(epochs_rise, near.given(epoch=LAST_EPOCH + 1))][-1] == "epoch-beyond-last"
+    rotated = ProducerHistory().given(epoch=0).raises_epoch(0, LAST_EPOCH).given(8, 0).given(8, 1)
+    assert broken(epochs_rise, rotated) == []
+    assert broken(epochs_rise, rotated.given(7, LAST_EPOCH)) == ["producer-epochs"]
+
+
+def test_a_producer_id_that_an_end_gives_is_given_to_no_other() -> None:
+    ended = ProducerHistory().given(epoch=0).ends(True, epoch=LAST_EPOCH, version=TV2, then=(8, 0))
+    assert broken(producer_ids_are_unique, ended) == []
+    assert broken(producer_ids_are_unique, ended.given(8, tid="other")) == ["producer-ids"]
 
 
 LOG = (written(0, "a", in_transaction=True), marker(1, True))

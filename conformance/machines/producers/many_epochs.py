@@ -1,0 +1,55 @@
+"""Tens of thousands of epochs in half a minute: each is a record of a coordinator, which waits for no other broker meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from conformance.core.bench import Bench
+from conformance.rigs.log.partition import Partition, PartitionData
+from fixtures.errors import KitError
+from fixtures.views.coordinator import Coordinator, partition_for
+from fixtures.wire import Error
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.configs import ResourceType
+from fixtures.wire.topics import Reassignment
+
+MIN_ISR = "min.insync.replicas"
+
+
+@contextmanager
+def on_one_replica(bench: Bench, transactional_id: str) -> Iterator[None]:
+    """While it lasts, the coordinator's log of this id is on its leader alone; nothing is changed where that keeps no log.
+
+    Raises KitError where the cluster refuses that, and Overdue where not all replicas are in sync again at the end.
+    """
+    coordinator = Coordinator(bench, transactional_id, CoordinatorType.TRANSACTION)
+    partitions = len(coordinator.node().metadata([coordinator.topic]).topic(coordinator.topic).partitions)
+    if not partitions:
+        yield
+        return
+    log = Partition(bench, PartitionData(Topic(coordinator.topic), partition_for(transactional_id, partitions)))
+    before = log.whole()
+    try:
+        _alter_min_isr(log, "1")
+        _reassign(log, (before.leader,))
+        yield
+    finally:
+        _reassign(log, before.replicas)
+        _alter_min_isr(log, None)
+
+
+def _reassign(log: Partition, replicas: Sequence[int]) -> None:
+    """Returns once these are the replicas, and all of them in sync."""
+    log.leader().alter_partition_reassignments([Reassignment(log.name, log.index, tuple(replicas))])
+    log.bench.eventually(lambda: set(log.whole().replicas) == set(replicas), f"{log} on {list(replicas)}")
+
+
+def _alter_min_isr(log: Partition, value: str | None) -> None:
+    altered = log.leader().incremental_alter_configs(ResourceType.TOPIC, log.name, {MIN_ISR: value})
+    if altered.error is not Error.NONE:
+        raise KitError(f"{MIN_ISR}={value} of {log.name} was refused: {altered}")
+
+
+__all__ = ["on_one_replica"]

@@ -1,0 +1,85 @@
+"""kafka-python's producers in the machine: begun at their first step, and again where a fatal error ended one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from conformance.core.bench import Bench
+from conformance.core.roles import Absent, Roles
+from conformance.rigs.log.partition import Partition
+from fixtures.producers import KafkaPythonProducer, ProducerTrouble
+from fixtures.wire.groups import NewOffset
+from strategies.producers import PYTHON_TRANSACTIONAL, PythonProducerName
+
+FLUSHED_WITHIN = 3.0
+"""Seconds that a step waits for the outcome of records; they are sent on after it."""
+SETTLED_WITHIN = 10.0
+"""Seconds at the end of an example: more than a record is sent for."""
+
+
+class PythonProducers:
+    """One without a transactional id, and one with the given."""
+
+    def __init__(self, bench: Bench, roles: Roles, transactional_id: str, began: int) -> None:
+        self._bench, self._roles, self._began = bench, roles, began
+        self._transactional_id = transactional_id
+        self._current: dict[PythonProducerName, KafkaPythonProducer] = {}
+        self._instances = 0
+
+    def has_begun(self, name: PythonProducerName) -> bool:
+        return name in self._current
+
+    def write(self, name: PythonProducerName, partition: Partition, values: Sequence[bytes]) -> None:
+        self._ready(name).write(partition.name, partition.index, values, self._began)
+
+    def flush(self, name: PythonProducerName) -> None:
+        self._begun(name).flush(FLUSHED_WITHIN)
+
+    def commit_offset(self, group: str, offset: NewOffset) -> None:
+        self._ready(PYTHON_TRANSACTIONAL).commit_offset(group, offset.topic.name, offset.partition, offset.offset)
+
+    def end(self, *, commit: bool) -> None:
+        """Raises Absent where no transaction is open."""
+        producer = self._begun(PYTHON_TRANSACTIONAL)
+        if not producer.is_open:
+            raise Absent("kafka-python's producer has no open transaction")
+        producer.end(commit=commit)
+
+    def reopen(self, name: PythonProducerName) -> None:
+        self._begun(name).close()
+        self._begin(name)
+
+    def settle(self) -> None:
+        """Send what is left, abort what is open, and close."""
+        for producer in self._current.values():
+            with suppress(ProducerTrouble):
+                producer.flush(SETTLED_WITHIN)
+                if producer.is_open:
+                    producer.end(commit=False)
+            producer.close()
+
+    def _begun(self, name: PythonProducerName) -> KafkaPythonProducer:
+        if name not in self._current:
+            raise Absent(f"{name} has not begun")
+        return self._current[name]
+
+    def _ready(self, name: PythonProducerName) -> KafkaPythonProducer:
+        """An instance that can go on. Raises Absent where no broker runs."""
+        if name in self._current and not self._current[name].is_broken:
+            return self._current[name]
+        if name in self._current:
+            self._current[name].close()
+        return self._begin(name)
+
+    def _begin(self, name: PythonProducerName) -> KafkaPythonProducer:
+        running = self._roles.running()
+        if not running:
+            raise Absent("no broker runs")
+        self._instances += 1
+        transactional_id = self._transactional_id if name == PYTHON_TRANSACTIONAL else None
+        self._current[name] = self._bench.producer(f"{name}-{self._instances}", transactional_id, running)
+        return self._current[name]
+
+
+__all__ = ["PythonProducers"]
