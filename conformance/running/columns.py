@@ -58,7 +58,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """The values that replace defaults of columns: each `VALUE` or, where there are several columns, `COLUMN=VALUE`."""
+    """The values that replace defaults of columns: each `COLUMN=VALUE`, or `VALUE` for the only one that can be meant."""
 
     labels: Sequence[str] = ()
     judged_as: Sequence[str] = ()
@@ -75,9 +75,10 @@ def wanted_columns(
     overrides = overrides or Overrides()
     named = [(VERSION, version) for version in versions]
     own = [*((IMAGE, image) for image in images), *((HOME, home) for home in homes)]
-    labels = _by_column(LABEL, overrides.labels, [name for _, name in (*named, *own)], "column")
-    judged_as = _by_column(AS, overrides.judged_as, [name for _, name in own], "build of your own")
-    libs = _by_column(JARS_IN, overrides.libs, list(images), "image")
+    builds = [name for _, name in own]
+    labels = _by_column(LABEL, overrides.labels, "column", builds or list(versions), others=versions)
+    judged_as = _by_column(AS, overrides.judged_as, "build of your own", builds)
+    libs = _by_column(JARS_IN, overrides.libs, "image", list(images))
     _refuse_labels(labels, {name for _, name in own})
     _refuse_versions(judged_as)
     _refuse_libs(libs)
@@ -93,19 +94,22 @@ def wanted_columns(
     ]
 
 
-def _by_column(option: str, values: Sequence[str], names: Sequence[str], what: str) -> dict[str, str]:
+def _by_column(
+    option: str, values: Sequence[str], what: str, names: Sequence[str], others: Sequence[str] = ()
+) -> dict[str, str]:
+    """The value of each column. One that names no column is for the only one of `names`; `others` have to be named."""
     found: dict[str, str] = {}
     for text in values:
-        name, value = _split(option, text, names, what)
+        name, value = _split(option, text, what, names, others)
         if name in found and found[name] != value:
             raise ValueError(f"{option} {text!r}: {name} has {found[name]!r} already. Give it once.")
         found[name] = value
     return found
 
 
-def _split(option: str, text: str, names: Sequence[str], what: str) -> tuple[str, str]:
-    """The column and the value of `COLUMN=VALUE`; of a `VALUE` by itself the only column there is."""
-    named = next((name for name in sorted(names, key=len, reverse=True) if text.startswith(f"{name}=")), "")
+def _split(option: str, text: str, what: str, names: Sequence[str], others: Sequence[str]) -> tuple[str, str]:
+    known = sorted((*names, *others), key=len, reverse=True)
+    named = next((name for name in known if text.startswith(f"{name}=")), "")
     value = text.removeprefix(f"{named}=") if named else text
     if not value:
         raise ValueError(f"{option} {text!r}: there is no value. Write {option} VALUE, or {option} COLUMN=VALUE.")

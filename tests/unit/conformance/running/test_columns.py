@@ -44,13 +44,21 @@ def test_a_build_whose_name_begins_another_ones_is_told_apart() -> None:
     assert [column.label for column in found] == ["first", "second"]
 
 
+def test_a_name_by_itself_is_for_the_only_build_of_ones_own() -> None:
+    """Released versions beside it have names."""
+    released, own = wanted_columns(["4.3.1"], [], ["/opt/mine"], Overrides(labels=["mine"]))
+    assert (released.title, own.title) == ("4.3.1", "mine")
+
+
+def test_one_of_two_builds_has_to_be_named() -> None:
+    why = r"--label 'x' is for one column, and there are 2: /opt/mine, /opt/other\. Write --label /opt/mine=x"
+    with pytest.raises(ValueError, match=why):
+        wanted_columns(["4.3.1"], [], ["/opt/mine", "/opt/other"], Overrides(labels=["x"]))
+
+
 @pytest.mark.parametrize(
     ("overrides", "why"),
     [
-        (
-            Overrides(labels=["x"]),
-            r"--label 'x' is for one column, and there are 2: 4\.3\.1, /opt/mine\. Write --label 4\.3\.1=x",
-        ),
         (Overrides(libs=["/libs"]), r"--kafka-libs '/libs' is for one image, and there is none"),
         (Overrides(labels=["/opt/mine=4.4.0"]), r"is the name of a released Kafka's own column"),
         (Overrides(judged_as=["4.3.1=3.9.2"]), r"--as '4\.3\.1=3\.9\.2': write the version of Apache Kafka"),

@@ -1,0 +1,47 @@
+"""The commands in README and docs/ are ones that the command line takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from conformance.cli import options
+from conformance.cli.app import COMMANDS, kit
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+COLUMNS = ("kafka_version", "kafka_image", "kafka_home", "label", "judged_as", "kafka_libs")
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """The page, and the words after `./kit` of each line in its blocks of shell."""
+    for page in PAGES:
+        for block in re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                for command in line.split(" && "):
+                    words = shlex.split(command, comments=True)
+                    if words[:1] == ["./kit"] and words[1] in COMMANDS:
+                        yield page.name, words[1:]
+
+
+FOUND = list(commands())
+
+
+def test_each_page_has_commands() -> None:
+    assert {page for page, _ in FOUND} == {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("words", [words for _, words in FOUND], ids=lambda words: " ".join(words))
+def test_a_command_is_taken(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to the columns that it names; builds of a user's own are not there."""
+    monkeypatch.setattr(options, "refuse_home", lambda home: None)
+    command = kit.get_command(click.Context(kit), words[0])
+    assert command is not None
+    given = command.make_context(words[0], words[1:]).params
+    named = {name: given[name] for name in COLUMNS if name in given and isinstance(given[name], tuple)}
+    assert options.chosen(**named).columns
