@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
+from hypothesis.strategies import lists
 
 from strategies.producers import (
     PLAIN,
@@ -99,6 +100,20 @@ def test_scenes_ask_for_the_other_outcome_and_for_both_protocols() -> None:
 def test_a_fenced_bump_spoils_only_what_is_rarely_used() -> None:
     assert {step.producer for step in drawn("bump-as-fenced", "strict-0")} == set(RARELY_USED)
     assert {"tv2-1", "legacy-1"}.isdisjoint(RARELY_USED)
+
+
+def test_many_fenced_writes_go_by_what_their_leader_has_seen_alone() -> None:
+    steps: list[Any] = []
+
+    @settings(phases=[Phase.generate], max_examples=20, database=None, derandomize=True)
+    @given(lists(OFFER.work["write-as-fenced"]("strict-0"), min_size=20, max_size=20))
+    def collect(values: list[Any]) -> None:
+        steps.extend(values)
+
+    collect()
+    compared = [step for step in steps if step.seen and step.producer in PLAIN]
+    assert len(steps) / 3 < len(compared) < len(steps) * 0.9
+    assert {step.seen for step in steps if step.producer in TRANSACTIONAL} == {True, False}
 
 
 def test_every_main_fault_is_offered_around_each_partition() -> None:
