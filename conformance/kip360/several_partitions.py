@@ -31,7 +31,7 @@ class Item(NamedTuple):
     grows: int = 0
 
 
-HOW = sampled_from(["next", "gap", "duplicate", "other"])
+HOW = sampled_from(["first", "next", "gap", "duplicate", "other"])
 """How a batch stands to what its partition knows of the producer; `other` is the case's own way to be refused."""
 ALSO_REFUSED = {"idempotent": "older-epoch", "legacy": "not-added", "tv2": "gap"}
 
@@ -44,6 +44,10 @@ def prepared(producer: StageProducer, log: Log, how: str, records: int, gap: int
         error = Error.TRANSACTION_ABORTABLE if abortable else Error.INVALID_TXN_STATE
         return Item(producer.batch(log, records), error)
     first = producer.batch(log, records)
+    if how == "first":
+        if producer.transactional_id and not producer.dialect.bumps:
+            producer.granted(producer.add(log), "producer")
+        return Item(first, Error.NONE, 0, records)
     producer.enter(log, records) if producer.transactional_id else producer.write(log, records)
     if how == "duplicate":
         return Item(first, Error.NONE, 0)
@@ -85,7 +89,7 @@ def partitions_of_a_produce_are_answered_for_themselves(
     """Of several partitions in one Produce some are refused, the others appended to; each is answered for itself."""
     verified = stage.bench.column.ranges["AddPartitionsToTxn"] >= ADD_PARTITIONS_BATCHED_FROM
     other = ALSO_REFUSED[case] if verified or case != "legacy" else "gap"
-    ways = [other if way == "other" else way for way in ("gap", *kinds, "next", "other")]
+    ways = [other if way == "other" else way for way in ("gap", *kinds, "first", "next", "other")]
     ways = [*ways[turn % len(ways) :], *ways[: turn % len(ways)]]
     producer = stage.idempotent(1) if case == "idempotent" else stage.transactional(case)
     logs = stage.logs_of_a_topic(len(ways)) if one_topic else stage.logs(len(ways))
