@@ -10,6 +10,7 @@ from conformance.judging.log.judges import LOG_JUDGES
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from fixtures.wire import Error
+from history.effects import Effects
 from tests.support.histories import LogHistory, Producer, held_on_disk, stamped
 from tests.support.judging import judged_by
 
@@ -65,7 +66,12 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
     again = LogHistory().settled(1, 0)
     for _ in range(2):
         again.produce(1, "a", at=0, producer=Producer(7, 0, 0))
-    everything = [one for each in (history, leaderless, moved, again) for one in judge_all(LOG_JUDGES, each.history)]
+    failed = Effects(process="restarts-when-healed", abrupt=True, fails_writes=True)
+    beside = LogHistory().settled(1, 0).hit("failed-directory", 1, effects=failed, partition="other-0")
+    beside.beside_failed(1).produce(1, "a", at=0)
+    everything = [
+        one for each in (history, leaderless, moved, again, beside) for one in judge_all(LOG_JUDGES, each.history)
+    ]
     assert [(o.requirement, o.detail) for o in everything if o.result == "violated"] == []
     assert {o.requirement for o in everything} == {one.row for one in LOG_JUDGES if not one.records}
 
