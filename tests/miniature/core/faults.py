@@ -115,8 +115,18 @@ class MiniInjector:
             reason = clash(type(other), type(fault)) or ("a node has both" if {*standing.ids} & {*effect.ids} else "")
             if reason:
                 raise Unavailable(f"{fault.name} of the {fault.role} cannot stand beside {other.name}: {reason}")
-        effect.prepare()
+        self._prepare(effect)
         return effect
+
+    def _prepare(self, effect: Effect) -> None:
+        """Other faults may keep a write that it needs from being committed."""
+        try:
+            effect.prepare()
+        except Unwitnessed as trouble:
+            if not self.open:
+                raise
+            others = ", ".join(other.name for other, _, _ in self.open)
+            raise Unavailable(f"{trouble}, beside {others}") from trouble
 
     def _follow(self, effect: Effect, injected: Injected, log: Tape) -> None:
         """The cluster's reaction, or its absence in time: recorded, and not an error."""
