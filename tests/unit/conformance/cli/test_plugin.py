@@ -58,6 +58,8 @@ class Kit:
             "-p",
             "no:cacheprovider",
             "-p",
+            "no:syrupy",
+            "-p",
             "conformance.plugin",
             "-q",
         ]
@@ -308,5 +310,7 @@ def test_auto_takes_workers_from_cores_and_memory_before_the_session_begins(
     monkeypatch.setattr(conformance.plugin, "workers", counted)
     assert kit.run("-n", "auto", "--collect-only", CHECKS)[0] == 0
     assert asked == [True]
-    kit.run("-n", "auto", "--collect-only", str(ROOT / "tests" / "test_waiting.py"))
+    assert (
+        kit.run("-n", "auto", "--collect-only", str(ROOT / "tests" / "unit" / "fixtures" / "test_waiting.py"))[0] == 0
+    )
     assert asked == [True]
