@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import click
 
 from conformance.cli.group import HELP
-from conformance.cli.options import VERSIONS
+from conformance.cli.options import VERSIONS, progress_apart
 from fixtures.engine import ensure
 from fixtures.images import select
 from fixtures.ready import have_ready
 from fixtures.runs import forget
 from fixtures.runs import sweep as sweep_engine
+from reports.commands.options import Form, form, print_json
 
 READY = f"""Make the Docker engine answer, and the images of each VERSION ready; nothing else is changed.
 
@@ -36,11 +37,16 @@ def make_ready(versions: Sequence[str]) -> None:
 
 @click.command(context_settings=HELP)
 @click.argument("kept", nargs=-1, metavar="[RUN]...")
-def sweep(kept: Sequence[str]) -> None:
+@form
+def sweep(kept: Sequence[str], form: Form) -> None:
     """Remove what dead runs of this host left on the engine, and each kept RUN that is named."""
-    client = ensure(install=False)
-    removed = [name for run in kept for name in forget(client, run)] + sweep_engine(client, say)
-    say(f"{len(removed)} things removed")
+    with progress_apart(form):
+        client = ensure(install=False)
+        removed = [name for run in kept for name in forget(client, run)] + sweep_engine(client, say)
+    if form == "json":
+        print_json(removed)
+    else:
+        say(f"{len(removed)} things removed")
 
 
 def say(text: str) -> None:

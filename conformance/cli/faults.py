@@ -12,7 +12,7 @@ import msgspec
 from conformance.cli.engine import make_ready, say
 from conformance.cli.group import HELP
 from conformance.cli.options import VERSIONS, progress_apart
-from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
+from conformance.cli.storm import Storm, as_json, drawn_plans, succeeded, summary
 from conformance.running.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
@@ -70,8 +70,16 @@ def _tested(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool)
     metavar="DIR",
     help="for logs of clusters that do not become whole; default: out/storm",
 )
+@form
 def storm(
-    kafka_version: str, cycles: int, seed: int, fault: Sequence[str], at_once: int, minutes: float, out: Path
+    kafka_version: str,
+    cycles: int,
+    seed: int,
+    fault: Sequence[str],
+    at_once: int,
+    minutes: float,
+    out: Path,
+    form: Form,
 ) -> int:
     """Inject and heal random faults in a row on one cluster under light traffic.
 
@@ -79,18 +87,27 @@ def storm(
     """
     plans = drawn_plans(seed, kinds(list(fault)), at_once=at_once)
     version = _one(kafka_version)
-    make_ready([version])
+    with progress_apart(form):
+        make_ready([version])
     with Run.begin() as run:
         try:
             lab = lab_of(kinds(fault) if fault else ())
             raged = Storm(Targets(obtain(version), run, lab), say, out / run.id)
             try:
-                raged.rage(plans, cycles, minutes)
+                with progress_apart(form):
+                    raged.rage(plans, cycles, minutes)
             finally:
-                say("\n".join(summary(raged)))
+                _tell(raged, form)
         finally:
             run.end(connect())
     return EXIT_SATISFIED if succeeded(raged) else EXIT_TROUBLE
+
+
+def _tell(storm: Storm, form: Form) -> None:
+    if form == "json":
+        print_json(as_json(storm))
+    else:
+        say("\n".join(summary(storm)))
 
 
 def _one(text: str) -> str:

@@ -36,7 +36,7 @@ from conformance.cli.matrix import (
     say_bad_ends,
     versions_of,
 )
-from conformance.cli.options import chosen, column_options, pytest_options
+from conformance.cli.options import chosen, column_options, progress_apart, pytest_options
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from conformance.running.machine.beginning import Beginning
@@ -49,6 +49,7 @@ from fixtures.leases import workers
 from fixtures.ready import have_ready
 from history.command import COMMAND
 from history.shards import read_shards
+from reports.commands.options import Form, form, print_json
 
 FEWEST_MINUTES = 1.0
 """With less time left no further round begins."""
@@ -275,6 +276,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     "--out", type=click.Path(path_type=Path), default=Path("out/hunt"), metavar="DIR", help="default: out/hunt"
 )
 @click.option("--machine", "machines", multiple=True, metavar="NAME", help="only this one; repeatable")
+@form
 @pytest_options
 @click.pass_obj
 def hunt(
@@ -283,6 +285,7 @@ def hunt(
     hours: str,
     out: Path,
     machines: Sequence[str],
+    form: Form,
     rest: Sequence[str],
     **columns: Sequence[str],
 ) -> int:
@@ -296,7 +299,7 @@ def hunt(
     wanted = list(machines) or [ALL_MACHINES]
     _refuse(wanted, rest)
     refuse_wrong(rest, runs, own.pytest)
-    with _alone(out):
+    with _alone(out), progress_apart(form):
         own.prepare(versions_of(runs))
         hunter = Hunter(out, length, runs, wanted, list(rest), command=own.pytest, clock=own.clock, at_hand=own.at_hand)
         try:
@@ -305,7 +308,15 @@ def hunt(
             say(f"interrupted; the same command goes on with {out}")
             return EXIT_INTERRUPTED
         say(f"{len(hunter.hunt.rounds)} rounds, {len(hunter.hunt.findings)} findings: {out / 'README.md'}")
-        return hunter.code
+    if form == "json":
+        print_json([_summary(finding, out) for finding in hunter.hunt.findings])
+    return hunter.code
+
+
+def _summary(finding: Finding, out: Path) -> dict[str, object]:
+    """A finding without its schedule, and its folder."""
+    fields = msgspec.to_builtins(finding)
+    return {"folder": str(out / FINDINGS / finding.name), **{key: fields[key] for key in fields if key != "schedule"}}
 
 
 def _hours(text: str) -> float:

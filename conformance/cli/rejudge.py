@@ -40,6 +40,7 @@ from history.events import History
 from history.observations import Observation
 from history.shards import AnyShardLine, Column, ObservationLine, read_shards
 from history.store import read_frames
+from reports.commands.options import Form, form, print_json
 
 Again: TypeAlias = dict[str, dict[str, JudgedExample]]
 """By shard and example."""
@@ -103,7 +104,8 @@ def _again(check: Check, history: History, column: Column) -> Judged:
     type=click.Path(path_type=Path),
     help="write complete shards with the current judges and rows, for `./kit report --in NEW`",
 )
-def rejudge_stored(folder: str, spark: str, shards: Path | None) -> int:
+@form
+def rejudge_stored(folder: str, spark: str, shards: Path | None, form: Form) -> int:
     """Judge stored histories again, without a cluster. DIR has the shards/ and histories/ of a run; with --spark, or its URI.
 
     Writes the observations of the current judges to DIR/rejudged/<shard>.jsonl and compares them with those in the shards. With
@@ -119,7 +121,10 @@ def rejudge_stored(folder: str, spark: str, shards: Path | None) -> int:
     if shards and (wrong := _not_there(shards, spark)):
         raise WrongUse(wrong)
     changed = list(_in_spark(folder, spark) if spark else _here(Path(folder), shards))
-    print("\n".join(changed) or "the same observations, byte for byte")
+    if form == "json":
+        print_json(changed)
+    else:
+        print("\n".join(changed) or "the same observations, byte for byte")
     return EXIT_VIOLATED if changed else EXIT_SATISFIED
 
 

@@ -240,6 +240,17 @@ def succeeded(storm: Storm) -> bool:
     return all(cycle.ending in ("healed", "skipped") for cycle in storm.cycles) and not storm.traffic.trouble
 
 
+def as_json(storm: Storm) -> dict[str, object]:
+    """The summary's figures: every cycle in its order, the writers' totals, and the seconds that it took."""
+    figures = {
+        "succeeded": succeeded(storm),
+        "seconds": storm.seconds,
+        "cycles": storm.cycles,
+        "traffic": storm.traffic,
+    }
+    return {key: msgspec.to_builtins(value) for key, value in figures.items()}
+
+
 def summary(storm: Storm) -> list[str]:
     """Lines of text: the table, the reasons of skipped and failed cycles, and the totals."""
     lines = [

@@ -181,6 +181,13 @@ def test_a_finding_has_a_folder_that_stands_alone(kit: Kit) -> None:
     assert json.loads((folder / "finding.json").read_bytes())["row"] == ROW
 
 
+def test_the_findings_as_json_name_their_folders(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
+    assert kit("--format", "json", rounds=2, v3_9_2="broken 5") == 1
+    [told] = json.loads((printed := capsys.readouterr()).out)
+    assert (told["row"], told["folder"]) == (ROW, str(next((kit.out / "findings").iterdir())))
+    assert "round 1" in printed.err
+
+
 def test_a_known_deviation_is_marked_and_does_not_count(kit: Kit) -> None:
     assert kit(rounds=2, v3_9_2="known 5") == 0
     [finding] = kit.state.findings

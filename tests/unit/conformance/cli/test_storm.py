@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.cli import storm as storm_module
-from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
+from conformance.cli.storm import Storm, as_json, drawn_plans, succeeded, summary
 from fixtures.errors import KitError
 from fixtures.faults.kinds.logs import RetentionByTime
 from fixtures.faults.kinds.process import Kill, Stop
@@ -87,6 +88,13 @@ def test_a_storm_goes_on_until_so_many_cycles_count(targets: FakeTargets) -> Non
     assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in summary(storm)
     assert "| recorded | 3 | 0 | 0 | 0 | 0 | 2 |" in "\n".join(summary(storm))
     assert "skipped (2): recorded of the leader: recorded is not available here: it cannot be" in summary(storm)
+
+
+def test_the_summary_as_json_has_each_cycle_in_its_order(targets: FakeTargets) -> None:
+    storm, _ = raged(targets, Recorded(), Recorded(possible=False), count=2)
+    printed: Any = json.loads(json.dumps(as_json(storm)))
+    assert [one["ending"] for one in printed["cycles"]] == ["healed", "skipped", "healed"]
+    assert (printed["succeeded"], printed["traffic"]["unacknowledged"]) == (True, 1)
 
 
 TROUBLE = [

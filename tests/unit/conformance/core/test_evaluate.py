@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -406,6 +407,8 @@ def test_a_judge_that_now_says_something_else_is_named(
     monkeypatch.setattr(known, "body", grows_by_one_at_most)
     assert rejudge.main([str(out)]) == 1
     assert capsys.readouterr().out.splitlines() == [f"e-1 ({known.id}): judged differently now"]
+    assert rejudge.main([str(out), "--format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out) == [f"e-1 ({known.id}): judged differently now"]
 
 
 def test_an_observation_without_its_history_is_named(
