@@ -490,13 +490,13 @@ class Bench:
             controller, "word", request, Word, lambda: word(self._live().container(controller), topic, index)
         )
 
-    def decode(self, artifact: str, message: str, data: bytes, into: type[T], version: int = 0) -> T:
-        """A record or file decoded by the schema in one of the release's own jars, e.g. message
-        ``OffsetCommitValue`` of ``kafka-group-coordinator``.
+    def decode(self, artifacts: Sequence[str], message: str, data: bytes, into: type[T], version: int = 0) -> T:
+        """A record or file decoded by the schema in one of the release's own jars, e.g. message ``OffsetCommitValue`` of
+        ``kafka-group-coordinator``; the first of `artifacts` that the release has.
         """
 
         def decoded() -> T:
-            return msgspec.convert(self._live().schemas(artifact).message(message).decode(data, version), into)
+            return msgspec.convert(self._live().schemas(*artifacts).message(message).decode(data, version), into)
 
         request = {"message": message, "version": version, "data": data.hex()}
         return self.tape.call("kit", "decode", request, into, decoded)

@@ -113,8 +113,11 @@ class Cluster(Protocol):
         """The container of a node, for checks that damage a disk. Raises KitError where there are no containers."""
         ...
 
-    def schemas(self, artifact: str) -> Schemas:
-        """The message schemas in one of the release's own jars. Raises KitError where there are no jars."""
+    def schemas(self, artifact: str, *former: str) -> Schemas:
+        """The message schemas in one of the release's own jars, or in the `former` one that had them in earlier releases.
+
+        Raises KitError where there are no jars.
+        """
         ...
 
 
@@ -173,8 +176,8 @@ class LiveCluster:
     def container(self, name: str) -> ClusterNode:
         return self._cluster.node(name)
 
-    def schemas(self, artifact: str) -> Schemas:
-        return Schemas.of_jar(jar_of(self._cluster.image, artifact))
+    def schemas(self, artifact: str, *former: str) -> Schemas:
+        return Schemas.of_jar(jar_of(self._cluster.image, artifact, *former))
 
 
 def on_threads(actions: Sequence[Callable[[], None]]) -> None:

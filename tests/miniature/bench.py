@@ -239,7 +239,7 @@ class Miniature:
     def container(self, name: str) -> ClusterNode:
         raise KitError(f"{name} of the miniature has no container, and so no disk that could be damaged file by file")
 
-    def schemas(self, artifact: str) -> Schemas:
+    def schemas(self, artifact: str, *former: str) -> Schemas:
         raise KitError(f"the miniature has no jars, and so no schemas of {artifact}")
 
 

@@ -17,7 +17,7 @@ from fixtures.wire.records import Batch, ControlType, Record
 V = TypeVar("V", bound=msgspec.Struct)
 
 OFFSETS_TOPIC = "__consumer_offsets"
-ARTIFACT = "kafka-group-coordinator"
+ARTIFACTS = ("kafka-group-coordinator",)
 CURRENT_ASSIGNMENT = "ConsumerGroupCurrentMemberAssignment"
 CURRENT_ASSIGNMENT_TYPE = 8
 """The version at the start of a record's key identifies the kind of record."""
@@ -128,7 +128,7 @@ class GroupLog:
         for record in records:
             if record.key is None or record.value is None or VERSION.unpack_from(record.key)[0] not in OFFSET_TYPES:
                 continue
-            key = self.group.bench.decode(ARTIFACT, "OffsetCommitKey", record.key[VERSION.size :], OffsetKey)
+            key = self.group.bench.decode(ARTIFACTS, "OffsetCommitKey", record.key[VERSION.size :], OffsetKey)
             if key == wanted:
                 yield self._value(record.value, "OffsetCommitValue", OffsetValue)
 
@@ -190,4 +190,4 @@ class GroupLog:
 
     def _value(self, value: bytes, name: str, into: type[V]) -> V:
         [version] = VERSION.unpack_from(value)
-        return self.group.bench.decode(ARTIFACT, name, value[VERSION.size :], into, version)
+        return self.group.bench.decode(ARTIFACTS, name, value[VERSION.size :], into, version)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,9 @@ from fixtures.wire.records import Batch, Codec, ControlType, Record
 TOPIC = UUID(int=1)
 
 
-def decode(artifact: str, name: str, body: bytes, into: type[msgspec.Struct], version: int = 0) -> msgspec.Struct:
+def decode(
+    artifacts: Sequence[str], name: str, body: bytes, into: type[msgspec.Struct], version: int = 0
+) -> msgspec.Struct:
     return msgspec.json.decode(body, type=into)
 
 

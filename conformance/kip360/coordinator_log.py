@@ -1,0 +1,114 @@
+"""A transaction coordinator says what its log says (GEN-13): each transactional id, also after it was loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from hypothesis.strategies import booleans, integers, lists, sampled_from
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
+from conformance.rigs.producers.transaction_log import TransactionLog
+from fixtures.wire.transactions import DescribedTransaction
+from strategies.batches import FEW_RECORDS
+
+TIMEOUTS_MS = integers(60_000, 600_000)
+STEPS = lists(sampled_from(["write", "offsets", "commit", "abort", "replace", "bump"]), min_size=6, max_size=9)
+
+
+class Instance:
+    """The current instance of a transactional id, and whether it has an open transaction."""
+
+    def __init__(self, stage: Stage, dialect: str, timeout_ms: int) -> None:
+        self._stage = stage
+        self._producer: StageProducer = stage.transactional(dialect, timeout_ms)
+        self.log = TransactionLog(stage.bench, self._producer.transactional_id)
+        self._open = False
+
+    def take(self, step: str, records: int) -> None:
+        """One step; a transaction is opened before it is ended."""
+        if step in ("replace", "bump"):
+            self._renewed(step)
+            return
+        if step in ("write", "offsets") or not self._open:
+            self._opened(step, records)
+        if step in ("commit", "abort"):
+            self._producer.end(committed=step == "commit")
+            self._open = False
+
+    def _renewed(self, step: str) -> None:
+        """Another instance, or another epoch of this one. An open transaction is aborted."""
+        if step == "replace":
+            self._producer = self._producer.successor()
+        else:
+            self._producer.bump()
+        self._open = False
+
+    def _opened(self, step: str, records: int) -> None:
+        producer = self._producer
+        if step == "offsets":
+            producer.granted(producer.add_offsets(self._stage.bench.fresh("group")), "producer")
+        else:
+            producer.enter(self._stage.log(), records)
+        self._open = True
+
+    def described(self) -> DescribedTransaction:
+        return self._producer.described()
+
+
+def as_logged(instance: Instance, case: str) -> Generator[Claim, None, None]:
+    """At rest, that is with the same description before and after, it is what the newest record gives."""
+    before, logged, shown = instance.described(), instance.log.newest(), instance.described()
+    yield premise(before == shown and not shown.state.startswith("Prepare"), f"at rest: {before}, then {shown}")
+    held = logged is not None and logged.is_described_by(shown)
+    yield held_if(held, shown, case=case, detail=f"{shown}; in the log: {logged}")
+
+
+@probe(
+    "GEN-13",
+    rig=STAGE,
+    cases=["transaction"],
+    steps=STEPS,
+    timeout_ms=TIMEOUTS_MS,
+    records=FEW_RECORDS,
+    newest=booleans(),
+)
+def transaction_is_described_as_logged(
+    stage: Stage, case: str, steps: Sequence[str], timeout_ms: int, records: int, newest: bool
+) -> Generator[Claim, None, None]:
+    """After each step the transaction is described as its newest record has it."""
+    instance = Instance(stage, stage.dialects[-1 if newest else 0], timeout_ms)
+    for step in steps:
+        instance.take(step, records)
+        yield from as_logged(instance, case)
+
+
+@probe(
+    "GEN-13",
+    rig=STAGE,
+    cases=["loaded-transaction"],
+    examples=2,
+    smoke=False,
+    histories=lists(STEPS, min_size=3, max_size=4),
+    timeout_ms=TIMEOUTS_MS,
+    records=FEW_RECORDS,
+    newest=booleans(),
+    clean=booleans(),
+)
+def loaded_transaction_is_as_logged(
+    stage: Stage,
+    case: str,
+    histories: Sequence[Sequence[str]],
+    timeout_ms: int,
+    records: int,
+    newest: bool,
+    clean: bool,
+) -> Generator[Claim, None, None]:
+    """The same at a coordinator that has loaded the transactional ids, each with a history of its own."""
+    instances = [Instance(stage, stage.dialects[-1 if newest else 0], timeout_ms) for _ in histories]
+    for instance, steps in zip(instances, histories, strict=True):
+        for step in steps:
+            instance.take(step, records)
+    stage.restart(clean=clean)
+    for instance in instances:
+        yield from as_logged(instance, case)

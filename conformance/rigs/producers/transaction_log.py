@@ -1,0 +1,99 @@
+"""Records that the transaction coordinator wrote: those of __transaction_state, read by Fetch and the release's own schemas."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import msgspec
+
+from conformance.core.bench import Bench
+from fixtures.disk.transactions import STATES, name_of
+from fixtures.errors import KitError
+from fixtures.views.coordinator import Coordinator
+from fixtures.wire import NodeClient
+from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.records import Record
+from fixtures.wire.transactions import DescribedTransaction
+
+ARTIFACTS = ("kafka-transaction-coordinator", "kafka_2.13")
+"""The jar with the schemas, by its name and by the one that it had in earlier releases."""
+VERSION = struct.Struct(">h")
+
+
+class LoggedPartitions(msgspec.Struct, frozen=True):
+    """The partitions of one topic in a transaction."""
+
+    topic: str
+    partition_ids: tuple[int, ...]
+
+
+class LoggedTransaction(msgspec.Struct, frozen=True):
+    """TransactionLogValue (KIP-98)."""
+
+    producer_id: int
+    producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_status: int
+    transaction_start_timestamp_ms: int
+    transaction_partitions: tuple[LoggedPartitions, ...] | None = None
+
+    @property
+    def partitions(self) -> frozenset[tuple[str, int]]:
+        return frozenset((one.topic, id) for one in self.transaction_partitions or () for id in one.partition_ids)
+
+    def is_described_by(self, shown: DescribedTransaction) -> bool:
+        """Whether a coordinator that has loaded this record describes it so."""
+        logged = (
+            STATES[self.transaction_status],
+            self.producer_id,
+            self.producer_epoch,
+            self.transaction_timeout_ms,
+            self.transaction_start_timestamp_ms,
+            self.partitions,
+        )
+        return logged == (
+            shown.state,
+            shown.producer_id,
+            shown.producer_epoch,
+            shown.timeout_ms,
+            shown.start_time_ms,
+            frozenset(shown.partitions),
+        )
+
+
+class TransactionLog:
+    """The part of a transactional id's partition of __transaction_state that was written since this object was created."""
+
+    def __init__(self, bench: Bench, transactional_id: str) -> None:
+        self._bench = bench
+        self._id = transactional_id
+        self._coordinator = Coordinator(bench, transactional_id, CoordinatorType.TRANSACTION)
+        self._index = self._coordinator.index()
+        self._start = self._end(self._coordinator.node())
+
+    def newest(self) -> LoggedTransaction | None:
+        """The id's newest record; None if there is none, or if it was removed."""
+        found: LoggedTransaction | None = None
+        for record in self._records():
+            if name_of(record) == self._id:
+                found = None if record.value is None else self._decoded(record.value)
+        return found
+
+    def _decoded(self, value: bytes) -> LoggedTransaction:
+        [version] = VERSION.unpack_from(value)
+        return self._bench.decode(ARTIFACTS, "TransactionLogValue", value[VERSION.size :], LoggedTransaction, version)
+
+    def _records(self) -> Iterator[Record]:
+        node, topic = self._coordinator.node(), self._coordinator.topic
+        offset = self._start
+        while offset < self._end(node):
+            fetched = node.fetch(topic, self._index, offset)
+            if not fetched.batches:
+                raise KitError(f"{topic}-{self._index} could not be read from {offset} on: {fetched}")
+            for batch in fetched.batches:
+                yield from batch.records
+                offset = batch.last_offset + 1
+
+    def _end(self, node: NodeClient) -> int:
+        return node.list_offsets(self._coordinator.topic, self._index).offset
