@@ -42,6 +42,7 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     disk.CutTailAbove: {"lost": FEW},
     disk.CutTailBelow: {"lost": FEW},
     disk.FlipBytes: {"at": st.integers(0, 3)},
+    disk.TornProducerSnapshot: {"file": st.just("producer-snapshots")},
     unclean.UncleanElection: {"records": FEW},
     unclean.UncleanElectionByConfig: {"records": FEW},
     frames.CutAtRequest: {"peer": PEER, "after": st.integers(2, 6)},
