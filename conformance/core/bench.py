@@ -496,7 +496,7 @@ class Bench:
         """
 
         def decoded() -> T:
-            return msgspec.convert(self._live().schemas(*artifacts).message(message).decode(data, version), into)
+            return msgspec.convert(self._live().message(message, artifacts).decode(data, version), into)
 
         request = {"message": message, "version": version, "data": data.hex()}
         return self.tape.call("kit", "decode", request, into, decoded)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ from fixtures.cluster.node import ClusterNode
 from fixtures.cluster.peers import ScriptedPeers
 from fixtures.consumers import Consumer
 from fixtures.disk.held import HeldReplicas, held
+from fixtures.errors import KitError, NotKafka
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess
 from fixtures.images import jar_of
@@ -25,6 +27,7 @@ from fixtures.tape import Tape
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient, Schemas, Tap
 from fixtures.wire.calls import Topic
+from fixtures.wire.schemas import Message, SchemaError
 from fixtures.wire.tap import WaitingTap
 from history.due import Due
 from history.events import ProcessEnd
@@ -113,11 +116,8 @@ class Cluster(Protocol):
         """The container of a node, for checks that damage a disk. Raises KitError where there are no containers."""
         ...
 
-    def schemas(self, artifact: str, *former: str) -> Schemas:
-        """The message schemas in one of the release's own jars, or in the `former` one that had them in earlier releases.
-
-        Raises KitError where there are no jars.
-        """
+    def message(self, name: str, artifacts: Sequence[str]) -> Message:
+        """A message's schema in the first of these jars of the release that has it. Raises KitError where none has."""
         ...
 
 
@@ -176,8 +176,11 @@ class LiveCluster:
     def container(self, name: str) -> ClusterNode:
         return self._cluster.node(name)
 
-    def schemas(self, artifact: str, *former: str) -> Schemas:
-        return Schemas.of_jar(jar_of(self._cluster.image, artifact, *former))
+    def message(self, name: str, artifacts: Sequence[str]) -> Message:
+        for artifact in artifacts:
+            with suppress(NotKafka, SchemaError):
+                return Schemas.of_jar(jar_of(self._cluster.image, artifact)).message(name)
+        raise KitError(f"{self._cluster.image.reference} has no message {name} in {' or '.join(artifacts)}")
 
 
 def on_threads(actions: Sequence[Callable[[], None]]) -> None:

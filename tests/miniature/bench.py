@@ -17,11 +17,11 @@ from fixtures.errors import KitError
 from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import LiveTape, Tape
 from fixtures.waiting import Overdue
-from fixtures.wire import NodeClient, Schemas, Tap, Unanswered
+from fixtures.wire import NodeClient, Tap, Unanswered
 from fixtures.wire.calls import Reply, Topic
 from fixtures.wire.client import AT_ONCE, NotOffered
 from fixtures.wire.errors import NotSent
-from fixtures.wire.schemas import Plain, Versions
+from fixtures.wire.schemas import Message, Plain, Versions
 from history.due import Due
 from history.events import AnyEvent, Example, ProcessEnd
 from history.shards import Column
@@ -239,8 +239,8 @@ class Miniature:
     def container(self, name: str) -> ClusterNode:
         raise KitError(f"{name} of the miniature has no container, and so no disk that could be damaged file by file")
 
-    def schemas(self, artifact: str, *former: str) -> Schemas:
-        raise KitError(f"the miniature has no jars, and so no schemas of {artifact}")
+    def message(self, name: str, artifacts: Sequence[str]) -> Message:
+        raise KitError(f"the miniature has no jars, and so no schema of {name}")
 
 
 def mini_bench(cluster: MiniCluster, tape: Tape | None = None) -> Bench:

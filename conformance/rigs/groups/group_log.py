@@ -12,17 +12,20 @@ import msgspec
 from conformance.rigs.groups.group import Group, GroupMember
 from fixtures.errors import KitError
 from fixtures.waiting import Overdue
+from fixtures.wire.groups import ClassicGroup
+from fixtures.wire.groups import ClassicMember as DescribedClassicMember
 from fixtures.wire.records import Batch, ControlType, Record
 
 V = TypeVar("V", bound=msgspec.Struct)
 
 OFFSETS_TOPIC = "__consumer_offsets"
-ARTIFACTS = ("kafka-group-coordinator",)
+ARTIFACTS = ("kafka-group-coordinator", "kafka_2.13")
+"""The jar with the schemas, and the one that had them in earlier releases."""
 CURRENT_ASSIGNMENT = "ConsumerGroupCurrentMemberAssignment"
 CURRENT_ASSIGNMENT_TYPE = 8
 """The version at the start of a record's key identifies the kind of record."""
 OFFSET_TYPES = (0, 1)
-GROUP_TYPE, TARGET_TYPE = 3, 6
+CLASSIC_TYPE, GROUP_TYPE, TARGET_TYPE = 2, 3, 6
 KINDS = {GROUP_TYPE: "ConsumerGroupMetadata", TARGET_TYPE: "ConsumerGroupTargetAssignmentMetadata"}
 VERSION = LENGTH = struct.Struct(">h")
 
@@ -72,6 +75,40 @@ class EpochValue(msgspec.Struct, frozen=True):
 
     epoch: int = -1
     assignment_epoch: int = -1
+
+
+class StoredMember(msgspec.Struct, frozen=True):
+    """A member in GroupMetadataValue, with its subscription and assignment in the protocol's own bytes."""
+
+    member_id: str
+    subscription: bytes
+    assignment: bytes
+    group_instance_id: str | None = None
+
+    def is_described_by(self, shown: DescribedClassicMember) -> bool:
+        stored = (self.member_id, self.group_instance_id, self.subscription, self.assignment)
+        return stored == (shown.member_id, shown.group_instance_id, shown.member_metadata, shown.member_assignment)
+
+
+class StoredGroup(msgspec.Struct, frozen=True):
+    """GroupMetadataValue: a classic group as it was after its last rebalance."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None = None
+    members: tuple[StoredMember, ...] = ()
+
+    @property
+    def state(self) -> str:
+        return "Stable" if self.members else "Empty"
+
+    def is_described_by(self, shown: ClassicGroup) -> bool:
+        """Whether a coordinator that has loaded this record describes it so."""
+        stored = (self.state, self.protocol_type, self.protocol or "", len(self.members))
+        described = (shown.group_state, shown.protocol_type, shown.protocol_data, len(shown.members))
+        return stored == described and all(
+            any(one.is_described_by(other) for other in shown.members) for one in self.members
+        )
 
 
 class GroupState(NamedTuple):
@@ -166,6 +203,16 @@ class GroupLog:
         return GroupState(
             epochs.get(GROUP_TYPE, nothing).epoch, epochs.get(TARGET_TYPE, nothing).assignment_epoch, held
         )
+
+    def classic(self) -> StoredGroup | None:
+        """The group's newest record as a classic group; None if there is none, or if it was removed."""
+        found: StoredGroup | None = None
+        for record in self._records():
+            if record.key is None or VERSION.unpack_from(record.key) != (CLASSIC_TYPE,):
+                continue
+            if strings_of(record.key) == [self.group.name]:
+                found = (record.value and self._value(record.value, "GroupMetadataValue", StoredGroup)) or None
+        return found
 
     def _batches(self) -> Iterator[Batch]:
         offset = self.start

@@ -11,7 +11,9 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from conformance.rigs.groups.group_log import GroupLog, GroupState
+from conformance.rigs.groups.group_log import GroupLog, GroupState, StoredGroup, StoredMember
+from fixtures.wire import Error
+from fixtures.wire.groups import ClassicGroup, ClassicMember
 from fixtures.wire.records import Batch, Codec, ControlType, Record
 
 TOPIC = UUID(int=1)
@@ -115,3 +117,56 @@ def test_the_state_is_that_of_the_newest_records_of_the_group() -> None:
         assignment(7, "m", 9, 5, group="h"),
     )
     assert log.replayed() == GroupState(4, 3, {"m": (4, frozenset({0}))})
+
+
+STORED = StoredGroup("consumer", 3, "range", (StoredMember("m", b"topics", b"partitions", "i"),))
+SHOWN = ClassicGroup(
+    error=Error.NONE,
+    group_id="g",
+    group_state="Stable",
+    protocol_type="consumer",
+    protocol_data="range",
+    members=(
+        ClassicMember(member_id="m", group_instance_id="i", member_metadata=b"topics", member_assignment=b"partitions"),
+    ),
+)
+
+
+def classic(at: int, group: str, generation: int, *members: str) -> Batch:
+    stored = [{"member_id": one, "subscription": "", "assignment": ""} for one in members]
+    value = written(3, protocol_type="consumer", generation=generation, protocol="range", members=stored)
+    return batch(at, record(at, key(2, group), value))
+
+
+def test_a_classic_group_is_that_of_its_newest_record() -> None:
+    log = Replayed(classic(0, "g", 1, "m"), classic(1, "g", 2, "n"), classic(2, "h", 7), assignment(3, "m", 4, 0))
+    found = log.classic()
+    assert found is not None
+    assert (found.generation, [one.member_id for one in found.members], found.state) == (2, ["n"], "Stable")
+    assert Replayed(classic(0, "g", 1), batch(1, record(1, key(2, "g"), None))).classic() is None
+
+
+def test_an_empty_group_is_described_without_a_protocol() -> None:
+    empty = msgspec.structs.replace(STORED, protocol=None, members=())
+    shown = msgspec.structs.replace(SHOWN, group_state="Empty", protocol_data="", members=())
+    assert empty.is_described_by(shown)
+    assert not STORED.is_described_by(shown)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"group_state": "PreparingRebalance"},
+        {"protocol_type": "connect"},
+        {"protocol_data": "roundrobin"},
+        {"members": ()},
+        {"members": (msgspec.structs.replace(SHOWN.members[0], member_id="n"),)},
+        {"members": (msgspec.structs.replace(SHOWN.members[0], group_instance_id=None),)},
+        {"members": (msgspec.structs.replace(SHOWN.members[0], member_metadata=b"others"),)},
+        {"members": (msgspec.structs.replace(SHOWN.members[0], member_assignment=b"others"),)},
+        {"members": 2 * SHOWN.members},
+    ],
+)
+def test_a_classic_group_with_another_value_is_none_of_the_record(other: dict[str, Any]) -> None:
+    assert STORED.is_described_by(SHOWN)
+    assert not STORED.is_described_by(msgspec.structs.replace(SHOWN, **other))

@@ -1,0 +1,95 @@
+"""A coordinator of a classic group says what its log says (GEN-13), also after it was loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from hypothesis.strategies import booleans, fixed_dictionaries, integers, lists, none, sampled_from, text
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.groups.group import SESSION, Group, classic_member, fresh_group
+from conformance.rigs.groups.group_log import GroupLog
+from fixtures.views.member import ASSIGNOR
+from fixtures.wire.groups import ClassicGroup, subscription
+
+STEPS = lists(
+    fixed_dictionaries({"do": sampled_from(["rejoin", "rejoin", "replace", "leave"]), "partitions": integers(0, 4)}),
+    min_size=6,
+    max_size=8,
+)
+INSTANCES = none() | text("abc", min_size=1, max_size=3)
+Step = dict[str, str | int]
+
+
+class Lone:
+    """The only member of a classic group, which leads it and assigns itself some of the partitions."""
+
+    def __init__(self, group: Group, instance_id: str | None) -> None:
+        self.group = group
+        self.instance_id = instance_id
+        self.log = GroupLog(group)
+        self.member = classic_member(group)
+
+    def take(self, step: Step) -> None:
+        """Join, or join again, with another assignment; or leave, as the first of it or before another takes its place."""
+        if step["do"] in ("leave", "replace") and self.member.id:
+            self.group.bench.granted(self.member.leave(), "member", SESSION)
+            self.member = classic_member(self.group)
+        if step["do"] != "leave":
+            self._joined(range(int(step["partitions"])))
+
+    def _joined(self, partitions: Sequence[int]) -> None:
+        granted, topic = self.group.bench.granted, self.group.topic.name
+        asked: dict[str, Any] = {"protocols": {ASSIGNOR: subscription([topic], {topic: partitions})}}
+        if self.instance_id is not None:
+            asked |= {"instance_id": self.instance_id, "version": None}
+        granted(self.member.join(member_id=self.member.id, **asked), "member", SESSION)
+        granted(self.member.sync({topic: partitions}, instance_id=self.instance_id), "member", SESSION)
+
+    def described(self) -> ClassicGroup:
+        [group] = self.group.node.describe_groups([self.group.name]).groups
+        return group
+
+
+def as_logged(lone: Lone, case: str) -> Generator[Claim, None, None]:
+    """At rest, that is with the same description before and after, it is what the newest record gives."""
+    before, logged, shown = lone.described(), lone.log.classic(), lone.described()
+    yield premise(before == shown and shown.group_state in ("Stable", "Empty"), f"at rest: {before}, then {shown}")
+    held = logged is not None and logged.is_described_by(shown)
+    answered = not lone.member.id or (logged is not None and logged.generation == lone.member.generation)
+    detail = f"{shown}, answered generation {lone.member.generation}; in the log: {logged}"
+    yield held_if(held and answered, shown, case=case, detail=detail)
+
+
+@probe("GEN-13", rig=fresh_group(), cases=["classic-group"], steps=STEPS, instance_id=INSTANCES)
+def classic_group_is_described_as_logged(
+    group: Group, case: str, steps: Sequence[Step], instance_id: str | None
+) -> Generator[Claim, None, None]:
+    """After each rebalance the group is described as its newest record has it."""
+    lone = Lone(group, instance_id)
+    lone.take({"do": "rejoin", "partitions": 1})
+    for step in steps:
+        lone.take(step)
+        yield from as_logged(lone, case)
+
+
+@probe(
+    "GEN-13",
+    rig=fresh_group(),
+    cases=["loaded-classic-group"],
+    smoke=False,
+    steps=STEPS,
+    instance_id=INSTANCES,
+    clean=booleans(),
+)
+def loaded_classic_group_is_as_logged(
+    group: Group, case: str, steps: Sequence[Step], instance_id: str | None, clean: bool
+) -> Generator[Claim, None, None]:
+    """The same at a coordinator that has loaded it."""
+    lone = Lone(group, instance_id)
+    lone.take({"do": "rejoin", "partitions": 1})
+    for step in steps:
+        lone.take(step)
+    group.restart_coordinator(clean=clean)
+    yield from as_logged(lone, case)
