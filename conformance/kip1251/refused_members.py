@@ -1,0 +1,92 @@
+"""Heartbeats and joins that a coordinator refuses leave a group as it was (GEN-01; errors of KIP-848)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TypeAlias
+from uuid import UUID
+
+import msgspec
+from hypothesis.strategies import lists, sampled_from
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.groups.group import Group, GroupMember, classic_member, fresh_group
+from conformance.rigs.groups.members import Members
+from fixtures.wire import Error
+from fixtures.wire.calls import Answer
+from fixtures.wire.groups import JOIN, LEAVE, DescribedGroup, TopicPartitions
+
+CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=2, max_size=4)
+BEYOND = 7
+"""Epochs above a member's own, which no coordinator has given."""
+
+Refused: TypeAlias = Callable[[Group, Sequence[GroupMember]], Answer]
+
+
+def newcomer(group: Group, **fields: object) -> Answer:
+    """The first heartbeat of a member with one field that is wrong."""
+    asked = {"member_epoch": JOIN, "owned": (), "subscribed_topic_names": [group.topic.name]}
+    return group.member().heartbeat(received=False, **asked | fields)
+
+
+def taken_instance(group: Group, present: Sequence[GroupMember]) -> Answer:
+    """A join under the instance id of a static member that has not left; under none, where there is no such member."""
+    taken = next((one.instance_id for one in present if one.instance_id), "")
+    return newcomer(group, instance_id=taken)
+
+
+def foreign_partitions(group: Group, present: Sequence[GroupMember]) -> Answer:
+    """A join that already owns partitions, of a topic that there is not."""
+    return newcomer(group, owned=[TopicPartitions(UUID(int=7), (0,))])
+
+
+REFUSED: Mapping[str, Refused] = {
+    "epoch beyond": lambda group, present: present[0].heartbeat(received=False, member_epoch=present[0].epoch + BEYOND),
+    "unknown member": lambda group, present: group.member().heartbeat(received=False, member_epoch=1),
+    "unknown member leaves": lambda group, present: group.member().heartbeat(received=False, member_epoch=LEAVE),
+    "epoch below": lambda group, present: present[0].heartbeat(received=False, member_epoch=-7),
+    "no subscription": lambda group, present: newcomer(group, subscribed_topic_names=None),
+    "no rebalance time-out": lambda group, present: newcomer(group, rebalance_timeout_ms=-1),
+    "unknown assignor": lambda group, present: newcomer(group, server_assignor="no-assignor"),
+    "empty assignor": lambda group, present: newcomer(group, server_assignor=""),
+    "foreign partitions": foreign_partitions,
+    "taken instance": taken_instance,
+    "another protocol type": lambda group, present: classic_member(group).join(protocol_type="connect"),
+    "unknown classic protocol": lambda group, present: classic_member(group).join(protocols={"no-assignor": b""}),
+}
+"""Requests that have to be refused, by what is wrong with them."""
+
+
+def at_rest(group: Group) -> DescribedGroup:
+    """The description without what differs between two answers."""
+    return msgspec.structs.replace(group.describe(), version=0, throttle_time_ms=0)
+
+
+@probe(
+    "GEN-01",
+    rig=fresh_group(),
+    cases=["group"],
+    changes=CHANGES,
+    wrong=lists(sampled_from(sorted(REFUSED)), min_size=8, max_size=10, unique=True),
+)
+def refused_members_leave_the_group_as_it_was(
+    group: Group, case: str, changes: Sequence[str], wrong: Sequence[str]
+) -> Generator[Claim, None, None]:
+    """Epochs, members and assignments are described as before, right after each refusal and after the next good heartbeats."""
+    members = Members(group)
+    for change in changes:
+        members.change(change)
+    for kind in wrong:
+        before = at_rest(group)
+        answer = REFUSED[kind](group, members.present)
+        yield premise(_error_of(answer) is not Error.NONE, f"{kind} is refused: {answer}")
+        after = at_rest(group)
+        members.settle()
+        later = at_rest(group)
+        detail = f"{kind}: {answer}; {before}, then {after}, then {later}"
+        yield held_if(before == after == later, after, case=case, detail=detail)
+
+
+def _error_of(answer: Answer) -> Error:
+    error: Error = getattr(answer, "error", Error.NONE)
+    return error
