@@ -43,23 +43,20 @@ class LoggedTransaction(msgspec.Struct, frozen=True):
         return frozenset((one.topic, id) for one in self.transaction_partitions or () for id in one.partition_ids)
 
     def is_described_by(self, shown: DescribedTransaction) -> bool:
-        """Whether a coordinator that has loaded this record describes it so."""
-        logged = (
-            STATES[self.transaction_status],
-            self.producer_id,
-            self.producer_epoch,
-            self.transaction_timeout_ms,
-            self.transaction_start_timestamp_ms,
-            self.partitions,
-        )
-        return logged == (
+        """Whether a coordinator that has loaded this record describes it so.
+
+        An epoch without a transaction has no start: up to 3.9 that of the last transaction is described.
+        """
+        state = STATES[self.transaction_status]
+        logged = (state, self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.partitions)
+        described = (
             shown.state,
             shown.producer_id,
             shown.producer_epoch,
             shown.timeout_ms,
-            shown.start_time_ms,
             frozenset(shown.partitions),
         )
+        return logged == described and (state == "Empty" or self.transaction_start_timestamp_ms == shown.start_time_ms)
 
 
 class TransactionLog:

@@ -51,6 +51,13 @@ def test_another_value_in_any_field_is_none_of_the_record(other: dict[str, Any])
     assert not ONGOING.is_described_by(msgspec.structs.replace(SHOWN, **other))
 
 
+def test_the_start_counts_where_there_is_a_transaction() -> None:
+    empty = LoggedTransaction(7, 2, 60_000, STATES.index("Empty"), -1)
+    shown = msgspec.structs.replace(SHOWN, state="Empty", partitions=())
+    assert empty.is_described_by(shown)
+    assert not empty.is_described_by(msgspec.structs.replace(shown, producer_epoch=1))
+
+
 def decode(artifacts: Sequence[str], name: str, body: bytes, into: type[msgspec.Struct], version: int) -> Any:
     assert (name, version) == ("TransactionLogValue", 1)
     return msgspec.json.decode(body, type=into)

@@ -147,6 +147,7 @@ public final class Reach {
                 || type == int.class && argument instanceof Integer
                 || type == short.class && argument instanceof Short
                 || type == boolean.class && argument instanceof Boolean
+                || argument == null && !type.isPrimitive()
                 || type.isInstance(argument);
     }
 }

@@ -4,14 +4,12 @@ import mutants.In;
 import mutants.Reach;
 import net.bytebuddy.asm.Advice;
 import net.bytebuddy.implementation.bytecode.assign.Assigner;
-import org.apache.kafka.common.errors.FencedMemberEpochException;
-import org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData;
-import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
-import org.apache.kafka.common.protocol.Errors;
 
 /** A heartbeat that is answered with FENCED_MEMBER_EPOCH removes the member of that id. */
 @In(type = "org.apache.kafka.coordinator.group.GroupMetadataManager", method = "consumerGroupHeartbeat")
 public class FencedMemberRemoved {
+    private static final short FENCED_MEMBER_EPOCH = 110;
+
     @Advice.OnMethodExit(onThrowable = Throwable.class)
     static void exit(
             @Advice.This Object manager,
@@ -26,15 +24,21 @@ public class FencedMemberRemoved {
 
     /** The outer of two methods of that name. */
     public static boolean isFenced(Object[] arguments, Throwable refusal) {
-        return arguments.length == 2 && refusal instanceof FencedMemberEpochException;
+        return arguments.length == 2
+                && refusal != null
+                && refusal.getClass().getSimpleName().equals("FencedMemberEpochException");
     }
 
     public static Object removed(Object manager, Object[] arguments) {
-        ConsumerGroupHeartbeatRequestData request = (ConsumerGroupHeartbeatRequestData) arguments[1];
+        Object request = arguments[1];
         Object result = Reach.call(
-                manager, "consumerGroupLeave", request.groupId(), request.instanceId(), request.memberId(), -1);
-        ((ConsumerGroupHeartbeatResponseData) Reach.call(result, "response"))
-                .setErrorCode(Errors.FENCED_MEMBER_EPOCH.code());
+                manager,
+                "consumerGroupLeave",
+                Reach.call(request, "groupId"),
+                Reach.call(request, "instanceId"),
+                Reach.call(request, "memberId"),
+                -1);
+        Reach.call(Reach.call(result, "response"), "setErrorCode", FENCED_MEMBER_EPOCH);
         return result;
     }
 }
