@@ -14,7 +14,7 @@ from conformance.rigs.groups.group import Group, GroupMember, classic_member, fr
 from conformance.rigs.groups.members import Members
 from fixtures.wire import Error
 from fixtures.wire.calls import Answer
-from fixtures.wire.groups import JOIN, LEAVE, DescribedGroup, TopicPartitions, subscription
+from fixtures.wire.groups import JOIN, LEAVE, DescribedGroup, TopicPartitions
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=2, max_size=4)
 BEYOND = 7
@@ -52,9 +52,6 @@ REFUSED: Mapping[str, Refused] = {
     "foreign partitions": foreign_partitions,
     "taken instance": taken_instance,
     "another protocol type": lambda group, present: classic_member(group).join(protocol_type="connect"),
-    "unknown classic protocol": lambda group, present: classic_member(group).join(
-        protocols={"no-assignor": subscription([group.topic.name])}
-    ),
 }
 """Requests that have to be refused, by what is wrong with them."""
 
