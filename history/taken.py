@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from history.events import History, Note
-from history.subjects import Kind, Subject, subjects, subjects_of
+from history.subjects import Kind, Subject, subjects, subjects_of, topics_of
 
 STEP_NOTE = "step"
 """The note with which a step begins; its data are the step's kind and the step itself."""
@@ -91,8 +91,10 @@ def sweep_at_rest(history: History, events: Collection[int]) -> int | None:
 
 
 def about(history: History, steps: Sequence[Taken], events: Collection[int]) -> set[int]:
-    """The numbers of the steps that may concern what these events are about: those on the same subjects, and those on none."""
-    wanted = {(subject.kind, on_of(history, steps, subject)) for subject in subjects(history, events)}
+    """The numbers of the steps that may concern what these events are about: those on the same subjects, or on the topics of
+    partitions among them, and those on none."""
+    found = subjects(history, events)
+    wanted = {(subject.kind, on_of(history, steps, subject)) for subject in found | topics_of(found)}
     return {step.number for step in steps if step.on is None or (step.subject, step.on) in wanted}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from fixtures.faults.kinds.clock import ClockShift
 from fixtures.faults.kinds.disk import (
@@ -132,6 +132,7 @@ class ProduceInFlight(PartitionStep, frozen=True, kw_only=True, tag="produce-in-
 class FetchInFlight(PartitionStep, frozen=True, kw_only=True, tag="fetch-in-flight"):
     """Fetch at the log end that waits for records; its answer is collected by a later step."""
 
+    reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
 
 
@@ -161,6 +162,7 @@ class Read(PartitionStep, frozen=True, kw_only=True, tag="read"):
     """Fetch from the log start: up to the high watermark as a consumer, or the full log with its uncommitted suffix. The
     request names as current the leader epoch `current_back` before the current one (-1: the next one), or none."""
 
+    reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
     full_log: bool = False
     current_back: int | None = 0
@@ -170,6 +172,7 @@ class FetchAt(PartitionStep, frozen=True, kw_only=True, tag="fetch-at"):
     """Fetch `before_end` offsets before the highest end seen. The request names as last fetched the leader epoch
     `last_fetched_back` before the current one, and as current the one `current_back` before it."""
 
+    reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
     before_end: int = 0
     last_fetched_back: int = 0
@@ -180,6 +183,7 @@ class FetchInSession(PartitionStep, frozen=True, kw_only=True, tag="fetch-in-ses
     """Fetch at the log end in the session that this node keeps for the machine, which begins with the first (KIP-227). The
     request names as current the leader epoch `current_back` before the current one."""
 
+    reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
     current_back: int = 0
 
@@ -188,6 +192,7 @@ class RevisitPosition(PartitionStep, frozen=True, kw_only=True, tag="revisit-pos
     """Return to a record that was read before, the `back`-th before the latest: Fetch the offset after it with its leader
     epoch as last fetched, and ask for the end of that epoch."""
 
+    reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
     back: int = 0
 
@@ -196,6 +201,7 @@ class OffsetForLeaderEpoch(PartitionStep, frozen=True, kw_only=True, tag="offset
     """OffsetForLeaderEpoch for the epoch `epochs_back` before the current one. The request names as current the one
     `current_back` before it (-1: the next one)."""
 
+    reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
     epochs_back: int = 0
     current_back: int = 0
@@ -204,6 +210,7 @@ class OffsetForLeaderEpoch(PartitionStep, frozen=True, kw_only=True, tag="offset
 class ListOffsets(PartitionStep, frozen=True, kw_only=True, tag="list-offsets"):
     """ListOffsets, earliest and latest. The request names as current the leader epoch `current_back` before the current one."""
 
+    reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
     current_back: int = 0
 
@@ -227,6 +234,7 @@ class Consume(Step, frozen=True, kw_only=True, tag="consume"):
     """A consumer without a group polls all partitions from its positions; the first time, from the log starts. There is one in
     each `rack`, that of the broker of this number, which reads from the replica there, and one in none (KIP-392)."""
 
+    reads: ClassVar[bool] = True
     rack: int | None = None
 
 
@@ -246,6 +254,8 @@ class Leave(Step, frozen=True, kw_only=True, tag="leave"):
 
 class OffsetFetch(Step, frozen=True, kw_only=True, tag="offset-fetch"):
     """OffsetFetch of the group's committed offsets of all partitions."""
+
+    reads: ClassVar[bool] = True
 
 
 ConsumerStep = Consume | Join | Leave

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from fixtures.faults.kinds.disk import RemoveRebuiltFile
 from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader, PreferredElection
@@ -232,12 +232,15 @@ class PythonReopen(OfPython, frozen=True, kw_only=True, tag="python-reopen"):
 class FetchCommitted(OnPartition, frozen=True, kw_only=True, tag="fetch-committed"):
     """Fetch with read_committed, from `back` offsets before the highest end that was seen, or from the log start."""
 
+    reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
     back: int | None = None
 
 
 class Describe(Step, frozen=True, kw_only=True, tag="describe"):
     """DescribeTransactions of each transactional id, ListTransactions of each broker, and DescribeProducers of each replica."""
+
+    reads: ClassVar[bool] = True
 
 
 class DeleteRecords(OnPartition, frozen=True, kw_only=True, tag="delete-records"):

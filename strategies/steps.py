@@ -13,6 +13,7 @@ import msgspec
 from hypothesis.strategies import SearchStrategy, builds, integers, sampled_from
 
 from fixtures.faults.base.fault import Fault
+from history.subjects import Kind
 from strategies.faults import faults_of
 
 F = TypeVar("F", bound=Fault, covariant=True)
@@ -21,10 +22,12 @@ F = TypeVar("F", bound=Fault, covariant=True)
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
     """One action of a machine; its tag is the name of its kind.
 
-    `disturbs` tells faults from operations: a shrinker drops faults first.
+    `disturbs` tells faults from operations: a shrinker drops faults first. `reads`: it changes nothing in the cluster, so that a
+    violation that other steps show seldom needs it.
     """
 
     disturbs: ClassVar[bool] = False
+    reads: ClassVar[bool] = False
 
 
 class SubjectStep(Step, frozen=True, kw_only=True):
@@ -67,6 +70,8 @@ class HealPartly(Step, frozen=True, kw_only=True, tag="heal-partly"):
 
 class Administer(SubjectStep, frozen=True, kw_only=True):
     """A request of an administrator about the topic `on`, sent to a broker that runs."""
+
+    subject: ClassVar[Kind] = "topic"
 
 
 class CreateTopic(Administer, frozen=True, kw_only=True, tag="create-topic"):
@@ -167,11 +172,14 @@ class Sweep(Step, frozen=True, kw_only=True, tag="sweep"):
     """Ask the same of a right and of a wrong broker, in several versions, together and singly; the turn chooses which. Left out
     while a fault stands."""
 
+    reads: ClassVar[bool] = True
     turn: int = 0
 
 
 class ReadEverything(Step, frozen=True, kw_only=True, tag="read-everything"):
     """Read all that the machine's judges look at, from every node that runs."""
+
+    reads: ClassVar[bool] = True
 
 
 # --- subjects

@@ -176,11 +176,13 @@ def _sweep(played: Played, observation: Observation) -> list[Step]:
 
 
 def _hints(played: Played, observation: Observation) -> list[set[int]]:
-    """The steps that show it; these and the faults on their subjects; the latest, and all, about their subjects."""
+    """The steps that show it; these and the faults on their subjects, or what else changes something there; the latest, and all,
+    about their subjects."""
     steps = taken(played.history)
     shown, near = showing(steps, observation.events), about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}
-    return [shown, shown | (near & faults), *latest(near | shown, shown), near | shown]
+    reads = {step.number for step in steps if played.steps[step.number].reads}
+    return [shown, shown | (near & faults), shown | (near - reads), *latest(near | shown, shown), near | shown]
 
 
 def latest(places: Collection[int], needed: Collection[int]) -> list[set[int]]:

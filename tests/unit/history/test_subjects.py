@@ -217,3 +217,30 @@ def test_a_sweep_at_rest_is_told_from_one_that_is_a_step() -> None:
     done, over = (Note(n=n, t=0.0, text=SWEPT_NOTE) for n in (3, 7))
     recorded = history(step, first, call(2), done, rest, last, call(6), over, call(8))
     assert [sweep_at_rest(recorded, [n]) for n in (2, 6, 8)] == [None, 5, None]
+
+
+class OfTopic(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="of-topic"):
+    """A step of an administrator."""
+
+    on: str
+    subject: ClassVar[Kind] = "topic"
+
+
+class OnPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="on-partition"):
+    on: str
+
+
+def test_administration_of_a_topic_is_about_its_partitions() -> None:
+    """The machine calls `drawn` what the cluster calls `x`."""
+    steps: list[OfTopic | OnPartition] = [OfTopic(on="drawn"), OfTopic(on="other"), OnPartition(on="drawn-1")]
+    asked: list[dict[str, Any]] = [
+        {"topics": [{"name": "x", "num_partitions": 2}]},
+        {"topics": [{"name": "y", "num_partitions": 2}]},
+        {"topic": "x", "partition": 1},
+    ]
+    events: list[AnyEvent] = []
+    for step, fields in zip(steps, asked, strict=True):
+        n = len(events)
+        events += [Note(n=n, t=0.0, text=STEP_NOTE, data=note_of(step)), call(n + 1, **fields), answer(n + 2, n + 1)]
+    recorded = history(*events)
+    assert about(recorded, taken(recorded), [8]) == {0, 2}
