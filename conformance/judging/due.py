@@ -203,10 +203,14 @@ def _may_end(history: History, end: Ended) -> bool:
     """With its last log directory a broker ends itself, and a fault may say that it ends processes."""
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
     stood = [(fault, fault.effects) for fault in injected if fault.effects and not _is_over(history, fault, end)]
-    return any(
-        _ends(effects, alone=len(stood) == 1) and (effects.every_broker or end.node in fault.node.split(","))
-        for fault, effects in stood
-    )
+    return any(_ends(effects, alone=len(stood) == 1) and _hits(history, fault, end.node) for fault, effects in stood)
+
+
+def _hits(history: History, fault: Fault, node: str) -> bool:
+    """Does the fault hit processes of this node? One of every broker hits no controller."""
+    brokers = {member["name"] for member in history.example.members if member.get("role") != "controller"}
+    everywhere = fault.effects is not None and fault.effects.every_broker
+    return node in fault.node.split(",") or (everywhere and node in brokers)
 
 
 def _ends(effects: Effects, *, alone: bool) -> bool:

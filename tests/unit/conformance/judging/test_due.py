@@ -30,8 +30,8 @@ def overdue(due: Due = "leader", within: float = 30.0, late: float = 0.0, n: int
     return Overdue(n=n, t=30.0, due=due, what=f"{due}: not within {within:g} s", within=within, late=late)
 
 
-def ended(**fields: Any) -> Ended:
-    return Ended(n=5, t=3.0, node="broker-2", exit_code=1, **fields)
+def ended(node: str = "broker-2", **fields: Any) -> Ended:
+    return Ended(n=5, t=3.0, node=node, exit_code=1, **fields)
 
 
 def fault(n: int, phase: Any, *, effects: Effects | None = None, node: str = "broker-2", **detail: Any) -> Fault:
@@ -242,6 +242,12 @@ def test_a_fault_may_end_a_process_where_its_effects_say_so(effects: Effects, no
     events = (fault(1, "inject", effects=effects, node=node), ended())
     assert seen(*events) == result
     assert excused(*events) == ([] if result else [("GEN-10", "ended-by-fault")])
+
+
+def test_a_fault_of_every_broker_ends_no_controller() -> None:
+    everywhere = fault(0, "inject", effects=Effects(process="may-restart", every_broker=True), node="broker-1")
+    assert excused(everywhere, ended()) == [("GEN-10", "ended-by-fault")]
+    assert seen(everywhere, ended(node="controller-101")) == [("GEN-10", "violated")]
 
 
 def test_a_broker_with_another_log_directory_ends_only_by_a_further_fault() -> None:
