@@ -33,14 +33,14 @@ class Instance:
         if step in ("write", "offsets") or not self._open:
             self._opened(step, records)
         if step in ("commit", "abort"):
-            self._producer.end(committed=step == "commit")
-            self._open = False
+            self._ended(committed=step == "commit")
 
     def _renewed(self, step: str) -> None:
-        """Another instance, or another epoch of this one. An open transaction is aborted."""
+        """Another instance, which aborts an open transaction; or another epoch of this one, which has aborted it before."""
         if step == "replace":
             self._producer = self._producer.successor()
         else:
+            self._ended(committed=False)
             self._producer.bump()
         self._open = False
 
@@ -51,6 +51,11 @@ class Instance:
         else:
             producer.enter(self._stage.log(), records)
         self._open = True
+
+    def _ended(self, *, committed: bool) -> None:
+        if self._open:
+            self._producer.end(committed)
+        self._open = False
 
     def described(self) -> DescribedTransaction:
         return self._producer.described()
