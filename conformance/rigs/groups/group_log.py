@@ -57,11 +57,11 @@ class StoredPartitions(msgspec.Struct, frozen=True):
 
 
 class StoredAssignment(msgspec.Struct, frozen=True):
-    """ConsumerGroupCurrentMemberAssignmentValue (KIP-848, with KIP-1251's epochs)."""
+    """ConsumerGroupCurrentMemberAssignmentValue (KIP-848, with KIP-1251's epochs). The record of 3.7 has no state."""
 
     member_epoch: int
     previous_member_epoch: int
-    state: int
+    state: int = -1
     assigned_partitions: tuple[StoredPartitions, ...] = ()
     partitions_pending_revocation: tuple[StoredPartitions, ...] = ()
 

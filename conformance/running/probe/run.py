@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from conformance.catalogue import Facts, shipped
 from conformance.catalogue.applicability import applies
 from conformance.catalogue.floors import floor_of, shaping
-from conformance.catalogue.rows import LATER, RECORDED
+from conformance.catalogue.rows import LATER, RECORDED, Requirement
 from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd, beside, canonical, evaluate, proofs
 from conformance.judging.due import ended_by_itself, hindrance
@@ -54,6 +54,9 @@ class ProbeRun(CheckRun):
             self._investigate()
 
     def _reach_floors(self) -> None:
+        # A release without any of the rows may refuse a cluster that was made for them.
+        if not self._own_rows(Facts(version=self.lab.images[self.label].version)):
+            return
         cases = self.cases(self.standing().column)
         for case in [self._rarest] if self._rarest in cases else cases:
             for round in self._rounds:
@@ -72,8 +75,7 @@ class ProbeRun(CheckRun):
     def cases(self, column: Column) -> list[str]:
         """The cases to run for; one empty one for a probe that names its cases itself; none if no row applies."""
         facts = Facts(version=column.version, ranges=column.ranges)
-        applicable = [row for id in self.check.own_rows if applies(facts, (row := shipped()[id]).applies, row.needs)]
-        if not applicable:
+        if not (applicable := self._own_rows(facts)):
             return []
         if "case" not in self.check.takes and len(self.check.cases or ()) != 1:
             return [""]
@@ -81,6 +83,10 @@ class ProbeRun(CheckRun):
         own = [row for row in applicable if row.id.removesuffix(LATER) == self.check.own_rows[0]]
         wanted = self.check.cases or dict.fromkeys(case.id for row in own for case in row.applicable_cases(facts))
         return [case for case in wanted if case in known]
+
+    def _own_rows(self, facts: Facts) -> list[Requirement]:
+        """Those that apply; of a version alone, whatever the levels of its cluster will be."""
+        return [row for id in self.check.own_rows if applies(facts, (row := shipped()[id]).applies, row.needs)]
 
     def _drawn(self, case: str, round: int) -> Iterator[dict[str, Any]]:
         if not self.check.strategies:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.core.bench import Bench
+from conformance.core.checks import Check, Claim
 from conformance.running.check_run import MOST_ERRORS, MOST_SECONDS_IN_TROUBLE, CheckRun, faults_of, premises_of
 from fixtures.errors import KitError
 from fixtures.runs import Run
 from history.events import AnyEvent, Example, Fault, History, Phase, Premise
 from history.shards import CheckLine, FaultCount, PremiseCount
-from tests.support.fake_checks import ROW, check_of
+from tests.support.fake_checks import RIG, ROW, check_of
 from tests.support.fake_lab import FakeLab, Play, of
 
 PHASES: tuple[Phase, ...] = ("inject", "witness", "consequence", "heal")
@@ -157,3 +159,16 @@ def test_an_interruption_passes_through_and_is_filed(tmp_path: Path, state: Path
         one.run()
     line = line_of(tmp_path)
     assert (line.outcome, line.detail) == ("error", "the run was ended: KeyboardInterrupt")
+
+
+def test_no_cluster_is_booted_where_none_of_the_rows_applies(tmp_path: Path, state: Path) -> None:
+    """One that was made for these rows may not come up on this release."""
+
+    def never(bench: Bench) -> Generator[Claim, None, None]:
+        raise AssertionError("it was run")
+        yield
+
+    check = Check(("KIP1251-GATE-02",), RIG, ("answer",), 1, True, {}, never)
+    lab, shard, histories = Play(tmp_path)(check, [])
+    assert (lab.booted, histories) == ([], [])
+    assert [(line.outcome, line.examples) for line in of(shard, CheckLine)] == [("done", 0)]
