@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from conformance.catalogue import shipped
+from conformance.catalogue.deviations import load_deviations
 from conformance.catalogue.floors import FLOORS
 from conformance.core.machines import AnyMachine
 from conformance.running.check_run import MOST_ERRORS, CheckRun
@@ -38,7 +39,8 @@ class MachineRun(CheckRun):
     """One machine, or a part of it, on one column.
 
     `found` are the breaches seen so far, with the evidence of the first example that showed each (from the start those that are
-    `known`). One that is known stops no further example, so that others can still be found.
+    `known`). One that is known stops no further example, so that others can still be found. Neither does one that released
+    versions are known to show: it is investigated last, unless its row was asked for.
     """
 
     def __init__(
@@ -60,6 +62,8 @@ class MachineRun(CheckRun):
         self.found: dict[Breach, str] = {**dict.fromkeys(self._beginning.known, ""), **(known or {})}
         self._profile = lab.settings.profile
         self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
+        self._deviations = [] if lab.settings.requirements else load_deviations(shipped())
+        self._later: list[tuple[Discovery, list[Observation]]] = []
         self._explores_until = math.inf
         self._investigating = False
         reached = Path(self._beginning.reached or lab.settings.out_dir / FOLDER)
@@ -90,6 +94,8 @@ class MachineRun(CheckRun):
                 self._investigate(finding)
             elif self._explorer.drawn == before:
                 break
+        for finding, known in self._later:
+            self._shrink(finding, known)
         self._say_what_time_left_out()
 
     def _play_again(self, recorded: RecordedSchedule) -> None:
@@ -145,7 +151,12 @@ class MachineRun(CheckRun):
     def _is_enough(self, observation: Observation) -> bool:
         """A violation of a row that was not selected is investigated too, but does not end an example early."""
         is_new = breaks_its_row(observation) and breach_of(observation) not in self.found
-        return is_new and observation.requirement in self._asked
+        return is_new and observation.requirement in self._asked and not self._is_deviation(observation)
+
+    def _is_deviation(self, observation: Observation) -> bool:
+        """Whether released versions are known to show it, as `known-deviations.toml` says."""
+        row, version = observation.requirement, self.lab.images[self.label].version
+        return any(one.covers(row, version) and one.explains([observation.case]) for one in self._deviations)
 
     @property
     def _ending(self) -> Ending:
@@ -175,9 +186,15 @@ class MachineRun(CheckRun):
     def record(self, played: Played, shows: Stops | None = None) -> Discovery:
         """File an example, with evidence of each breach that it is the first to show."""
         first = first_of_each(played.violations)
-        news = tuple(o for o in first if breach_of(o) not in self.found)
-        shown = [o for o in first if o in news or (shows is not None and shows(o))]
-        finding = Discovery(played=played, news=news, evidence={breach_of(o): self._evidence(played, o) for o in shown})
+        unseen = [o for o in first if breach_of(o) not in self.found]
+        known = [o for o in unseen if self._is_deviation(o)]
+        shown = [o for o in first if o in unseen or (shows is not None and shows(o))]
+        finding = Discovery(
+            played=played,
+            news=tuple(o for o in unseen if o not in known),
+            evidence={breach_of(o): self._evidence(played, o) for o in shown},
+        )
+        self._later += [(finding, known)] if known else []
         self.found = finding.evidence | self.found
         if not self._investigating:
             self._reach.note(played)
@@ -214,9 +231,11 @@ class MachineRun(CheckRun):
         suspicion = finding.played.suspicion
         suspected = breach_of(suspicion.observation) if suspicion is not None else None
         news = [o for o in finding.news if o.requirement != besides]
-        order = sorted(news, key=lambda o: (o.requirement not in self._asked, breach_of(o) != suspected))
+        self._shrink(finding, sorted(news, key=lambda o: (o.requirement not in self._asked, breach_of(o) != suspected)))
+
+    def _shrink(self, finding: Discovery, broken: Sequence[Observation]) -> None:
         self._investigating = True
-        self._investigator.investigate(finding, order, self.ends, self._reproduced)
+        self._investigator.investigate(finding, broken, self.ends, self._reproduced)
         self._investigating = False
 
     def _reproduced(self, one: Reproduced) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis.stateful import rule
 from hypothesis.strategies import integers
 
+from conformance.catalogue.deviations import Deviation
 from conformance.cli.rejudge import rejudge
 from conformance.core.bench import Bench
 from conformance.core.machines import AnyMachine, KafkaMachine, MachineCheck, smaller
@@ -20,6 +21,7 @@ from conformance.core.model import FaultModel
 from conformance.judging.judge import Excuse, Finding, Judge, judge
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.running.evidence.folder import Schedule
+from conformance.running.machine import run as run_module
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.example import SUSPICION_NOTE
 from conformance.running.machine.explorer import BATCH
@@ -364,6 +366,23 @@ def test_a_known_breach_hides_no_other_of_the_same_row(play: Play, other: dict[s
     assert first.evidence != second.evidence
     observed = [step["word"] for step in schedule_in(run_of(play).lab.settings.out_dir / second.evidence)]
     assert observed == ["drawn 2", "drawn 3"]
+
+
+def test_what_released_versions_are_known_to_show_stops_no_example_and_is_shrunk_last(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deviation = Deviation(requirement=ROW, versions=("4.3..",), reason="it is known")
+    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue: [deviation])
+    _, shard, _ = play(machine_of(words("a", "b", "c"), never(ROW, "a"), never(OTHER, "c")), [[]])
+    assert [line.requirement for line in of(shard, ReplayLine)] == [OTHER, ROW]
+    assert {line.requirement for line in of(shard, ObservationLine) if line.result == "violated"} == {ROW, OTHER}
+
+
+def test_another_case_of_a_row_that_is_known_stops_its_example(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    deviation = Deviation(requirement=ROW, versions=("4.3..",), cases=("replica",), reason="it is known")
+    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue: [deviation])
+    _, shard, _ = play(machine_of(words("a", "b", "c"), never(ROW, "a"), never(OTHER, "c")), [[]])
+    assert {line.requirement for line in of(shard, ReplayLine)} == {ROW}
 
 
 def test_two_breaches_of_one_row_by_one_example_have_evidence_each(play: Play) -> None:
