@@ -94,8 +94,9 @@ def compacted_log_keeps_the_epochs(group: Group, case: str, bumps: int, offset: 
     written = len(log.assignments(hand.old.id))
 
     def compacted() -> bool:
-        for member in (hand.old, hand.new):  # compaction may take longer than a session lasts
-            member.granted(member.heartbeat(received=False))
+        # Compaction may take longer than a session lasts. The old owner did not receive its present epoch.
+        for member, epoch in ((hand.old, hand.now), (hand.new, hand.new.epoch)):
+            member.granted(member.heartbeat(received=False, member_epoch=epoch))
         group.store(hand.new, hand.lost, offset)  # a later segment
         return len(log.assignments(hand.old.id)) == 1
 
