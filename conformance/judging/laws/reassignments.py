@@ -27,7 +27,8 @@ Replicas = frozenset[int]
 
 @log_judge("GEN-11", "reassignments")
 def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
-    """When replicas leave, those that were added are in the ISR and hold what was acknowledged; cancelling restores the set."""
+    """When replicas leave, those that were added are in the ISR and hold what was acknowledged; cancelling restores the set, and
+    what the last request names is there in the end."""
     asked = [one for one in story.reassignments if not one.refused]
     known: set[tuple[int, str]] = set()
     for change in _completed(story, asked):
@@ -42,6 +43,7 @@ def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
     for place, request in enumerate(asked):
         if request.replicas is None and request.error == NONE:
             yield from _cancelled(story, asked, place)
+    yield from _named(story, asked)
 
 
 # --- completed
@@ -204,3 +206,21 @@ def _settled(earlier: Sequence[ReassignmentResult], look: PartitionMetadata) -> 
     """Did this answer show the last of the earlier requests completed?"""
     last = earlier[-1] if earlier else None
     return last is None or (last.event < look.asked and {*look.replicas} == {*(last.replicas or ())})
+
+
+# --- at rest
+
+
+def _named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Finding]:
+    """At rest the partition has each replica that the last request names, if that was acknowledged. One broker that tells so is
+    enough: another may tell former replicas."""
+    last = asked[-1] if asked else None
+    if last is None or last.error != NONE or not last.replicas or story.timeline.rest < 0:
+        return
+    seen = {one.node: one for one in story.metadata if one.asked > max(story.timeline.rest, last.event)}
+    if not seen or any(span.ended > last.asked for span in story.hits(_moves_replicas)):
+        return
+    missing = frozenset.intersection(*(frozenset(last.replicas) - {*one.replicas} for one in seen.values()))
+    shown = f"at rest the replicas are {[*seen.values()][-1].replicas}, after a reassignment to {last.replicas} was acknowledged"
+    by = (last.event, *(one.event for one in seen.values()))
+    yield Finding(not missing, "acknowledged", by, shown if missing else "", "replica-missing")

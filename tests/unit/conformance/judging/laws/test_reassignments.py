@@ -195,3 +195,35 @@ def test_what_else_may_have_moved_the_replicas() -> None:
     assert held(described(requested().reassigned().reassigned(1), (1,), (1,), 1)) == set()
     overlapping = described(begun().reassigned(1, 3), MERGED, OLD).reassigned(2, 1)
     assert held(described(overlapping.reassigned(), MERGED, OLD, 1)) == set()
+
+
+# --- at rest
+
+
+def rested(history: LogHistory, replicas: tuple[int, ...]) -> LogHistory:
+    return described(history.all_healed().at_rest(), replicas, replicas, 1)
+
+
+def test_what_the_last_request_names_is_there_at_rest() -> None:
+    """2 was to go, and is named again while the first request is under way."""
+    again = requested().reassigned(1, 2, 3)
+    assert broken(LAW, rested(again, NEW)) == ["acknowledged"]
+    assert labels(LAW, rested(again, NEW)) == {"replica-missing"}
+    assert "acknowledged" in held(rested(requested().reassigned(1, 2, 3), (1, 2, 3)))
+    assert "acknowledged" in held(rested(requested().reassigned(1, 3), (1, 2, 3)))
+
+
+def test_a_broker_may_tell_former_replicas_at_rest() -> None:
+    history = rested(requested().reassigned(1, 2, 3), NEW).metadata(3, 1, 1, replicas=(1, 2, 3), isr=(1, 2, 3))
+    assert "acknowledged" in held(history)
+
+
+def test_a_request_that_may_not_count_names_nothing() -> None:
+    """Refused, without an answer, followed by another or by a fault that moves replicas; or it is not at rest."""
+    refused = requested().reassigned(1, 2, 3, error=Error.INVALID_REPLICA_ASSIGNMENT)
+    assert broken(LAW, rested(refused, NEW)) == []
+    assert broken(LAW, rested(requested().reassigned(1, 2, 3, lost=True), NEW)) == []
+    assert broken(LAW, rested(requested().reassigned(1, 2, 3).reassigned(*NEW), NEW)) == []
+    moved = requested().reassigned(1, 2, 3).hit("reassignment", 2, partition="topic-0")
+    assert broken(LAW, rested(moved, NEW)) == []
+    assert broken(LAW, described(requested().reassigned(1, 2, 3), NEW, NEW, 1)) == []
