@@ -219,11 +219,15 @@ def test_a_broker_may_tell_former_replicas_at_rest() -> None:
 
 
 def test_a_request_that_may_not_count_names_nothing() -> None:
-    """Refused, without an answer, followed by another or by a fault that moves replicas; or it is not at rest."""
+    """Refused, without an answer, followed by another or by a fault that reassigns; or it is not at rest."""
     refused = requested().reassigned(1, 2, 3, error=Error.INVALID_REPLICA_ASSIGNMENT)
     assert broken(LAW, rested(refused, NEW)) == []
     assert broken(LAW, rested(requested().reassigned(1, 2, 3, lost=True), NEW)) == []
     assert broken(LAW, rested(requested().reassigned(1, 2, 3).reassigned(*NEW), NEW)) == []
     moved = requested().reassigned(1, 2, 3).hit("reassignment", 2, partition="topic-0")
     assert broken(LAW, rested(moved, NEW)) == []
+    put_first = requested().reassigned(1, 2, 3).hit("move-leader", 2, partition="topic-0")
+    assert broken(LAW, rested(put_first.heal("move-leader", 2), NEW)) == []
+    before = requested().hit("move-leader", 2, partition="topic-0").heal("move-leader", 2).reassigned(1, 2, 3)
+    assert broken(LAW, rested(before, NEW)) == ["acknowledged"]
     assert broken(LAW, described(requested().reassigned(1, 2, 3), NEW, NEW, 1)) == []
