@@ -188,13 +188,16 @@ class MachineRun(CheckRun):
         first = first_of_each(played.violations)
         unseen = [o for o in first if breach_of(o) not in self.found]
         known = [o for o in unseen if self._is_deviation(o)]
-        shown = [o for o in first if o in unseen or (shows is not None and shows(o))]
+        wanted = [o for o in first if shows is not None and shows(o)]
+        shown = [o for o in first if o in unseen or o in wanted]
         finding = Discovery(
             played=played,
             news=tuple(o for o in unseen if o not in known),
             evidence={breach_of(o): self._evidence(played, o) for o in shown},
         )
-        self._later += [(finding, known)] if known else []
+        # What a replay or the shrinker shows is being investigated already.
+        if not self._investigating and (later := [o for o in known if o not in wanted]):
+            self._later.append((finding, later))
         self.found = finding.evidence | self.found
         if not self._investigating:
             self._reach.note(played)

@@ -491,6 +491,15 @@ def test_a_schedule_that_breaks_its_row_again_has_evidence_and_is_not_shrunk(pla
     assert [step["word"] for step in schedule_in(machine.lab.settings.out_dir / line.evidence)] == ["a", "b"]
 
 
+def test_nor_is_one_that_released_versions_are_known_to_break(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    deviation = Deviation(requirement=ROW, versions=("4.3..",), reason="it is known")
+    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue: [deviation])
+    beginning = Beginning(schedules=[recorded("a", "b", "c")], opening=False)
+    _, shard = begun(play, machine_of(words("a", "b"), never(ROW, "b")), beginning)
+    assert [(line.seen, line.tries) for line in of(shard, ReplayLine)] == [(1, 1)]
+    assert len(of(shard, ExampleLine)) == 1
+
+
 def test_another_row_that_it_breaks_is_investigated(play: Play) -> None:
     beginning = Beginning(schedules=[recorded("x", "a")], opening=False)
     _, shard = begun(play, machine_of(words("a"), never(ROW, "a"), never(OTHER, "x")), beginning)
