@@ -15,6 +15,7 @@ from conformance.rigs.groups.members import Members
 from fixtures.wire import Error
 from fixtures.wire.calls import Answer
 from fixtures.wire.groups import JOIN, LEAVE, DescribedGroup, TopicPartitions
+from fixtures.wire.retriable import error_of
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=2, max_size=4)
 BEYOND = 7
@@ -54,6 +55,8 @@ REFUSED: Mapping[str, Refused] = {
     "another protocol type": lambda group, present: classic_member(group).join(protocol_type="connect"),
 }
 """Requests that have to be refused, by what is wrong with them."""
+PROMISED = {"epoch beyond": ("KIP1251-BASE-04", "greater-epoch")}
+"""The row and case that say so, where there is one."""
 
 
 def at_rest(group: Group) -> DescribedGroup:
@@ -78,14 +81,9 @@ def refused_members_leave_the_group_as_it_was(
     for kind in wrong:
         before = at_rest(group)
         answer = REFUSED[kind](group, members.present)
-        yield premise(_error_of(answer) is not Error.NONE, f"{kind} is refused: {answer}")
+        yield premise(error_of(answer) is not Error.NONE, f"{kind} is refused: {answer}", promised=PROMISED.get(kind))
         after = at_rest(group)
         yield held_if(before == after, after, case=case, detail=f"{kind}: {answer}; {before}, then {after}")
         members.settle()
         later = at_rest(group)
         yield held_if(before == later, later, case=case, detail=f"{kind}: {answer}; {before}, later {later}")
-
-
-def _error_of(answer: Answer) -> Error:
-    error: Error = getattr(answer, "error", Error.NONE)
-    return error

@@ -6,7 +6,8 @@ from collections.abc import Generator, Sequence
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.coordinator_logs import described_at_rest
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.transaction_log import TransactionLog
 from fixtures.wire.transactions import DescribedTransaction
@@ -62,11 +63,14 @@ class Instance:
 
 
 def as_logged(instance: Instance, case: str) -> Generator[Claim, None, None]:
-    """At rest, that is with the same description before and after, it is what the newest record gives."""
-    before, logged, shown = instance.described(), instance.log.newest(), instance.described()
-    yield premise(before == shown and not shown.state.startswith("Prepare"), f"at rest: {before}, then {shown}")
+    """At rest it is what the newest record gives."""
+    shown, logged = yield from described_at_rest(instance.described, instance.log.newest, _rests)
     held = logged is not None and logged.is_described_by(shown)
     yield held_if(held, shown, case=case, detail=f"{shown}; in the log: {logged}")
+
+
+def _rests(shown: DescribedTransaction) -> bool:
+    return not shown.state.startswith("Prepare")
 
 
 @probe(

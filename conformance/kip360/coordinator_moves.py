@@ -22,7 +22,6 @@ from conformance.rigs.producers.sequences import gives
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
 from fixtures.views.nodes import served
 from fixtures.wire import Error
-from fixtures.wire.retriable import NOT_READY_FOR_TRANSACTION, ask_again
 from fixtures.wire.transactions import InitProducerIdAnswer, ProducerIdsAnswer
 from strategies.epochs import EPOCH_BUMPS
 
@@ -168,8 +167,8 @@ it: other checks have used up its beginning."""
 AT_ONCE = 100
 ALL = IN_A_BLOCK // AT_ONCE + 1
 """Requests after which a broker has used up its block."""
-GIVEN_WITHIN = 60.0
-"""Seconds in which a broker gives producer ids, once a controller is active."""
+KNOWN_WITHIN = 60.0
+"""Seconds in which a broker finds the next active controller."""
 
 
 @probe(
@@ -249,29 +248,29 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Gene
     """Blocks that the next active controller hands out have no producer id of earlier ones."""
     given: set[int] = set()
     for name in bench.brokers:
-        given.update(taken(bench, name, first).producer_ids)
+        given.update(served(bench, partial(bench.node(name).take_producer_ids, first)).producer_ids)
     active = active_controller(bench, bench.controllers)
     others = [name for name in bench.controllers if name != active]
     (bench.kill if how == "kill" else bench.stop)(active, role="active controller")
-    active_controller(bench, others)
+    successor = active_controller(bench, others)
     for name in bench.brokers:
+        knows_controller(bench, name, successor)
         for _ in range(ALL):
-            yield new_ids(taken(bench, name, AT_ONCE), given)
+            yield new_ids(served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE)), given)
     bench.start(active)
 
 
-def taken(bench: Bench, name: str, count: int) -> ProducerIdsAnswer:
-    """Producer ids that a broker gives.
+def knows_controller(bench: Bench, broker: str, controller: str) -> None:
+    """Return once a broker forwards to this controller.
 
-    Up to 3.5 each request for one waits for the controller by itself (KAFKA-14694): where the last ones get no answer in time,
-    others are sent.
+    Up to 3.5 a request for a producer id waits for it, so that many at once would get no answer in time (KAFKA-14694).
     """
 
-    def answered() -> ProducerIdsAnswer | None:
-        given = bench.answers([name], lambda name: bench.node(name).take_producer_ids(count)).get(name)
-        return None if given is None or ask_again(given, NOT_READY_FOR_TRANSACTION) else given
+    def forwards() -> bool:
+        found = bench.answers([broker], lambda name: bench.node(name).describe_quorum()).get(broker)
+        return found is not None and found.leader_id == bench.id_of(controller)
 
-    return bench.eventually(answered, f"producer ids of {name}", GIVEN_WITHIN, due="producer")
+    bench.eventually(forwards, f"{broker} forwarding to {controller}", KNOWN_WITHIN, due="quorum")
 
 
 def active_controller(bench: Bench, names: Sequence[str]) -> str:

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import msgspec
 
+from conformance.rigs.coordinator_logs import batches_from
 from conformance.rigs.groups.group import Group, GroupMember
-from fixtures.errors import KitError
 from fixtures.waiting import Overdue
 from fixtures.wire.groups import ClassicGroup
 from fixtures.wire.groups import ClassicMember as DescribedClassicMember
@@ -215,14 +215,7 @@ class GroupLog:
         return found
 
     def _batches(self) -> Iterator[Batch]:
-        offset = self.start
-        while offset < self.group.node.list_offsets(OFFSETS_TOPIC, 0).offset:
-            fetched = self.group.node.fetch(OFFSETS_TOPIC, 0, offset)
-            if not fetched.batches:
-                raise KitError(f"{OFFSETS_TOPIC} could not be read from {offset} on: {fetched}")
-            for batch in fetched.batches:
-                yield batch
-                offset = batch.last_offset + 1
+        yield from batches_from(self.group.node, OFFSETS_TOPIC, 0, self.start)
 
     def _records(self) -> Iterator[Record]:
         for batch in self._batches():

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 import msgspec
 
 from conformance.core.bench import Bench
+from conformance.rigs.coordinator_logs import batches_from
 from fixtures.disk.transactions import STATES, name_of
-from fixtures.errors import KitError
 from fixtures.views.coordinator import Coordinator
-from fixtures.wire import NodeClient
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.records import Record
 from fixtures.wire.transactions import DescribedTransaction
@@ -67,7 +66,7 @@ class TransactionLog:
         self._id = transactional_id
         self._coordinator = Coordinator(bench, transactional_id, CoordinatorType.TRANSACTION)
         self._index = self._coordinator.index()
-        self._start = self._end(self._coordinator.node())
+        self._start = self._coordinator.node().list_offsets(self._coordinator.topic, self._index).offset
 
     def newest(self) -> LoggedTransaction | None:
         """The id's newest record; None if there is none, or if it was removed."""
@@ -82,15 +81,5 @@ class TransactionLog:
         return self._bench.decode(ARTIFACTS, "TransactionLogValue", value[VERSION.size :], LoggedTransaction, version)
 
     def _records(self) -> Iterator[Record]:
-        node, topic = self._coordinator.node(), self._coordinator.topic
-        offset = self._start
-        while offset < self._end(node):
-            fetched = node.fetch(topic, self._index, offset)
-            if not fetched.batches:
-                raise KitError(f"{topic}-{self._index} could not be read from {offset} on: {fetched}")
-            for batch in fetched.batches:
-                yield from batch.records
-                offset = batch.last_offset + 1
-
-    def _end(self, node: NodeClient) -> int:
-        return node.list_offsets(self._coordinator.topic, self._index).offset
+        for batch in batches_from(self._coordinator.node(), self._coordinator.topic, self._index, self._start):
+            yield from batch.records

@@ -195,7 +195,7 @@ class MachineRun(CheckRun):
             news=tuple(o for o in unseen if o not in known),
             evidence={breach_of(o): self._evidence(played, o) for o in shown},
         )
-        # What a replay or the shrinker shows is being investigated already.
+        # A breach of a replay or of the shrinker is being investigated already.
         if not self._investigating and (later := [o for o in known if o not in wanted]):
             self._later.append((finding, later))
         self.found = finding.evidence | self.found

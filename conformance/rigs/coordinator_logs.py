@@ -1,0 +1,35 @@
+"""The internal topics of coordinators, read by Fetch, beside what coordinators answer at rest (GEN-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import TypeVar
+
+from conformance.core.checks import Claim, premise
+from fixtures.errors import KitError
+from fixtures.wire import NodeClient
+from fixtures.wire.records import Batch
+
+D = TypeVar("D")
+L = TypeVar("L")
+
+
+def batches_from(node: NodeClient, topic: str, index: int, start: int) -> Iterator[Batch]:
+    """The batches of a partition from an offset up to the high watermark. Raises KitError where nothing is read there."""
+    offset = start
+    while offset < node.list_offsets(topic, index).offset:
+        fetched = node.fetch(topic, index, offset)
+        if not fetched.batches:
+            raise KitError(f"{topic}-{index} could not be read from {offset} on: {fetched}")
+        for batch in fetched.batches:
+            yield batch
+            offset = batch.last_offset + 1
+
+
+def described_at_rest(
+    describe: Callable[[], D], newest: Callable[[], L], rests: Callable[[D], bool]
+) -> Generator[Claim, None, tuple[D, L]]:
+    """A description and the newest record. Premise: the description `rests`, and is the same before the record is read."""
+    before, logged, shown = describe(), newest(), describe()
+    yield premise(before == shown and rests(shown), f"at rest: {before}, then {shown}")
+    return shown, logged
