@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -177,10 +176,13 @@ class LiveCluster:
         return self._cluster.node(name)
 
     def message(self, name: str, artifacts: Sequence[str]) -> Message:
+        lacking: list[str] = []
         for artifact in artifacts:
-            with suppress(NotKafka, SchemaError):
+            try:
                 return Schemas.of_jar(jar_of(self._cluster.image, artifact)).message(name)
-        raise KitError(f"{self._cluster.image.reference} has no message {name} in {' or '.join(artifacts)}")
+            except (NotKafka, SchemaError) as reason:
+                lacking.append(str(reason))
+        raise KitError(f"{self._cluster.image.reference} has no message {name}: {'; '.join(lacking)}")
 
 
 def on_threads(actions: Sequence[Callable[[], None]]) -> None:
