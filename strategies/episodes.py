@@ -51,9 +51,10 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     `subjects` are those that an episode is about: one that is named twice is chosen twice as often. `begin` gives the first
     steps of an example. `faults` are by their names; of the `main` ones each pair is to meet; `behind` are those that leave a
     replica behind while it lives, `losing` those that take a node away at once, `damaging` those that take something from its
-    disk as well. `work`, `administration` and `looks` give steps about a subject, by the tags of their kinds. `writes` are the
-    kinds of work that change a log: a fault shows little where none changes. `acknowledged` is a write that all in-sync
-    replicas acknowledge, so that it has to outlast the loss of a leader.
+    disk as well, `cutting` those that have a leader replaced while clients can reach it. `work`, `administration` and `looks`
+    give steps about a subject, by the tags of their kinds. `writes` are the kinds of work that change a log: a fault shows little
+    where none changes. `acknowledged` is a write that all in-sync replicas acknowledge, so that it has to outlast the loss of a
+    leader; `stale` one that a former leader appends alone.
     """
 
     subjects: tuple[str, ...]
@@ -63,9 +64,11 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     behind: tuple[str, ...]
     losing: tuple[str, ...]
     damaging: tuple[str, ...]
+    cutting: tuple[str, ...]
     work: Mapping[str, About]
     writes: tuple[str, ...]
     acknowledged: About
+    stale: About
     administration: Mapping[str, About]
     looks: About
     scenes: Mapping[str, About] = {}
@@ -117,7 +120,7 @@ def _rarest(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) 
 
 class Swarm(msgspec.Struct, frozen=True, kw_only=True):
     """The part of an offer that one example may use. `pair` and `beside` are the meetings that it is to bring about, `first` a
-    fault that needs a cluster without others; `behind`, `losing` and `damaging` those of chains (`_Episode._hits`).
+    fault that needs a cluster without others; `behind`, `losing`, `damaging` and `cutting` those of chains (`_Episode._hits`).
     """
 
     pair: Meeting
@@ -126,6 +129,7 @@ class Swarm(msgspec.Struct, frozen=True, kw_only=True):
     behind: str
     losing: str
     damaging: str
+    cutting: str
     writes: tuple[str, ...]
     faults: tuple[str, ...]
     work: tuple[str, ...]
@@ -138,7 +142,7 @@ def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
     pair, beside = draw(sampled_from(steering.pairs)), draw(sampled_from(steering.besides))
     first, writes = draw(sampled_from(offer.first)), draw(_some(offer.writes, 2, 4))
     behind, losing = draw(sampled_from([*offer.behind, pair[0]])), draw(sampled_from([*offer.losing, pair[1]]))
-    damaging = draw(sampled_from(offer.damaging))
+    damaging, cutting = draw(sampled_from(offer.damaging)), draw(sampled_from(offer.cutting))
     return Swarm(
         pair=pair,
         beside=beside,
@@ -146,8 +150,9 @@ def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
         behind=behind,
         losing=losing,
         damaging=damaging,
+        cutting=cutting,
         writes=writes,
-        faults=_with(draw(_some(offer.faults, 1, 4)), first, behind, losing, damaging, *pair, beside[1]),
+        faults=_with(draw(_some(offer.faults, 1, 4)), first, behind, losing, damaging, cutting, *pair, beside[1]),
         work=_with(draw(_some(offer.work, 4, 9)), *writes),
         administration=_with(draw(_some(offer.administration, 2, 5)), beside[0]),
     )
@@ -185,9 +190,10 @@ class _Episode:
             yield self._draw(self._offer.looks(self._on))
             return
         yield from self._work(1, 2)
-        hits = self._hits()
+        chain = self._draw(sampled_from(_CHAINS))
+        hits = self._hits(chain)
         for _ in range(self._rounds(hits)):
-            yield from self._disturbed(hits)
+            yield from self._cut_short(hits) if chain == "cut short" else self._disturbed(hits)
             yield from self._end()
         yield from self._meanwhile()
         yield self._draw(self._offer.looks(self._on))
@@ -215,20 +221,32 @@ class _Episode:
                 yield self._administration(self._swarm.beside[0])
             if self._standing < self._most:
                 where = successor if role == "successor" else role
-                yield from self._inject(fault, where, follow=then == "followed")
+                yield from self._write_before(where)
+                yield self._inject(fault, where, follow=then == "followed")
             if administered and not before:
                 yield self._administration(self._swarm.beside[0])
             if then != "at once" or at == len(hits) - 1:
                 yield from self._meanwhile()
             successor = "leader" if then == "followed" else "follower"
 
+    def _cut_short(self, hits: Sequence[Hit]) -> Iterator[Step]:
+        """One leader after the other, with nothing written to the second before it is replaced; then it appends alone."""
+        yield from self._write_before("leader")
+        for fault, role in hits:
+            if self._standing < self._most:
+                yield self._inject(fault, role, follow=True)
+        for _ in range(self._draw(integers(1, 2))):
+            yield self._draw(self._offer.stale(self._on))
+        yield from self._meanwhile()
+
     # --- faults
 
-    def _hits(self) -> tuple[Hit, ...]:
+    def _hits(self, chain: str) -> tuple[Hit, ...]:
         """One to three faults that can stand together, each with the role that it hits; any role, where that is empty.
 
         In turn: a follower falls behind, then the leader is lost right after a write, then its successor. Unseen: the active
-        controller is lost, then a leader, which restarts with less than it had.
+        controller is lost, then a leader, which restarts with less than it had. Cut short: the leader is lost, and its successor
+        is cut off before anything of its epoch is committed.
         """
         swarm = self._swarm
         one, other = swarm.pair
@@ -238,25 +256,27 @@ class _Episode:
             "three": ((one, ""), (other, ""), beside),
             "in turn": ((swarm.behind, "follower"), (swarm.losing, "leader"), (swarm.losing, "successor")),
             "unseen": ((swarm.losing, "active controller"), (swarm.damaging, "leader")),
+            "cut short": ((swarm.losing, "leader"), (swarm.cutting, "leader")),
             "beside": (beside,),
             "first": (first,) if self._offer.faults[swarm.first].kind.alone else (first, beside),
         }
-        choice = self._draw(sampled_from(_CHOICES))
-        return named[choice] if choice in named else ((self._draw(sampled_from(swarm.faults)), ""),)
+        return named[chain] if chain in named else ((self._draw(sampled_from(swarm.faults)), ""),)
 
-    def _inject(self, name: str, role: str, *, follow: bool) -> Iterator[Step]:
-        """Right after a write, before followers learn that it is committed: on a chosen role always one that all acknowledge,
-        else half of the time any."""
-        self._standing += 1
+    def _write_before(self, role: str) -> Iterator[Step]:
+        """A write right before a fault, while followers do not know that it is committed: before one on a chosen role always one
+        that all acknowledge, else half of the time any."""
         if role:
             yield self._draw(self._offer.acknowledged(self._on))
         elif self._draw(sampled_from([False, True])):
             yield self._write()
+
+    def _inject(self, name: str, role: str, *, follow: bool) -> Disturb[Any]:
+        self._standing += 1
         offered = self._offer.faults[name]
         fault = self._draw(offered.drawn)
         if role in offered.kind.roles:
             fault = msgspec.structs.replace(fault, role=role)
-        yield Disturb(on=self._around(offered, role), fault=fault, follow=follow)
+        return Disturb(on=self._around(offered, role), fault=fault, follow=follow)
 
     def _around(self, offered: FaultKind, role: str) -> str:
         """The subject of the episode, if the fault can be injected there; without a chosen role sometimes another one."""
@@ -309,7 +329,19 @@ class _Episode:
             yield Heal()
 
 
-_CHOICES = ("pair", "three", "beside", "in turn", "beside", "in turn", "first", "any", "unseen", "pair")
+_CHAINS = (
+    "pair",
+    "three",
+    "beside",
+    "in turn",
+    "beside",
+    "in turn",
+    "first",
+    "any",
+    "unseen",
+    "cut short",
+    "pair",
+)
 """Of the faults of a round, the most usual one first."""
 
 

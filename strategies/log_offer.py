@@ -122,6 +122,10 @@ def acknowledged_produces(on: str) -> SearchStrategy[Produce]:
     return builds(Produce, on=just(on), records=integers(1, 2), acks=just(-1))
 
 
+def stale_produces(on: str) -> SearchStrategy[Produce]:
+    return builds(Produce, on=just(on), records=integers(1, 2), acks=just(1), to=just("former-leader"))
+
+
 def idempotent_produces(on: str) -> SearchStrategy[ProduceIdempotently]:
     return builds(ProduceIdempotently, on=just(on), producer=integers(1, 2), records=integers(1, 3), to=_WRITTEN_TO)
 
@@ -379,6 +383,7 @@ def log_offer() -> Offer:
         behind=("one-link",),
         losing=("kill", "pause-past-fencing"),
         damaging=("cut-tail-above", "cut-tail-below", "remove-epoch-checkpoint"),
+        cutting=("isolate", "cut-off-from-controllers"),
         work={
             "produce": produces,
             "produce-idempotently": idempotent_produces,
@@ -412,6 +417,7 @@ def log_offer() -> Offer:
             "delete-records",
         ),
         acknowledged=acknowledged_produces,
+        stale=stale_produces,
         administration={
             "reassign-partition": reassignments,
             "cancel-reassignment": cancellations,

@@ -111,6 +111,10 @@ def acknowledged_writes(on: str) -> SearchStrategy[Write]:
     return builds(Write, on=just(on), producer=_ANY, records=integers(1, 2))
 
 
+def stale_writes(on: str) -> SearchStrategy[Write]:
+    return builds(Write, on=just(on), producer=_ANY, records=integers(1, 2), to=just("former-leader"))
+
+
 def transactional_writes(on: str) -> SearchStrategy[Write]:
     return builds(Write, on=just(on), producer=_TRANSACTIONAL, records=integers(1, 3))
 
@@ -328,6 +332,7 @@ def producers_offer() -> Offer:
         behind=("one-link",),
         losing=("kill", "pause-past-fencing"),
         damaging=("remove-rebuilt-file",),
+        cutting=("isolate", "cut-off-from-controllers"),
         work={
             "write": writes,
             "transactional-write": transactional_writes,
@@ -365,6 +370,7 @@ def producers_offer() -> Offer:
             "end-transaction",
         ),
         acknowledged=acknowledged_writes,
+        stale=stale_writes,
         administration={
             "reassign-partition": reassignments,
             "cancel-reassignment": cancellations,

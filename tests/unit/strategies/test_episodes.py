@@ -17,6 +17,7 @@ from strategies.episodes import RAREST, Offer, Swarm, episodes, offered, steered
 from strategies.steps import CreateTopic, DeleteTopic, Disturb, Heal, HealPartly, ReadEverything
 
 ACKNOWLEDGED = CreateTopic(on="acknowledged")
+STALE = CreateTopic(on="stale")
 OFFER = Offer(
     subjects=("a-0", "b-0"),
     begin=just([]),
@@ -32,9 +33,11 @@ OFFER = Offer(
     behind=("isolate",),
     losing=("kill",),
     damaging=("stop",),
+    cutting=("isolate",),
     work={"read": lambda on: just(ReadEverything()), "create-topic": lambda on: just(CreateTopic(on=on))},
     writes=("create-topic",),
     acknowledged=lambda on: just(ACKNOWLEDGED),
+    stale=lambda on: just(STALE),
     administration={"delete-topic": lambda on: just(DeleteTopic(on=on))},
     looks=lambda on: just(ReadEverything()),
 )
@@ -74,7 +77,7 @@ def test_an_episode_uses_its_swarm_and_never_has_too_many_faults(data: DataObjec
             assert step.fault.name in swarm.faults
             assert step.on in OFFER.faults[step.fault.name].subjects
         standing = 0 if isinstance(step, Heal) else max(0, standing - isinstance(step, HealPartly))
-    kinds = {step.__struct_config__.tag for step in steps if step != ACKNOWLEDGED} - {
+    kinds = {step.__struct_config__.tag for step in steps if step not in (ACKNOWLEDGED, STALE)} - {
         "disturb",
         "heal",
         "heal-partly",
@@ -108,26 +111,43 @@ def _hits(steps: list[Any]) -> list[tuple[str, str]]:
     return found if all(right_after) else []
 
 
+SWARM = Swarm(
+    pair=("stop", "kill"),
+    beside=("delete-topic", "isolate"),
+    first="rolling-restart",
+    behind="isolate",
+    losing="kill",
+    damaging="stop",
+    cutting="isolate",
+    writes=("create-topic",),
+    faults=("stop", "kill", "isolate", "rolling-restart"),
+    work=("read", "create-topic"),
+    administration=("delete-topic",),
+)
+GENERATED = settings(phases=[Phase.generate], max_examples=1_000, derandomize=True)
+
+
 def test_a_follower_falls_behind_then_the_leader_is_lost_and_then_its_successor() -> None:
     """Each right after a write that is acknowledged; the fault on the leader comes twice."""
-    swarm = Swarm(
-        pair=("stop", "kill"),
-        beside=("delete-topic", "isolate"),
-        first="rolling-restart",
-        behind="isolate",
-        losing="kill",
-        damaging="stop",
-        writes=("create-topic",),
-        faults=("stop", "kill", "isolate", "rolling-restart"),
-        work=("read", "create-topic"),
-        administration=("delete-topic",),
-    )
     in_turn = [("isolate", "follower"), ("kill", "leader"), ("kill", "leader")]
-    find(
-        episodes(OFFER, swarm, 0, 3),
-        lambda steps: _hits(steps) == in_turn,
-        settings=settings(phases=[Phase.generate], max_examples=1_000, derandomize=True),
-    )
+    find(episodes(OFFER, SWARM, 0, 3), lambda steps: _hits(steps) == in_turn, settings=GENERATED)
+
+
+def test_a_successor_is_cut_off_before_it_commits_anything_and_then_appends_alone() -> None:
+    """Nothing comes between the two faults; the second one needs a subject that it can be injected around."""
+
+    def cut_short(steps: list[Any]) -> bool:
+        at = [n for n, step in enumerate(steps) if isinstance(step, Disturb)]
+        return any(
+            steps[n - 1] == ACKNOWLEDGED
+            and steps[n].fault.role == "leader"
+            and isinstance(steps[n + 1], Disturb)
+            and (steps[n + 1].fault.name, steps[n + 1].fault.role) == ("isolate", "leader")
+            and steps[n + 2] == STALE
+            for n in at[:-1]
+        )
+
+    find(episodes(OFFER, SWARM, 0, 3), cut_short, settings=GENERATED)
 
 
 def test_a_fault_on_offer_goes_by_its_own_name() -> None:
