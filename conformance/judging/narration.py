@@ -23,6 +23,12 @@ TAGS = ("do", "fault")
 LEFT_OUT = frozenset({"inject", "heal", "kill", "start", "pause", "resume", "stop", "terminate"})
 """Calls whose fault is an event of its own, when they succeed."""
 
+READS = frozenset({
+    "describe_producers", "describe_transactions", "fetch", "find_coordinator", "list_offsets", "list_transactions",
+    "offset_fetch", "offset_for_leader_epoch",
+})  # fmt: skip
+"""Calls that a wait sends in turn until one answer differs."""
+
 Plain = dict[str, Any]
 
 _ERRORS = ("error_code", "top_level_error")
@@ -52,7 +58,8 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Narration:
-    """Puts the events of one history in words, in their order. A request that is repeated gets a line when its answer differs.
+    """Puts the events of one history in words, in their order. A request that is repeated gets a line when its answer differs: a
+    read also if other reads came between, any other only right after the same one.
 
     With `about`, only events that concern these subjects do. `shown` are the numbers of the events that show a violation.
     """
@@ -100,10 +107,15 @@ class Narration:
             request, text = "Metadata", self._metadata(call, answer, shown)
         else:
             request, text = _request(call), _outcome(call, answer)
-            repeated = self._last.get((call.node, call.op)) == f"{request} {text}"
-            self._last[call.node, call.op] = f"{request} {text}"
-            text = "" if repeated and not shown else text
+            text = "" if self._is_repeated(call, answer, request, text) and not shown else text
         return EventLine(event=answer, node=call.node, request=request, text=text, shown=shown) if text else None
+
+    def _is_repeated(self, call: Call, answer: Answer, request: str, text: str) -> bool:
+        """Of requests that were not sent the reasons may differ."""
+        key = (call.node, request if call.op in READS else call.op)
+        outcome = f"{request} {answer.kind if answer.outcome == 'fail' else text}"
+        before, self._last[key] = self._last.get(key), outcome
+        return before == outcome
 
     def _concerns(self, call: Call, answer: Answer) -> bool:
         if not self._about:
@@ -125,7 +137,7 @@ class Narration:
 
     def _state(self, partition: Plain) -> str:
         leader = self._names.get(partition["leader_id"], "no broker")
-        isr = ", ".join(self._names.get(id, str(id)) for id in partition["isr_nodes"])
+        isr = ", ".join(self._names.get(id, str(id)) for id in partition["isr_nodes"]) or "empty"
         return f"leader {leader} at epoch {partition['leader_epoch']}, ISR {isr}{_error(partition['error_code'])}"
 
 

@@ -37,7 +37,7 @@ def completed_on(
     for partition in partitions:
         met, found = brokers.completes(partition, producer, MARKERS[committed])
         detail = f"{partition}: {found}; decided {MARKERS[committed].name}; {shown}"
-        yield held_if(met, shown, row="KIP360-TXN-12", case=case, detail=detail)
+        yield held_if(met, shown, *found.answers, row="KIP360-TXN-12", case=case, detail=detail)
 
 
 @log_scenario(
@@ -187,5 +187,5 @@ def coordinator_lost_before_the_time_out(
         late = producer.send(partition, producer.batch(partition))
         held = aborted and met and late.error is Error.INVALID_PRODUCER_EPOCH
         detail = f"{partition}: {found}; {shown}; {late}"
-        yield held_if(held, shown, late, row="KIP360-TXN-03", case="fail-over", detail=detail)
+        yield held_if(held, shown, late, *found.answers, row="KIP360-TXN-03", case="fail-over", detail=detail)
     at_rest(*partitions)

@@ -87,5 +87,5 @@ def transactions_end_beside_one_that_hangs(
         after = hanging.described()
         outstanding = before.state == after.state and before.state.startswith("Prepare")
         yield premise(outstanding, f"the markers of the other transaction are outstanding: {before}, then {after}")
-        yield held_if(met, after, detail=f"{free}: {found}; wanted {wanted.name}; {ending.described()}")
+        yield held_if(met, after, *found.answers, detail=f"{free}: {found}; wanted {wanted.name}; {ending.described()}")
     held_up.whole()

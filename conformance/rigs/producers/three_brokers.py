@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -32,13 +32,20 @@ How = Literal["move", "kill", "stop", "freeze"]
 """How a broker stops leading a partition: by an ordinary election, or because it is gone."""
 
 
-class Outcome(NamedTuple):
-    """How a producer's last transaction ended on a partition: its last marker, and what the leader still holds open."""
+class Outcome(msgspec.Struct, frozen=True):
+    """How a producer's last transaction ended on a partition: its last marker, and what the leader still holds open; `answers`
+    are those that show it."""
 
     marker: ControlType | None
     open_from: int
     stable_end: int
     end: int
+    answers: tuple[object, ...] = ()
+
+    def __str__(self) -> str:
+        marker = self.marker.name if self.marker is not None else "none"
+        still_open = "nothing open" if self.open_from == -1 else f"open from {self.open_from}"
+        return f"last marker {marker}, {still_open}, last stable offset {self.stable_end}, log end {self.end}"
 
     def is_complete(self, wanted: ControlType) -> bool:
         return self.marker is wanted and self.open_from == -1 and 0 <= self.stable_end == self.end
@@ -221,16 +228,13 @@ class ThreeBrokers:
     def outcome(self, partition: Partition, producer: CheckProducer) -> Outcome:
         leader = partition.leader()
         start = max(0, leader.list_offsets(partition.name, partition.index, EARLIEST).offset)
-        own = [
-            one
-            for one in leader.fetch(partition.topic, partition.index, start).batches
-            if one.control and one.producer_id == producer.producer_id
-        ]
+        fetched = leader.fetch(partition.topic, partition.index, start)
+        own = [one for one in fetched.batches if one.control and one.producer_id == producer.producer_id]
         known = self.known(partition, producer, leader)
-        stable = leader.list_offsets(partition.name, partition.index, LATEST, isolation_level=READ_COMMITTED).offset
-        end = log_end(partition, leader)
+        stable = leader.list_offsets(partition.name, partition.index, LATEST, isolation_level=READ_COMMITTED)
         marker = own[-1].records[0].control_type if own else None
-        return Outcome(marker, known.current_txn_start_offset if known else -1, stable, end)
+        open_from = known.current_txn_start_offset if known else -1
+        return Outcome(marker, open_from, stable.offset, log_end(partition, leader), (fetched, stable))
 
     def completes(self, partition: Partition, producer: CheckProducer, wanted: ControlType) -> tuple[bool, Outcome]:
         """Whether the transaction has its marker there in time, and nothing is left open; and what was seen last."""

@@ -121,6 +121,18 @@ def test_what_nobody_answered_may_have_happened() -> None:
     assert line.endswith("-> Unanswered: no answer in 10 s (it may have happened)")
 
 
+def test_reads_that_are_sent_in_turn_have_a_line_where_an_answer_differs() -> None:
+    history = LogHistory()
+    for end in (3, 3, 3, 4):
+        history.earliest(1, 0).latest(1, end)
+    assert [line.split()[-4] for line in Narration(history.history).lines()] == ["0", "3", "4"]
+
+
+def test_a_write_that_is_repeated_after_another_has_its_own_line() -> None:
+    history = LogHistory().trim(1, 2).trim(1, 3).trim(1, 2)
+    assert len(Narration(history.history).lines()) == 3
+
+
 def test_other_partitions_are_left_out_and_long_answers_cut() -> None:
     history = LogHistory().produce(1, "v" * 2 * LONGEST, at=0).history
     assert Narration(history, [Subject("partition", "other-0")]).lines() == []
