@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 
 from conformance.judging import transactions_in_words
+from conformance.judging.record_values import value_in_words
 from conformance.judging.transactions_in_words import by_producer, control
 from history.codes import Error
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Note, Overdue, Premise
@@ -254,7 +254,7 @@ def _fetch(value: Plain) -> str:
 
 
 def _batch(batch: Plain) -> str:
-    values = control(batch) if batch["control"] else " ".join(_text(one["value"]) for one in batch["records"])
+    values = control(batch) if batch["control"] else " ".join(value_in_words(one["value"]) for one in batch["records"])
     place = f"{batch['base_offset']}-{batch['last_offset']} of epoch {batch['leader_epoch']}"
     return f"[{place}{by_producer(batch)}: {values}]"
 
@@ -273,18 +273,7 @@ def _produce_many(request: Plain) -> str:
 def _written(records: Any) -> str:
     if not isinstance(records, dict):
         return ": bytes"
-    return f"{by_producer(records)}: {' '.join(_text(one['value']) for one in records['records'])}"
-
-
-def _text(value: str | None) -> str:
-    """Bytes are base64 in a history; a value that is text is shown as such."""
-    if value is None:
-        return "null"
-    try:
-        decoded = base64.b64decode(value, validate=True).decode()
-    except ValueError:
-        return value[:40]
-    return repr(decoded) if decoded.isprintable() else value[:40]
+    return f"{by_producer(records)}: {' '.join(value_in_words(one['value']) for one in records['records'])}"
 
 
 _READERS: dict[int | None, str] = {
@@ -362,7 +351,7 @@ def _field(name: str, value: Any) -> str:
     if name.endswith(_ERRORS) and isinstance(value, int):
         return _name_of(value)
     if name == "value" and isinstance(value, str):
-        return f"value {_text(value)}"
+        return f"value {value_in_words(value)}"
     return f"{name.replace('_', ' ')} {_inner(value)}"
 
 

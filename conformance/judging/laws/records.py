@@ -25,6 +25,7 @@ from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.producer_state import forgotten_between
 from conformance.judging.log.responding_replica import Life
 from conformance.judging.log.story import PartitionStory
+from conformance.judging.record_values import value_in_words
 
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 """The cases of compressed batches, by the codec in their attributes."""
@@ -97,7 +98,7 @@ class Sent:
     def unsent(self, read: FetchResult, batch: Batch) -> str:
         for offset, record in self.records(batch):
             if not self.times(record, read.event):
-                return f"{read.node} returned {record.value} at offset {offset}, which no request sent"
+                return f"{read.node} returned {value_in_words(record.value)} at offset {offset}, which no request sent"
         return ""
 
     def known_from(self, read: FetchResult) -> float:
@@ -188,7 +189,7 @@ def _repeated(sent: Sent, read: FetchResult, low: float) -> str:
     above = [one for offset, one in records if offset >= low and one.sequence < 0]
     for one, found in Counter(above).items() if len({*above}) < len(above) else ():
         if 0 < sent.times(one, read.event) < found:
-            return f"{read.node} returned {one.value} {found} times, sent {sent.times(one, read.event)} times"
+            return f"{read.node} returned {value_in_words(one.value)} {found} times, sent {sent.times(one, read.event)} times"
     return ""
 
 
@@ -229,7 +230,7 @@ def _lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, 
         ):
             for offset, value in enumerate(write.values, write.offset):
                 if value is not None and read.value_at(offset) != value:
-                    return f"acknowledged {value} at offset {offset}"
+                    return f"acknowledged {value_in_words(value)} at offset {offset}"
     return ""
 
 

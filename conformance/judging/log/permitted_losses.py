@@ -96,7 +96,7 @@ class PermittedLosses:
                 continue
             if _is_last_known(self.story, epoch, node, before):
                 yield _at_begin(epoch, Permission.LAST_KNOWN_LEADER)
-            elif self._allowed_by_config(epoch, before) and not before.may_elect(self.story.timeline.ids.get(node, -1)):
+            elif self._allowed_by_config(epoch, before) and not _may_lead(self.story, epoch, before):
                 yield _at_begin(epoch, Permission.ELECTED_UNCLEANLY_BY_CONFIG)
 
     def _allowed_by_config(self, epoch: int, before: Registration) -> bool:
@@ -106,8 +106,7 @@ class PermittedLosses:
         """Was the new leader electable without a loss, as described after the event and before it led?"""
         epoch, _ = loss.at
         before = self.story.derived(Registrations).before(epoch)
-        id = self.story.timeline.ids.get(self.story.leaders[epoch], -1)
-        return before is not None and before.event > event and before.may_elect(id)
+        return before is not None and before.event > event and _may_lead(self.story, epoch, before)
 
     def _change_after(self, event: int, by: Permission, end: int | None = None) -> Iterator[PermittedLoss]:
         """The next election of another leader. The election of the same leader loses nothing."""
@@ -165,10 +164,15 @@ class PermittedLosses:
             (later for later, leader in self.story.leaders.items() if later > epoch and leader == node), default=-1
         )
         before = self.story.derived(Registrations).before(led)
-        if before is None or span.ended < self.story.began(led):
+        if before is None or (span.ended < self.story.began(led) and not self._had_no_leader_to_follow(node, before)):
             return
         if before.may_elect(self.story.timeline.ids.get(node, -1)) and not self._rejoined(node, span.began, led):
             yield _at_begin(led, Permission.DISK_LOST_BY_FAULT)
+
+    def _had_no_leader_to_follow(self, node: str, before: Registration) -> bool:
+        """Was it down, and in the ISR, when there was no leader any more? Then its fault was healed by its own election."""
+        down = self.story.timeline.down(node, before.event, before.event)
+        return before.leader < 0 and self.story.timeline.ids.get(node, -1) in before.isr and down
 
     def _rejoined(self, node: str, event: int, epoch: int) -> bool:
         """Did it leave the ISR and rejoin it before it led at the epoch? Then it had fetched what it lacked."""
@@ -197,6 +201,20 @@ _DISKS = Permission.DISKS_OF_MIN_ISR_LOST
 
 def _at_begin(epoch: int, by: Permission) -> PermittedLoss:
     return PermittedLoss((epoch, BEFORE_ALL), by)
+
+
+def _may_lead(story: PartitionStory, epoch: int, before: Registration) -> bool:
+    """Was the leader of the epoch electable without a loss, as described before?
+
+    With eligible leader replicas a controller takes a broker out of the ISR and the ELR when it registers after an unclean
+    shutdown (KIP-966), which may be later than the description.
+    """
+    node = story.leaders[epoch]
+    id = story.timeline.ids.get(node, -1)
+    if before.eligible is None or not before.may_elect(id):
+        return before.may_elect(id)
+    described = before.event if id in before.isr else before.described
+    return not started_uncleanly(story, node, described, story.began(epoch))
 
 
 def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registration) -> bool:

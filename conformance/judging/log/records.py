@@ -16,6 +16,7 @@ from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Moment, Permission, PermittedLosses
 from conformance.judging.log.story import PartitionStory
+from conformance.judging.record_values import value_in_words
 
 _by_offset = attrgetter("offset")
 
@@ -254,8 +255,8 @@ def gone(
             continue
         now = batch.value_at(offset) if batch is not None else None
         if (now is not None or deletes) and now != value:
-            what = f"{now} in {batch}" if now is not None else "nothing"
-            return f"offset {offset} was acknowledged with {value}, {read.node} at epoch {read.cur} has {what}"
+            what = f"{value_in_words(now)} in {batch}" if now is not None else "nothing"
+            return f"offset {offset} was acknowledged with {value_in_words(value)}, {read.node} at epoch {read.cur} has {what}"
         if batch is not None and before is not None and batch.epoch != before.epoch:
             return f"offset {offset} was acknowledged and kept in {before}, {read.node} at epoch {read.cur} has {batch}"
         if batch is not None and now is not None:
@@ -290,7 +291,7 @@ class _Shared(NamedTuple):
     offset: int
 
     def __str__(self) -> str:
-        was, value = (_value(write, self.offset) for write in (self.one, self.two))
+        was, value = (value_in_words(_value(write, self.offset)) for write in (self.one, self.two))
         return (
             f"offset {self.offset} was acknowledged with {was} by {self.one.node} and with {value} by {self.two.node}"
         )
@@ -371,7 +372,7 @@ def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
         if value is None or not story.full_reads or story.full_reads[-1].asked < write.event:
             continue
         by = places.get(value, story.full_reads[-1].event)
-        shown = f"{write.node} refused {value} with error {write.error}, and it was read"
+        shown = f"{write.node} refused {value_in_words(value)} with error {write.error}, and it was read"
         yield Finding(value not in places, "refused", (write.event, by), shown, "aborted-read")
 
 
@@ -408,7 +409,8 @@ def reads_are_stable(story: PartitionStory) -> Iterator[Claim]:
                 if replaced and permission is not None:
                     yield Excuse(permission, _case(known, one))
                 elif replaced:
-                    shown = f"offset {offset}: {was} of epoch {was_epoch} by {known.by}, then {value} of {epoch} by {one.by}"
+                    before = f"{value_in_words(was)} of epoch {was_epoch} by {known.by}"
+                    shown = f"offset {offset}: {before}, then {value_in_words(value)} of {epoch} by {one.by}"
                     yield Finding(False, _case(known, one), (known.event, one.event), shown, "inconsistent-offsets")
                 elif permission is None and (
                     known.by != one.by or story.timeline.fault_between(known.event, one.event)

@@ -134,7 +134,7 @@ def test_a_write_that_is_repeated_after_another_has_its_own_line() -> None:
 
 
 def test_other_partitions_are_left_out_and_long_answers_cut() -> None:
-    history = LogHistory().produce(1, "v" * 2 * LONGEST, at=0).history
+    history = LogHistory().produce(1, *["v" * 20] * LONGEST, at=0).history
     assert Narration(history, [Subject("partition", "other-0")]).lines() == []
     [line] = Narration(history, [SUBJECT]).lines()
     assert len(line) < LONGEST + 80

@@ -210,6 +210,47 @@ class TestConfiguredElections:
         assert broken(KEPT, self.elected(history.configured(UNCLEAN, "true", 1))) == ["kept"]
 
 
+class TestConfiguredElectionsOfFormerlyEligibleReplicas:
+    """2 was eligible as described, is elected, and has lost a record: with eligible leader replicas an unclean shutdown takes a
+    replica out of ISR and ELR when it registers, and then it is outside."""
+
+    def created(self, unclean: str = "true") -> LogHistory:
+        history = LogHistory().created(min_insync_replicas="2", unclean_leader_election_enable=unclean)
+        return history.settled(1, 0).produce(1, "a", "b", at=0)
+
+    def leaderless(self, history: LogHistory, eligible: tuple[int, ...] = (1, 2)) -> LogHistory:
+        return history.metadata(3, -1, 1, isr=()).described(3, -1, 1, eligible=eligible)
+
+    def elected(self, history: LogHistory) -> LogHistory:
+        return history.settled(2, 2, isr=(2,)).whole(2, A, epoch=2, hw=1)
+
+    def test_it_is_started_after_the_description(self) -> None:
+        history = self.elected(self.leaderless(self.created().hit("wipe-disk", 2)).heal("wipe-disk", 2))
+        assert held(KEPT, history) == []
+        assert excused(KEPT, history) == [("kept", Permission.ELECTED_UNCLEANLY_BY_CONFIG)]
+
+    def test_it_was_started_before_the_description(self) -> None:
+        history = self.elected(self.leaderless(self.created().hit("wipe-disk", 2).heal("wipe-disk", 2)))
+        assert broken(KEPT, history) == ["kept"]
+
+    def test_it_was_shut_down_cleanly(self) -> None:
+        history = self.elected(self.leaderless(self.created().hit("stop", 2)).heal("stop", 2))
+        assert broken(KEPT, history) == ["kept"]
+
+    def test_another_was_started(self) -> None:
+        history = self.elected(self.leaderless(self.created().hit("wipe-disk", 1)).heal("wipe-disk", 1))
+        assert broken(KEPT, history) == ["kept"]
+
+    def test_the_topic_forbids_unclean_elections(self) -> None:
+        history = self.elected(self.leaderless(self.created("false").hit("wipe-disk", 2)).heal("wipe-disk", 2))
+        assert broken(KEPT, history) == ["kept"]
+
+    def test_the_other_controllers_keep_it_in_the_isr(self) -> None:
+        """Without eligible leader replicas, however it was shut down: the election is clean, and its disk is the reason."""
+        history = self.created().hit("wipe-disk", 2).metadata(3, -1, 1, isr=(2,)).heal("wipe-disk", 2)
+        assert excused(KEPT, self.elected(history)) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+
+
 class TestUncleanElectionByFault:
     def elected(self) -> LogHistory:
         """An unclean election made 2 the leader, which acknowledged `p`."""
@@ -278,6 +319,23 @@ class TestDamagedReplicas:
         assert broken(KEPT, history) == []
         assert permissions(history) == [Permission.DISK_LOST_BY_FAULT]
         assert excused(KEPT, history) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+
+    def test_one_that_was_healed_by_its_own_election(self) -> None:
+        history = self.wiped().metadata(3, -1, 1, isr=(2,)).heal("wipe-disk", 2).settled(2, 2, isr=(2,))
+        history.whole(2, A, epoch=2, hw=1)
+        assert excused(KEPT, history) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+
+    def test_one_that_was_healed_while_another_led(self) -> None:
+        """It had a leader to copy from before that one was lost."""
+        history = self.wiped().heal("wipe-disk", 2).metadata(3, -1, 1, isr=(2,)).settled(2, 2, isr=(2,))
+        assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == ["kept"]
+
+    def test_one_that_was_healed_and_only_then_the_last_of_the_isr(self) -> None:
+        history = self.wiped().metadata(3, 1, 1, isr=(1, 2)).heal("wipe-disk", 2).settled(2, 2, isr=(2,))
+        assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == ["kept"]
+
+    def wiped(self) -> LogHistory:
+        return acknowledged().settled(1, 0, isr=(1, 2)).hit("wipe-disk", 2)
 
     def test_its_successor_had_everything(self) -> None:
         history = (

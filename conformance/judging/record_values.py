@@ -1,0 +1,21 @@
+"""Values of records in words."""
+
+from __future__ import annotations
+
+import base64
+
+LONGEST = 40
+"""Characters of a value that are shown."""
+
+
+def value_in_words(value: str | None) -> str:
+    """Bytes are base64 in a history; a value that is text is shown as such, a long one by its beginning and its size."""
+    if value is None:
+        return "null"
+    try:
+        decoded = base64.b64decode(value, validate=True).decode()
+    except ValueError:
+        return value[:LONGEST]
+    if not decoded.isprintable():
+        return value[:LONGEST]
+    return repr(decoded) if len(decoded) <= LONGEST else f"{decoded[:LONGEST]!r}... of {len(decoded)} characters"
