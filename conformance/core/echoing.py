@@ -37,15 +37,19 @@ INTERNAL = "__"
 
 
 def echo(bench: Bench, back: int) -> None:
-    """Send the `back`-th before the latest request of `ECHOED` again, modulo their number: to the same broker, with the same
-    fields in the same version, so that its body is the same byte for byte. Raises Absent where there is none, and what the
-    call raises.
+    """Send a request again (`echoed`): to the same broker, with the same fields in the same version, so that its body is the same
+    byte for byte. Raises Absent where there is none, and what the call raises.
     """
+    original = echoed(bench, back)
+    _send_again(bench.node(original.node), original, _spoken(bench, original))
+
+
+def echoed(bench: Bench, back: int) -> Call:
+    """The `back`-th before the latest request of `ECHOED`, modulo their number. Raises Absent where there is none."""
     calls = [event for event in bench.tape.history.events if isinstance(event, Call) and _can_be_echoed(bench, event)]
     if not calls:
         raise Absent("no request of the example can be echoed yet")
-    original = calls[-1 - back % len(calls)]
-    _send_again(bench.node(original.node), original, _spoken(bench, original))
+    return calls[-1 - back % len(calls)]
 
 
 def _can_be_echoed(bench: Bench, call: Call) -> bool:
@@ -75,4 +79,4 @@ def _send_again(client: NodeClient, call: Call, version: int | None) -> None:
     getattr(client, call.op)(**fields | {"version": fields.get("version") or version})
 
 
-__all__ = ["ECHOED", "echo"]
+__all__ = ["ECHOED", "echo", "echoed"]

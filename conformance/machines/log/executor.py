@@ -11,6 +11,7 @@ import msgspec
 
 from conformance.core.administration import CLUSTER_DEFAULT, TopicAdministration
 from conformance.core.bench import Bench
+from conformance.core.echoing import echoed
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
 from conformance.core.sweeping import Swept, turn_of
@@ -54,7 +55,7 @@ from strategies.log import (
     Transact,
 )
 from strategies.log_offer import EVERY_PARTITION
-from strategies.steps import AddPartitions, AlterConfig, DeleteTopic, RecreateTopic, Step, Sweep
+from strategies.steps import AddPartitions, AlterConfig, DeleteTopic, Echo, RecreateTopic, Step, Sweep
 
 SETTINGS: dict[str, dict[str, str]] = {
     "strict": {"min.insync.replicas": "2"},
@@ -397,6 +398,14 @@ class LogExecutor(TopicAdministration[LogStep]):
     def _(self, step: RecreateTopic) -> None:
         self.topic(step.on)
         self._deleted.add(step.on)
+        super().run(step)
+
+    @run.register
+    def _(self, step: Echo) -> None:
+        """A copy of DeleteTopics may delete a topic that was created in the meantime under the same name."""
+        call = echoed(self.bench, step.back)
+        if call.op == "delete_topics":
+            self._deleted |= {on for on, topic in self.topics.items() if topic.name in call.request["topics"]}
         super().run(step)
 
     def _forget_defaults(self) -> None:

@@ -22,7 +22,7 @@ from strategies.log import (
     Read,
     RevisitPosition,
 )
-from strategies.steps import Disturb, DisturbBriefly, Heal, ReadEverything
+from strategies.steps import CreateTopic, Disturb, DisturbBriefly, Echo, Heal, ReadEverything, RecreateTopic
 
 
 def disturbed(fault: Fault, *meanwhile: LogStep) -> list[LogStep]:
@@ -133,6 +133,12 @@ LOOSE = Produce(on="loose-0")
 KEYED = Produce(on="compacted-0", records=3)
 
 LEGAL: dict[str, list[LogStep]] = {
+    "created again, and deleted by a copy of the first request": [
+        CreateTopic(on="fleeting"),
+        RecreateTopic(on="fleeting"),
+        Echo(back=1),
+        WRITE,
+    ],
     "acks=1 lost with its leader": [WRITE, *disturbed(ISOLATED, TO_FORMER, WRITE, READ), READ],
     "acks=0 lost with its leader": [
         WRITE,
