@@ -28,6 +28,7 @@ from fixtures.consumers import ConsumerTrouble
 from fixtures.faults.base.fault import Fault, Unavailable
 from fixtures.faults.base.injector import Stuck, Unhealed
 from fixtures.producers import ProducerTrouble
+from fixtures.waiting import ran_out_of_time
 from fixtures.wire import WireError
 from fixtures.wire.calls import Topic
 from history.taken import LEFT_OUT_NOTE
@@ -175,9 +176,12 @@ class StepExecutor(ABC, Generic[S]):
         """Heal everything, wait until the cluster agrees, and read what the judges need.
 
         That it never agrees is a finding of the judges. Raises Unhealed if it agrees although a fault did not heal; by then the
-        judges have read whether Kafka is to blame.
+        judges have read whether Kafka is to blame. Where there was only no time left to heal, that says nothing, and is raised at
+        once: faults may still show, and transactions be open.
         """
         unhealed = self._unhealed or self._left_unhealed(lambda: self.run(Heal()))
+        if unhealed is not None and ran_out_of_time(unhealed):
+            raise unhealed
         self.after_fault()
         self.before_rest(healed=unhealed is None)
         if not self.agrees():

@@ -22,7 +22,7 @@ from conformance.running.violations import breaks_its_row
 from fixtures.errors import KitError
 from fixtures.spending import spending
 from fixtures.tape import LiveTape
-from fixtures.waiting import OutOfTime, deadline
+from fixtures.waiting import OutOfTime, deadline, ran_out_of_time
 from history.events import End, History
 from history.observations import Observation
 from history.shards import ExcuseCount
@@ -200,7 +200,7 @@ class ExampleRun:
             self._ran_out = self._cut_short = True
         except KitError as error:
             self._bench.explain(error)
-            self._ran_out = isinstance(error.__cause__, OutOfTime)
+            self._ran_out = ran_out_of_time(error)
             self._hindered = bool(hindrance(self._tape.history))
             self._trouble = f"{type(error).__name__}: {error}"
         except Exception:  # a bug of the executor: what it has recorded is judged all the same

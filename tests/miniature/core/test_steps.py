@@ -21,6 +21,7 @@ from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.views.partition import PartitionView
+from fixtures.waiting import OutOfTime
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.configs import ResourceType
@@ -221,6 +222,22 @@ def test_after_a_fault_that_did_not_heal_no_step_is_run(example: Example, monkey
     # That the cluster does not agree is for the judges, whatever became of the fault.
     example.executor.agreement = False
     example.executor.rest()
+
+
+def test_where_there_was_no_time_left_to_heal_nothing_is_read(
+    example: Example, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(fault: object) -> None:
+        try:
+            raise Unhealed("kill healed: not within 3 s") from OutOfTime("time was up while waiting")
+        except Unhealed as one_of_several:
+            raise Unhealed("kill healed; stop healed") from one_of_several
+
+    monkeypatch.setattr(example.executor.faults, "heal", cut_off)
+    example.take(KILL_FOLLOWER, Heal())
+    with pytest.raises(Unhealed, match="stop healed"):
+        example.executor.rest()
+    assert example.executor.rested == []
 
 
 # --- rest
