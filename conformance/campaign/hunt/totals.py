@@ -9,6 +9,7 @@ import msgspec
 
 from conformance.running.lab import REPLACED_NOTE
 from conformance.running.recording.statistics import CheckTotals, reached
+from fixtures.waiting import OutOfTime
 from history.shards import Shard
 
 Counts = dict[str, int]
@@ -18,7 +19,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of examples by outcome, of steps, of faults by name and of excuses by row, case and name.
 
     `errors` are the reasons of examples that ended in trouble of the kit, `unhealed` the clusters that had to be replaced after
-    an example.
+    an example, but for those that had no time left to become whole.
     """
 
     examples: Counts = {}
@@ -67,5 +68,11 @@ def _totals(one: CheckTotals) -> Totals:
         witnessed=dict(one.faults("witnessed")),
         excuses={f"{row} {case}: {excuse}": times for (row, case, excuse), times in one.excuses.items()},
         errors=dict(one.troubles),
-        unhealed=sum(REPLACED_NOTE in example.detail for example in one.examples),
+        unhealed=sum(was_unhealed(example.detail) for example in one.examples),
     )
+
+
+def was_unhealed(detail: str) -> bool:
+    """Whether an example with this detail left a cluster that had to be replaced, and not for want of time."""
+    _, replaced, reason = detail.partition(REPLACED_NOTE)
+    return bool(replaced) and not reason.startswith(f": {OutOfTime.__name__}")

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.campaign.hunt.findings import Replays
 from conformance.campaign.hunt.pages import index_of, replay_command, report_of
-from conformance.campaign.hunt.totals import Totals, totals_of
+from conformance.campaign.hunt.totals import Totals, totals_of, was_unhealed
 from conformance.catalogue import shipped
 from conformance.core.machines import all_machines
 from history.shards import read_shards
@@ -106,3 +106,17 @@ def test_totals_are_counted_and_added(tmp_path: Path) -> None:
     both = one + one
     assert (both.count, both.witnessed, both.excuses) == (4, {"kill": 8}, {f"{ROW} c: a reason": 4})
     assert one + Totals() == one
+
+
+@pytest.mark.parametrize(
+    ("detail", "unhealed"),
+    [
+        ("the cluster was replaced: Overdue: broker-2 is fenced", True),
+        ("KitError: no listener\nthe cluster was replaced: KitError: broker-2 ended", True),
+        ("the cluster was replaced: OutOfTime: time was up while waiting: the cluster is whole", False),
+        ("OutOfTime: time was up while waiting: at rest", False),
+        ("", False),
+    ],
+)
+def test_a_cluster_that_had_no_time_to_heal_is_not_called_unhealed(detail: str, unhealed: bool) -> None:
+    assert was_unhealed(detail) is unhealed
