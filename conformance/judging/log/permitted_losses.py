@@ -206,15 +206,14 @@ def _at_begin(epoch: int, by: Permission) -> PermittedLoss:
 def _may_lead(story: PartitionStory, epoch: int, before: Registration) -> bool:
     """Was the leader of the epoch electable without a loss, as described before?
 
-    With eligible leader replicas a controller takes a broker out of the ISR and the ELR when it registers after an unclean
-    shutdown (KIP-966), which may be later than the description.
+    A controller takes a broker out of the ELR when it registers after an unclean shutdown (KIP-966), which may be later than the
+    description.
     """
     node = story.leaders[epoch]
     id = story.timeline.ids.get(node, -1)
-    if before.eligible is None or not before.may_elect(id):
-        return before.may_elect(id)
-    described = before.event if id in before.isr else before.described
-    return not started_uncleanly(story, node, described, story.began(epoch))
+    if id in before.isr:
+        return True
+    return before.may_elect(id) and not started_uncleanly(story, node, before.described, story.began(epoch))
 
 
 def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registration) -> bool:

@@ -245,6 +245,18 @@ class TestConfiguredElectionsOfFormerlyEligibleReplicas:
         history = self.elected(self.leaderless(self.created("false").hit("wipe-disk", 2)).heal("wipe-disk", 2))
         assert broken(KEPT, history) == ["kept"]
 
+    def test_it_was_in_the_isr_as_described(self) -> None:
+        history = (
+            self.created().hit("kill", 2).metadata(3, -1, 1, isr=(2,)).described(3, -1, 1, isr=(2,), eligible=(1,))
+        )
+        assert broken(KEPT, self.elected(history.heal("kill", 2))) == ["kept"]
+
+    @pytest.mark.parametrize(("fault", "expected"), [("wipe-disk", []), ("stop", ["kept"])])
+    def test_an_unclean_election_was_requested_and_not_answered(self, fault: str, expected: list[str]) -> None:
+        history = self.created("false").hit(fault, 2).elect_uncleanly(3, lost=True)
+        history = self.elected(self.leaderless(history).heal(fault, 2))
+        assert broken(KEPT, history) == expected
+
     def test_the_other_controllers_keep_it_in_the_isr(self) -> None:
         """Without eligible leader replicas, however it was shut down: the election is clean, and its disk is the reason."""
         history = self.created().hit("wipe-disk", 2).metadata(3, -1, 1, isr=(2,)).heal("wipe-disk", 2)
