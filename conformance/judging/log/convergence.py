@@ -85,11 +85,12 @@ def _had_time(story: PartitionStory) -> bool:
     return waited and all(end - alive.get(name, 0.0) < LATELY for name in names)
 
 
-def _unlike_ends(one: FetchResult, other: FetchResult) -> str:
-    """Log end and high watermark: all four are to be the same."""
-    ends = (one.log_end, one.high_watermark), (other.log_end, other.high_watermark)
-    same = ends[0] == ends[1] and one.log_end == one.high_watermark
-    return "" if same else f"log end and HW {ends[0]} on {one.node}, {ends[1]} on {other.node}"
+def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:
+    """The log ends, and the leader's high watermark, are to be the same."""
+    if other.log_end == leader.log_end == leader.high_watermark:
+        return ""
+    mark = f"log end and HW {leader.log_end, leader.high_watermark} on {leader.node}"
+    return f"{mark}, log end {other.log_end} on {other.node}"
 
 
 def _differs(one: FetchResult, other: FetchResult, below: float) -> str:
@@ -147,6 +148,14 @@ def _logs(end: FinalState) -> Iterator[Claim]:
             yield Excuse(EPOCHS_LOST, "logs")
         label = "stuck" if stuck else "divergent-prefix"
         yield Finding(not differs, "logs", (end.leader.event, other.event), differs, label)
+        if not differs and end.below == inf:
+            yield _watermark(end.leader, other)
+
+
+def _watermark(leader: FetchResult, other: FetchResult) -> Finding:
+    marks = leader.high_watermark, other.high_watermark
+    shown = f"high watermark {marks[0]} on {leader.node}, {marks[1]} on {other.node}"
+    return Finding(marks[0] == marks[1], "watermark", (leader.event, other.event), shown, "stuck")
 
 
 def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:

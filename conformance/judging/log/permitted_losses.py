@@ -146,8 +146,8 @@ class PermittedLosses:
         """
         known = self.story.newest_epoch_before(event)
         leader = self.story.leaders.get(known, "")
-        isr = next((seen.isr for seen in reversed(self.story.first_metadata) if seen.event < event), ())
-        in_sync = {self.story.timeline.names.get(id, "") for id in isr}
+        seen = self.story.derived(Registrations).newest_at(event)
+        in_sync = {self.story.timeline.names.get(id, "") for id in (seen.isr if seen is not None else ())}
         hears = not any(
             away(leader, event, event + 1) for away in (self.story.timeline.cut_off, self.story.timeline.down)
         )
@@ -164,15 +164,30 @@ class PermittedLosses:
             (later for later, leader in self.story.leaders.items() if later > epoch and leader == node), default=-1
         )
         before = self.story.derived(Registrations).before(led)
-        if before is None or (span.ended < self.story.began(led) and not self._had_no_leader_to_follow(node, before)):
+        id = self.story.timeline.ids.get(node, -1)
+        if before is None or not before.may_elect(id) or self._rejoined(node, span.began, led):
             return
-        if before.may_elect(self.story.timeline.ids.get(node, -1)) and not self._rejoined(node, span.began, led):
+        if self.story.began(led) < span.ended or self._was_in_sync_and_down(node, before):
             yield _at_begin(led, Permission.DISK_LOST_BY_FAULT)
+        elif self._stayed_alone(id, span, before):
+            yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT)
 
-    def _had_no_leader_to_follow(self, node: str, before: Registration) -> bool:
+    def _was_in_sync_and_down(self, node: str, before: Registration) -> bool:
         """Was it down, and in the ISR, when there was no leader any more? Then its fault was healed by its own election."""
         down = self.story.timeline.down(node, before.event, before.event)
         return before.leader < 0 and self.story.timeline.ids.get(node, -1) in before.isr and down
+
+    def _stayed_alone(self, id: int, span: FaultSpan, before: Registration) -> bool:
+        """Did it lead, alone in its ISR, by the last description before the fault, and was no other electable since then?
+
+        Then it had no leader to copy from, and its fault was healed by its own election. Records that it committed after the
+        fault have to stay.
+        """
+        seen = self.story.derived(Registrations).newest_at(span.began)
+        if seen is None or seen.leader != id or {*seen.isr} != {id}:
+            return False
+        another_led = any(seen.epoch < epoch <= before.epoch for epoch in self.story.leaders)
+        return not another_led and {*before.isr, *(before.eligible or ())} == {id}
 
     def _rejoined(self, node: str, event: int, epoch: int) -> bool:
         """Did it leave the ISR and rejoin it before it led at the epoch? Then it had fetched what it lacked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 from conformance.judging.facts.exchange import by_event
@@ -50,7 +51,8 @@ class Registrations:
         self.story = story
         self._by_epoch: dict[int, Registration] = {}
         described: list[PartitionMetadata | RegisteredPartition] = [*story.metadata, *story.registered]
-        for one in sorted(described, key=by_event):
+        self._described = sorted(described, key=by_event)
+        for one in self._described:
             self._by_epoch[one.epoch] = _joined(self._by_epoch.get(one.epoch), one)
         self._epochs = sorted(self._by_epoch)
 
@@ -61,6 +63,11 @@ class Registrations:
         """The registration of the newest epoch below; None where none was described."""
         lower = [one for one in self._epochs if one < epoch]
         return self._by_epoch[lower[-1]] if lower else None
+
+    def newest_at(self, event: int) -> PartitionMetadata | RegisteredPartition | None:
+        """The last description of the newest epoch that was known at an event; None where there was none."""
+        known = self._described[: bisect_left(self._described, event, key=by_event)]
+        return max(known, key=lambda one: (one.epoch, one.event), default=None)
 
     def leaderless(self) -> list[Registration]:
         """Those of leaderless epochs that come right after an epoch with a leader, with no other in between."""

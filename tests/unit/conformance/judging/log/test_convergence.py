@@ -49,7 +49,7 @@ class TestAgreement:
     judge = convergence.replicas_agree_in_the_end
 
     def test_equal_logs_and_a_full_isr(self) -> None:
-        assert held(self.judge, ended(LogHistory(), LOG, LOG, LOG)) == ["isr"] * 3 + ["logs"] * 2
+        assert held(self.judge, ended(LogHistory(), LOG, LOG, LOG)) == ["isr"] * 3 + ["logs", "watermark"] * 2
 
     def test_another_record_under_the_same_offsets(self) -> None:
         history = ended(LogHistory(), LOG, LOG, (A, stamped(1, 1, "x")))
@@ -61,11 +61,11 @@ class TestAgreement:
 
     def test_log_starts_that_differ(self) -> None:
         history = ended(LogHistory(), LOG, LOG).whole(3, LATER_B, epoch=1, hw=2, start=1)
-        assert held(self.judge, history) == ["isr"] * 3 + ["logs"] * 2
+        assert held(self.judge, history) == ["isr"] * 3 + ["logs", "watermark"] * 2
 
     def test_files_that_are_equal(self) -> None:
         history = ended(LogHistory(), LOG, LOG, LOG).on_disk(*(held_on_disk(n, *LOG, epochs=MAP) for n in BROKERS))
-        assert held(self.judge, history)[5:] == ["logs", "maps"] * 2
+        assert held(self.judge, history)[7:] == ["logs", "maps"] * 2
 
     def test_bytes_on_disk_that_differ(self) -> None:
         other = held_on_disk(3, A, stamped(1, 1, "x"), epochs=MAP)
@@ -87,7 +87,7 @@ class TestAgreement:
     def test_a_crash_that_sets_the_log_start_back_behind_a_map_that_was_trimmed(self) -> None:
         disk = held_on_disk(2, *LOG, epochs=((1, 1),)), held_on_disk(3, *LOG, epochs=MAP)
         history = ended(LogHistory().settled(2, 1).trim(2, 1).restart(2), LOG, LOG, LOG).on_disk(*disk)
-        assert {(o.case, o.result) for o in judged_by(self.judge, history)[5:]} == {("logs", "held"), ("maps", "held")}
+        assert {(o.case, o.result) for o in judged_by(self.judge, history)[7:]} == {("logs", "held"), ("maps", "held")}
 
     def test_a_replica_that_never_comes_back(self) -> None:
         history = stuck(LogHistory(), LOG, LOG)
@@ -97,8 +97,14 @@ class TestAgreement:
     def test_a_log_that_is_never_copied(self) -> None:
         assert broken(self.judge, stuck(LogHistory(), LOG, LOG, (A,), isr=BROKERS)) == ["logs"]
 
+    def test_a_high_watermark_of_the_leader_that_stays_behind(self) -> None:
+        history = LogHistory().all_healed().settled(2, 1).later(33).settled(2, 1).at_rest(met=False).metadata(1, 2, 1)
+        for broker in BROKERS:
+            history.whole(broker, *LOG, epoch=1, hw=1)
+        assert broken(self.judge, history) == ["logs"] * 2
+
     def test_a_high_watermark_that_stays_behind(self) -> None:
-        assert broken(self.judge, quiet(LogHistory())) == ["logs"]
+        assert broken(self.judge, quiet(LogHistory())) == ["watermark"]
         assert judged_by(self.judge, quiet(LogHistory()))[-1].label == "stuck"
 
     def test_a_partition_that_nobody_leads(self) -> None:
@@ -138,11 +144,11 @@ class TestAgreement:
         assert held(self.judge, history.metadata(1, 2, 1, isr=(1, 2))) == ["isr"] * 2
 
     def test_a_fault_that_was_not_healed(self) -> None:
-        assert held(self.judge, stuck(LogHistory().hit("isolate", 3), LOG, LOG)) == ["isr"] * 2 + ["logs"]
+        assert held(self.judge, stuck(LogHistory().hit("isolate", 3), LOG, LOG)) == ["isr"] * 2 + ["logs", "watermark"]
 
     def test_a_look_after_the_rest_at_a_broker_that_was_slow(self) -> None:
         history = ended(LogHistory(), LOG, LOG, LOG).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
-        assert held(self.judge, history) == ["isr"] * 2 + ["logs"] * 2
+        assert held(self.judge, history) == ["isr"] * 2 + ["logs", "watermark"] * 2
 
     def test_replicas_that_may_differ(self) -> None:
         history = LogHistory().settled(2, 1).hit("flip-bytes", 3).heal("flip-bytes", 3)

@@ -346,6 +346,48 @@ class TestDamagedReplicas:
         history = self.wiped().metadata(3, 1, 1, isr=(1, 2)).heal("wipe-disk", 2).settled(2, 2, isr=(2,))
         assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == ["kept"]
 
+    def alone(self, isr: tuple[int, ...] = (1,)) -> LogHistory:
+        """The leader lost its disk, alone in its ISR as described before; no broker was alive that would have described more."""
+        return acknowledged().settled(1, 0, isr=isr).kill(2).kill(3).hit("wipe-disk", 1)
+
+    def led_again(self, history: LogHistory, epoch: int = 2) -> LogHistory:
+        """All are started before a broker describes anything; `b` is gone."""
+        history.heal("wipe-disk", 1).start(2).start(3).settled(1, epoch, isr=(1, 2, 3))
+        return history.whole(1, A, epoch=epoch, hw=1)
+
+    def test_the_last_in_sync_leads_again_when_all_were_down(self) -> None:
+        history = self.led_again(self.alone())
+        assert broken(KEPT, history) == []
+        assert permissions(history) == [Permission.DISK_LOST_BY_FAULT]
+        assert excused(KEPT, history) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+
+    @pytest.mark.parametrize("isr", [(1, 2), (2,)])
+    def test_it_was_not_alone_in_sync_before_the_fault(self, isr: tuple[int, ...]) -> None:
+        assert broken(KEPT, self.led_again(self.alone(isr))) == ["kept"]
+
+    def test_it_was_alone_in_sync_until_another_rejoined(self) -> None:
+        history = acknowledged().settled(1, 0, isr=(1,)).settled(1, 0, isr=(1, 2)).hit("wipe-disk", 1)
+        assert broken(KEPT, self.led_again(history)) == ["kept"]
+
+    def test_it_was_alone_in_sync_only_by_a_description_after_the_fault(self) -> None:
+        history = self.alone((1, 2)).metadata(3, 1, 0, isr=(1,))
+        assert broken(KEPT, self.led_again(history)) == ["kept"]
+
+    def test_another_was_in_sync_by_a_description_after_the_fault(self) -> None:
+        assert broken(KEPT, self.led_again(self.alone().metadata(3, 1, 0, isr=(1, 2)))) == ["kept"]
+
+    def test_another_was_eligible(self) -> None:
+        history = acknowledged().settled(1, 0, isr=(1,)).described(1, 1, 0, isr=(1,), eligible=(2,))
+        assert broken(KEPT, self.led_again(history.hit("wipe-disk", 1))) == ["kept"]
+
+    def test_another_led_before_it_led_again(self) -> None:
+        history = self.alone().metadata(3, 3, 1, isr=(1, 3)).heal("wipe-disk", 1).metadata(3, -1, 2, isr=(1,))
+        assert broken(KEPT, self.led_again(history, epoch=3)) == ["kept"]
+
+    def test_what_it_acknowledged_after_the_fault(self) -> None:
+        history = self.alone().produce(1, "c", at=2)
+        assert broken(KEPT, self.led_again(history)) == ["kept"]
+
     def wiped(self) -> LogHistory:
         return acknowledged().settled(1, 0, isr=(1, 2)).hit("wipe-disk", 2)
 

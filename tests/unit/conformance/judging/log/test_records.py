@@ -493,7 +493,7 @@ class TestStableReads:
     def test_a_consumer_hands_out_what_it_had_fetched_before_a_disk_was_lost(self) -> None:
         history = self.replaced(self.alone().produce(1, "b", at=1).hit("wipe-disk", 1))
         assert held(self.judge, history) == []
-        assert excused(self.judge, history) == [("leader", Permission.DISKS_OF_MIN_ISR_LOST)]
+        assert excused(self.judge, history) == [("leader", Permission.DISK_LOST_BY_FAULT)]
 
     def test_what_was_written_after_a_disk_was_lost(self) -> None:
         assert broken(self.judge, self.replaced(self.alone().hit("wipe-disk", 1).produce(1, "b", at=1))) == ["leader"]
