@@ -6,7 +6,7 @@ removed. A former name is never given to anything else. (Former ids of checks ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 FORMER_STEPS: Mapping[str, str] = {
@@ -42,3 +42,22 @@ def current_step(recorded: Mapping[str, Any]) -> dict[str, Any]:
     for name in step.keys() & {"role", "to"}:
         step[name] = FORMER_ROLES.get(step[name], step[name])
     return {**step, "do": FORMER_STEPS.get(tag, tag)}
+
+
+def roles_in(steps: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The roles that the faults of a schedule hit, by the names of today.
+
+    >>> roles_in([{"do": "disturb", "on": "strict-1", "fault": {"fault": "kill", "role": "leader", "pick": 0}}])
+    {'leader'}
+    """
+    return {role for step in steps for role in _roles(step)}
+
+
+def _roles(part: Any) -> Iterator[str]:
+    if isinstance(part, Mapping):
+        if "fault" in part and isinstance(role := part.get("role"), str):
+            yield FORMER_ROLES.get(role, role)
+        part = [*part.values()]
+    if isinstance(part, list | tuple):
+        for inner in part:
+            yield from _roles(inner)

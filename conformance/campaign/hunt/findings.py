@@ -19,6 +19,7 @@ from conformance.running.evidence.folder import Schedule
 from conformance.running.replay import read_schedule
 from conformance.running.violations import Breach, breaks_its_row
 from history.shards import ExampleLine, Header, ObservationLine, ReplayLine, Shard
+from strategies.former_steps import roles_in
 
 DOUBT = 0.05
 """A version does not show a finding if this many replays without it have at most this probability where it is shown."""
@@ -121,7 +122,7 @@ class Finding(msgspec.Struct, kw_only=True):
     def judge_again(self, deviations: Sequence[Deviation]) -> None:
         """Mark the sightings by the known deviations of today."""
         self.sightings = [
-            msgspec.structs.replace(one, known=known_as(deviations, self.row, one.version, one.case))
+            msgspec.structs.replace(one, known=known_as(deviations, self.row, one.version, one.case, self.schedule))
             for one in self.sightings
         ]
 
@@ -200,14 +201,15 @@ def _seen(
             evidence=str(Path(folder.parent.name) / folder.name / line.evidence),
             seen=replay.seen if replay else 0,
             tries=replay.tries if replay else 0,
-            known=known_as(deviations, line.requirement, header.column.version, line.case),
+            known=known_as(deviations, line.requirement, header.column.version, line.case, schedule),
         ),
     )
 
 
-def known_as(deviations: Iterable[Deviation], row: str, version: str, case: str) -> str:
-    """The ticket, or else the reason, of a known deviation of this version; empty if there is none."""
-    known = [one for one in deviations if one.covers(row, version) and one.explains([case])]
+def known_as(deviations: Iterable[Deviation], row: str, version: str, case: str, schedule: Schedule) -> str:
+    """The ticket, or else the reason, of a known deviation of this version that the schedule may show; empty if there is none."""
+    about = [one for one in deviations if one.covers(row, version) and one.explains([case])]
+    known = [one for one in about if one.is_shown_by(roles_in(schedule.steps))]
     return known[0].ticket or known[0].reason.strip() if known else ""
 
 

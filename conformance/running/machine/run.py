@@ -27,6 +27,7 @@ from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
 from fixtures.errors import KitError
 from history.observations import Observation
+from strategies.former_steps import roles_in
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
 """Examples of a machine on one column, shared by its parts, if there is no clock."""
@@ -153,10 +154,11 @@ class MachineRun(CheckRun):
         is_new = breaks_its_row(observation) and breach_of(observation) not in self.found
         return is_new and observation.requirement in self._asked and not self._is_deviation(observation)
 
-    def _is_deviation(self, observation: Observation) -> bool:
-        """Whether released versions are known to show it, as `known-deviations.toml` says."""
+    def _is_deviation(self, observation: Observation, steps: Schedule | None = None) -> bool:
+        """Whether released versions are known to show it, as `known-deviations.toml` says; once it ended, by these steps."""
         row, version = observation.requirement, self.lab.images[self.label].version
-        return any(one.covers(row, version) and one.explains([observation.case]) for one in self._deviations)
+        known = [one for one in self._deviations if one.covers(row, version) and one.explains([observation.case])]
+        return any(steps is None or one.is_shown_by(roles_in(map(msgspec.to_builtins, steps))) for one in known)
 
     @property
     def _ending(self) -> Ending:
@@ -187,7 +189,7 @@ class MachineRun(CheckRun):
         """File an example, with evidence of each breach that it is the first to show."""
         first = first_of_each(played.violations)
         unseen = [o for o in first if breach_of(o) not in self.found]
-        known = [o for o in unseen if self._is_deviation(o)]
+        known = [o for o in unseen if self._is_deviation(o, played.steps)]
         wanted = [o for o in first if shows is not None and shows(o)]
         shown = [o for o in first if o in unseen or o in wanted]
         finding = Discovery(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from conformance.campaign.hunt.findings import Finding, Replays, Seen, add, known_as, replays_in, seen_in
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation, load_deviations
+from conformance.running.evidence.folder import Schedule
 from history.shards import read_shards
 from tests.support.fake_hunt_run import KNOWN_ROW, ROW, steps
 from tests.support.sample_hunt import found, seen, write_round
@@ -104,6 +106,12 @@ def test_a_row_whose_level_is_only_recorded_gives_no_finding(tmp_path: Path) -> 
 # --- known
 
 
+def scheduled(*roles: str) -> Schedule:
+    """A schedule that kills nodes of these roles."""
+    killed = [{"do": "disturb", "on": "strict-0", "fault": {"fault": "kill", "role": role}} for role in roles]
+    return msgspec.structs.replace(seen().schedule, steps=killed)
+
+
 TICKET = Deviation(requirement=ROW, versions=("3.3..3.9",), reason="It does.\n", ticket="KAFKA-1", cases=("consumer",))
 
 
@@ -117,7 +125,16 @@ TICKET = Deviation(requirement=ROW, versions=("3.3..3.9",), reason="It does.\n",
     ],
 )
 def test_a_deviation_is_known_by_row_version_and_case(row: str, version: str, case: str, known: str) -> None:
-    assert known_as([TICKET], row, version, case) == known
+    assert known_as([TICKET], row, version, case, scheduled("leader")) == known
+
+
+@pytest.mark.parametrize(
+    ("roles", "known"),
+    [(["leader"], ""), (["leader", "active controller"], "KAFKA-1"), (["voter"], "KAFKA-1"), ([], "")],
+)
+def test_a_deviation_that_takes_a_fault_on_some_role_is_not_known_without_one(roles: list[str], known: str) -> None:
+    deviation = msgspec.structs.replace(TICKET, roles=("active controller", "voter"))
+    assert known_as([deviation], ROW, "3.9.2", "consumer", scheduled(*roles)) == known
 
 
 def test_a_finding_is_known_if_it_is_on_every_version() -> None:
