@@ -44,20 +44,21 @@ def current_step(recorded: Mapping[str, Any]) -> dict[str, Any]:
     return {**step, "do": FORMER_STEPS.get(tag, tag)}
 
 
-def roles_in(steps: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The roles that the faults of a schedule hit, by the names of today.
+def words_in(steps: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The steps and faults of a schedule, and the roles that they name, as they are called today.
 
-    >>> roles_in([{"do": "disturb", "on": "strict-1", "fault": {"fault": "kill", "role": "leader", "pick": 0}}])
-    {'leader'}
+    >>> sorted(words_in([{"do": "disturb", "on": "strict-1", "fault": {"fault": "kill", "role": "leader", "pick": 0}}]))
+    ['disturb', 'kill', 'leader']
     """
-    return {role for step in steps for role in _roles(step)}
+    return {word for step in steps for word in _words(step)}
 
 
-def _roles(part: Any) -> Iterator[str]:
+def _words(part: Any) -> Iterator[str]:
     if isinstance(part, Mapping):
-        if "fault" in part and isinstance(role := part.get("role"), str):
-            yield FORMER_ROLES.get(role, role)
+        part = current_step(part) if "do" in part else part
+        named = (part.get(field) for field in ("do", "fault", "role", "to"))
+        yield from (FORMER_ROLES.get(word, word) for word in named if isinstance(word, str))
         part = [*part.values()]
     if isinstance(part, list | tuple):
         for inner in part:
-            yield from _roles(inner)
+            yield from _words(inner)

@@ -19,8 +19,8 @@ SHIPPED = files("conformance") / "known-deviations.toml"
 class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A row that released versions are known to break; `ticket` is Kafka's own, if there is one.
 
-    A `race` depends on timing: a column without it is no evidence of a fix. With `cases` it is about these only. With `roles` it
-    takes a fault on one of these nodes: a schedule without one shows something else.
+    A `race` depends on timing: a column without it is no evidence of a fix. With `cases` it is about these only. With `takes` it
+    takes one of these steps, faults or roles: a machine's schedule without any of them shows something else.
     """
 
     requirement: str
@@ -29,7 +29,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ticket: str = ""
     race: bool = False
     cases: tuple[str, ...] = ()
-    roles: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
 
     def covers(self, requirement: str, version: str) -> bool:
         return requirement == self.requirement and any(in_range(version, text) for text in self.versions)
@@ -38,9 +38,9 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """True if it is about all of these cases. A violation of another case is not known."""
         return not self.cases or set(violated) <= set(self.cases)
 
-    def is_shown_by(self, roles: Iterable[str]) -> bool:
-        """True if a schedule that hits these roles may show it."""
-        return not self.roles or not set(roles).isdisjoint(self.roles)
+    def is_shown_by(self, schedule: Iterable[str]) -> bool:
+        """True if a schedule of these steps, faults and roles may show it."""
+        return not self.takes or not set(schedule).isdisjoint(self.takes)
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):

@@ -19,7 +19,7 @@ from conformance.running.evidence.folder import Schedule
 from conformance.running.replay import read_schedule
 from conformance.running.violations import Breach, breaks_its_row
 from history.shards import ExampleLine, Header, ObservationLine, ReplayLine, Shard
-from strategies.former_steps import roles_in
+from strategies.former_steps import words_in
 
 DOUBT = 0.05
 """A version does not show a finding if this many replays without it have at most this probability where it is shown."""
@@ -209,7 +209,7 @@ def _seen(
 def known_as(deviations: Iterable[Deviation], row: str, version: str, case: str, schedule: Schedule) -> str:
     """The ticket, or else the reason, of a known deviation of this version that the schedule may show; empty if there is none."""
     about = [one for one in deviations if one.covers(row, version) and one.explains([case])]
-    known = [one for one in about if one.is_shown_by(roles_in(schedule.steps))]
+    known = [one for one in about if one.is_shown_by(words_in(schedule.steps))]
     return known[0].ticket or known[0].reason.strip() if known else ""
 
 

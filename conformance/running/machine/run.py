@@ -27,7 +27,7 @@ from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
 from fixtures.errors import KitError
 from history.observations import Observation
-from strategies.former_steps import roles_in
+from strategies.former_steps import words_in
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
 """Examples of a machine on one column, shared by its parts, if there is no clock."""
@@ -158,7 +158,7 @@ class MachineRun(CheckRun):
         """Whether released versions are known to show it, as `known-deviations.toml` says; once it ended, by these steps."""
         row, version = observation.requirement, self.lab.images[self.label].version
         known = [one for one in self._deviations if one.covers(row, version) and one.explains([observation.case])]
-        return any(steps is None or one.is_shown_by(roles_in(map(msgspec.to_builtins, steps))) for one in known)
+        return any(steps is None or one.is_shown_by(words_in(map(msgspec.to_builtins, steps))) for one in known)
 
     @property
     def _ending(self) -> Ending:

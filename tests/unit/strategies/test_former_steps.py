@@ -8,7 +8,7 @@ import msgspec
 
 from conformance.machines.log.machine import LOG_MACHINE, OPENING
 from history.taken import kind_of
-from strategies.former_steps import FORMER_FIELDS, FORMER_STEPS, current_step, roles_in
+from strategies.former_steps import FORMER_FIELDS, FORMER_STEPS, current_step, words_in
 from strategies.log import FetchAt, ListOffsets, OffsetForLeaderEpoch, ProduceToAll, Read, RevisitPosition
 
 RECORDED = msgspec.json.decode(
@@ -76,8 +76,10 @@ def test_former_names_are_given_to_nothing_else() -> None:
         assert not names & fields.keys()
 
 
-def test_the_roles_that_faults_hit_are_found_in_any_step() -> None:
+def test_the_words_of_a_schedule_are_found_in_any_step() -> None:
     kill = {"do": "shake", "fault": {"fault": "kill", "role": "deposed"}}
     together = {"do": "together", "steps": [{"do": "disturb", "fault": {"fault": "pause", "role": "voter"}}]}
-    assert roles_in([kill, together, {"do": "produce", "role": "leader", "to": "leader"}]) == {"former-leader", "voter"}
-    assert roles_in([]) == set()
+    assert words_in([kill, together, {"do": "produce", "role": "leader", "to": "leader"}]) == {
+        "disturb-briefly", "kill", "former-leader", "together", "disturb", "pause", "voter", "produce", "leader",
+    }  # fmt: skip
+    assert words_in([]) == set()

@@ -1,11 +1,15 @@
 """The table of known deviations."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conformance.catalogue import CatalogueError, shipped
 from conformance.catalogue.deviations import load_deviations
+from conformance.core.checks import import_checks
+from fixtures.faults.catalogue import FAULTS
+from strategies.steps import Step
 
 
 def _write(folder: Path, text: str) -> Path:
@@ -18,6 +22,21 @@ def test_the_shipped_table_names_rows_and_versions() -> None:
     deviations = load_deviations(shipped())
     assert {entry.requirement for entry in deviations} >= {"KIP320-LO-04", "KIP360-INIT-10", "KIP595-LEAD-01"}
     assert all(entry.reason for entry in deviations)
+
+
+def _steps(kind: type[Step] = Step) -> Iterator[str]:
+    for one in kind.__subclasses__():
+        yield str(one.__struct_config__.tag)
+        yield from _steps(one)
+
+
+def test_the_shipped_table_names_steps_faults_and_roles() -> None:
+    import_checks()
+    faults = {str(kind.__struct_config__.tag) for kind in FAULTS}
+    roles = {role for kind in FAULTS for role in kind.roles}
+    words = {word for entry in load_deviations(shipped()) for word in entry.takes}
+    assert "active controller" in words
+    assert words <= {*_steps(), *faults, *roles}
 
 
 def test_an_entry_covers_the_patches_of_its_minors() -> None:
