@@ -169,7 +169,7 @@ class PermittedLosses:
             return
         if self.story.began(led) < span.ended or self._was_in_sync_and_down(node, before):
             yield _at_begin(led, Permission.DISK_LOST_BY_FAULT)
-        elif self._stayed_alone(id, span, before):
+        elif self._stayed_alone(id, span, before, led):
             yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT)
 
     def _was_in_sync_and_down(self, node: str, before: Registration) -> bool:
@@ -177,8 +177,8 @@ class PermittedLosses:
         down = self.story.timeline.down(node, before.event, before.event)
         return before.leader < 0 and self.story.timeline.ids.get(node, -1) in before.isr and down
 
-    def _stayed_alone(self, id: int, span: FaultSpan, before: Registration) -> bool:
-        """Did it lead, alone in its ISR, by the last description before the fault, and was no other electable since then?
+    def _stayed_alone(self, id: int, span: FaultSpan, before: Registration, led: int) -> bool:
+        """Did it lead, alone in its ISR, by the last description before the fault, and was no other electable until it led again?
 
         Then it had no leader to copy from, and its fault was healed by its own election. Records that it committed after the
         fault have to stay.
@@ -187,7 +187,7 @@ class PermittedLosses:
         if seen is None or seen.leader != id or {*seen.isr} != {id}:
             return False
         another_led = any(seen.epoch < epoch <= before.epoch for epoch in self.story.leaders)
-        return not another_led and {*before.isr, *(before.eligible or ())} == {id}
+        return not another_led and {*before.isr} == {id} and _elr_started_uncleanly(self.story, before, led)
 
     def _rejoined(self, node: str, event: int, epoch: int) -> bool:
         """Did it leave the ISR and rejoin it before it led at the epoch? Then it had fetched what it lacked."""
@@ -236,11 +236,15 @@ def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registr
     former = max((led for led in story.leaders if led < epoch), default=-1)
     if before.leader >= 0 or before.isr or story.leaders.get(former) != node:
         return False
-    names, end = story.timeline.names, story.began(epoch)
-    eligible = (names.get(id, "") for id in before.eligible or ())
-    return started_uncleanly(story, node, story.began(former), end) and all(
-        started_uncleanly(story, one, before.described, end) for one in eligible
+    return started_uncleanly(story, node, story.began(former), story.began(epoch)) and _elr_started_uncleanly(
+        story, before, epoch
     )
+
+
+def _elr_started_uncleanly(story: PartitionStory, before: Registration, epoch: int) -> bool:
+    """Did an unclean shutdown end the eligibility of each replica in the ELR, if any, before the epoch began?"""
+    eligible = (story.timeline.names.get(id, "") for id in before.eligible or ())
+    return all(started_uncleanly(story, one, before.described, story.began(epoch)) for one in eligible)
 
 
 def started_uncleanly(story: PartitionStory, node: str, first: int, second: int) -> bool:

@@ -376,9 +376,16 @@ class TestDamagedReplicas:
     def test_another_was_in_sync_by_a_description_after_the_fault(self) -> None:
         assert broken(KEPT, self.led_again(self.alone().metadata(3, 1, 0, isr=(1, 2)))) == ["kept"]
 
-    def test_another_was_eligible(self) -> None:
+    @pytest.mark.parametrize(("fault", "expected"), [("kill", []), ("stop", ["kept"]), ("", ["kept"])])
+    def test_another_was_eligible_unless_it_was_killed(self, fault: str, expected: list[str]) -> None:
         history = acknowledged().settled(1, 0, isr=(1,)).described(1, 1, 0, isr=(1,), eligible=(2,))
-        assert broken(KEPT, self.led_again(history.hit("wipe-disk", 1))) == ["kept"]
+        if fault:
+            history.hit(fault, 2)
+        history.hit("wipe-disk", 1).heal("wipe-disk", 1)
+        if fault:
+            history.heal(fault, 2)
+        history.settled(1, 2, isr=(1, 2, 3)).whole(1, A, epoch=2, hw=1)
+        assert broken(KEPT, history) == expected
 
     def test_another_led_before_it_led_again(self) -> None:
         history = self.alone().metadata(3, 3, 1, isr=(1, 3)).heal("wipe-disk", 1).metadata(3, -1, 2, isr=(1,))
