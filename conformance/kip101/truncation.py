@@ -6,6 +6,8 @@ from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import pairwise
 
+from hypothesis.strategies import integers
+
 from conformance.core.checks import Claim, held_if, premise
 from conformance.rigs.log.crashes import LAGGING_TRIO, PAIR, Crashing, Written
 from conformance.rigs.log.partition import Boundary
@@ -120,3 +122,43 @@ def without_orphan(
     detail = f"{first} holds {mine} with {entries}, {second} holds {theirs}"
     held = same and not orphan.kept_in(mine) and entry in entries
     yield held_if(held, mine, theirs, row="KIP101-TRUNC-02", case="orphan", detail=detail)
+
+
+@log_scenario(
+    "KIP101-SC-02", "KIP101-TRUNC-02", rig=PAIR, cases=["trimmed"], trimmed=integers(1, 3), above=integers(1, 3)
+)
+def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above: int) -> Generator[Claim, None, None]:
+    """The first to return writes one batch in place of what it lost, and deletes records up to an offset inside that batch.
+
+    The second to return has orphans above that offset too.
+    """
+    first, second = partition.replicas
+    bystander = partition.bystander()
+    _, *lost = partition.acknowledged(b"kept", *(b"orphan %d" % n for n in range(trimmed + above)))
+    partition.kill(first)
+    before = partition.led_by(second, isr={second})
+    partition.kill(second)
+    partition.until(lambda: partition.leaderless(bystander), "no leader")
+    partition.disk(second).cut(lost[0].offset)
+    partition.start(second)
+    led = partition.led_by(second, above=before.leader_epoch)
+    node = partition.bench.node(second)
+    written = partition.write(*[b"in one batch"] * (trimmed + 1), to=node)
+    start = written.base_offset + trimmed
+    answer = node.delete_records(partition.name, partition.index, start)
+    what = f"{written} at epoch {led.leader_epoch} begins where the orphans {lost} did; deleted up to {start}: {answer}"
+    yield premise((written.base_offset, answer.low_watermark) == (lost[0].offset, start), what)
+    partition.start(first)
+    joined = at_rest(partition)
+    yield from without_suffix(partition, first, second, joined=joined)
+    if not joined:  # the next check finds a whole cluster
+        node.delete_topics([partition.name])
+
+
+def without_suffix(partition: Crashing, first: int, second: int, *, joined: bool) -> Iterator[Claim]:
+    """TRUNC-02: from the leader's log start on the logs are the same, and the replica that had orphans is in the ISR."""
+    mine, theirs = partition.read(first), partition.read(second)
+    low = theirs.log_start_offset
+    logs = [[batch for batch in read.batches if batch.last_offset >= low] for read in (mine, theirs)]
+    detail = f"in the ISR: {joined}; {first} holds {mine}, {second} holds {theirs}"
+    yield held_if(joined and logs[0] == logs[1], mine, theirs, detail=detail)
