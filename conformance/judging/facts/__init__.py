@@ -1,6 +1,6 @@
-"""Operations to typed facts: a module for each kind of subject, and one table of their decoders."""
+"""Operations to typed facts: a module or two for each kind of subject, and one table of their decoders."""
 
-from conformance.judging.facts import apis, groups, log, quorum, reassignments, topics, transactions
+from conformance.judging.facts import apis, groups, log, log_answers, quorum, reassignments, topics, transactions
 from conformance.judging.facts.exchange import DECODERS, Attributed, Decoding, Exchange, decoders_of, decodes
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "decodes",
     "groups",
     "log",
+    "log_answers",
     "quorum",
     "reassignments",
     "topics",
