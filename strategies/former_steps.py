@@ -6,6 +6,7 @@ removed. A former name is never given to anything else. (Former ids of checks ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -32,6 +33,7 @@ FORMER_FIELDS: Mapping[str, Mapping[str, str]] = {
 
 FORMER_ROLES: Mapping[str, str] = {"deposed": "former-leader"}
 """Former value -> value, in the fields `role` and `to`."""
+_CONTROLLER = re.compile(r"controller-\d+")
 
 
 def current_step(recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,11 +55,16 @@ def words_in(steps: Iterable[Mapping[str, Any]]) -> set[str]:
     return {word for step in steps for word in _words(step)}
 
 
+def _role(word: str) -> str:
+    """A role or a tag as it is called today; a controller that is named is any voter."""
+    return "voter" if _CONTROLLER.fullmatch(word) else FORMER_ROLES.get(word, word)
+
+
 def _words(part: Any) -> Iterator[str]:
     if isinstance(part, Mapping):
         part = current_step(part) if "do" in part else part
         named = (part.get(field) for field in ("do", "fault", "role", "to"))
-        yield from (FORMER_ROLES.get(word, word) for word in named if isinstance(word, str))
+        yield from (_role(word) for word in named if isinstance(word, str))
         part = [*part.values()]
     if isinstance(part, list | tuple):
         for inner in part:

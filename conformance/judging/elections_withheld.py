@@ -40,9 +40,11 @@ def candidates(history: History, overdue: Overdue) -> list[set[int]]:
     last; all replicas where it has none of these."""
     before = _answered_since_return(history, overdue.n)
     eligible, known = _named(before, "eligible_leader_replicas"), _named(before, "last_known_elr")
+    answers = [answer for call, answer in before if call.op == "metadata"]
+    described = {place: one for place, one, _ in _described(answers)}
     return [
         {*one["isr_nodes"], *eligible.get(place, ()), *known.get(place, ())} or {*one["replica_nodes"]}
-        for place, one, _ in _last_described(before)
+        for place, one in described.items()
         if one["leader_id"] < 0
     ]
 

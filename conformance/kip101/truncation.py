@@ -128,9 +128,9 @@ def without_orphan(
     "KIP101-SC-02", "KIP101-TRUNC-02", rig=PAIR, cases=["trimmed"], trimmed=integers(1, 3), above=integers(1, 3)
 )
 def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above: int) -> Generator[Claim, None, None]:
-    """The first to return writes one batch in place of what it lost, and deletes records up to an offset inside that batch.
+    """The replica that lost its suffix writes one batch in its place, and deletes records up to an offset inside that batch.
 
-    The second to return has orphans above that offset too.
+    The other still has the orphans, also above that offset.
     """
     first, second = partition.replicas
     bystander = partition.bystander()
@@ -151,12 +151,12 @@ def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above:
     partition.start(first)
     joined = at_rest(partition)
     yield from without_suffix(partition, first, second, joined=joined)
-    if not joined:  # the next check finds a whole cluster
+    if not joined:  # so that the next check starts with a healthy cluster
         node.delete_topics([partition.name])
 
 
 def without_suffix(partition: Crashing, first: int, second: int, *, joined: bool) -> Iterator[Claim]:
-    """TRUNC-02: from the leader's log start on the logs are the same, and the replica that had orphans is in the ISR."""
+    """TRUNC-02: the logs are the same from the leader's log start on, and the replica that had orphans is in the ISR."""
     mine, theirs = partition.read(first), partition.read(second)
     low = theirs.log_start_offset
     logs = [[batch for batch in read.batches if batch.last_offset >= low] for read in (mine, theirs)]

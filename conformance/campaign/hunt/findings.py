@@ -30,7 +30,8 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
 
     `column` is what was hunted on (a version, an image or a directory), `label` that of its shards. `evidence` is a folder below
     that of the hunt. A shrunk schedule was seen in `seen` of `tries` replays on the cluster that it was found on; one that is not
-    shrunk has no `tries`. `known` is the ticket or the reason of a known deviation of this version, empty for none.
+    shrunk has no `tries`. `known` is the ticket or the reason of a known deviation of this version, empty for none. `words` are
+    the steps, faults and roles of its schedule.
     """
 
     round: int
@@ -44,6 +45,7 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
     seen: int = 0
     tries: int = 0
     known: str = ""
+    words: list[str] = []
 
     @property
     def shrunk(self) -> bool:
@@ -122,7 +124,7 @@ class Finding(msgspec.Struct, kw_only=True):
     def judge_again(self, deviations: Sequence[Deviation]) -> None:
         """Mark the sightings by the known deviations of today."""
         self.sightings = [
-            msgspec.structs.replace(one, known=known_as(deviations, self.row, one.version, one.case, self.schedule))
+            msgspec.structs.replace(one, known=known_as(deviations, self.row, one.version, one.case, one.words))
             for one in self.sightings
         ]
 
@@ -185,6 +187,7 @@ def _seen(
     column: str,
 ) -> Seen:
     schedule = read_schedule(folder / line.evidence / "schedule.json")
+    words = sorted(words_in(schedule.steps))
     return Seen(
         row=line.requirement,
         label=line.label,
@@ -201,15 +204,17 @@ def _seen(
             evidence=str(Path(folder.parent.name) / folder.name / line.evidence),
             seen=replay.seen if replay else 0,
             tries=replay.tries if replay else 0,
-            known=known_as(deviations, line.requirement, header.column.version, line.case, schedule),
+            known=known_as(deviations, line.requirement, header.column.version, line.case, words),
+            words=words,
         ),
     )
 
 
-def known_as(deviations: Iterable[Deviation], row: str, version: str, case: str, schedule: Schedule) -> str:
-    """The ticket, or else the reason, of a known deviation of this version that the schedule may show; empty if there is none."""
+def known_as(deviations: Iterable[Deviation], row: str, version: str, case: str, words: Iterable[str]) -> str:
+    """The ticket, or else the reason, of a known deviation of this version that a schedule of these words may show; empty for
+    none."""
     about = [one for one in deviations if one.covers(row, version) and one.explains([case])]
-    known = [one for one in about if one.is_shown_by(words_in(schedule.steps))]
+    known = [one for one in about if one.is_shown_by(words)]
     return known[0].ticket or known[0].reason.strip() if known else ""
 
 
@@ -232,11 +237,11 @@ def replays_in(shards: Iterable[Shard], row: str, label: str) -> Replays:
 def add(findings: list[Finding], seen: Seen) -> Finding | None:
     """The finding if it is new; else it is a further sighting of one of `findings`.
 
-    A schedule that was not shrunk has no shape of its own: it belongs to the first finding with its row and label, and the first
-    shrunk schedule takes the place of one that was not.
+    A schedule that was not shrunk has no shape of its own: it belongs to the first finding with its row, label and case, and the
+    first shrunk schedule takes the place of one that was not.
     """
     alike = [one for one in findings if (one.row, one.label) == (seen.row, seen.label)]
-    same = _same(alike, shape_of(seen.schedule.steps), shrunk=seen.sighting.shrunk)
+    same = _same(alike, shape_of(seen.schedule.steps), seen.sighting)
     if same is None:
         findings.append(Finding.of(seen))
         return findings[-1]
@@ -244,13 +249,14 @@ def add(findings: list[Finding], seen: Seen) -> Finding | None:
     return None
 
 
-def _same(alike: Sequence[Finding], shape: Shape, *, shrunk: bool) -> Finding | None:
+def _same(alike: Sequence[Finding], shape: Shape, sighting: Sighting) -> Finding | None:
     """Of findings with one row and label, the one that a schedule of this shape belongs to."""
     exact = [one for one in alike if one.shape == shape]
-    if not shrunk:
-        return next(iter([*exact, *alike]), None)
+    of_case = [one for one in alike if any(earlier.case == sighting.case for earlier in one.sightings)]
+    if not sighting.shrunk:
+        return next(iter([*exact, *of_case]), None)
     begun = [one for one in alike if one.source.shrunk and _begins(one.shape, shape)]
-    return next(iter([*exact, *begun, *(one for one in alike if not one.source.shrunk)]), None)
+    return next(iter([*exact, *begun, *(one for one in of_case if not one.source.shrunk)]), None)
 
 
 def _begins(whole: Shape, shape: Shape) -> bool:

@@ -86,7 +86,7 @@ def _had_time(story: PartitionStory) -> bool:
 
 
 def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:
-    """The log ends, and the leader's high watermark, are to be the same."""
+    """Both log ends must equal the leader's high watermark."""
     if other.log_end == leader.log_end == leader.high_watermark:
         return ""
     mark = f"log end and HW {leader.log_end, leader.high_watermark} on {leader.node}"

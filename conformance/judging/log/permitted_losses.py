@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from conformance.judging.log.registrations import Registration, Registrations
+from conformance.judging.log.registrations import Described, Registration, Registrations
 from conformance.judging.log.settings import possible_min_isr, unclean_election
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import FaultSpan
@@ -20,6 +20,8 @@ Moment = tuple[int, int]
 
 BEFORE_ALL = -1
 """In place of an event: the beginning of the epoch."""
+EPOCHS_OF_A_RESTART = 2
+"""The last replica of an ISR is fenced, which leaves the partition without a leader, and elected again."""
 
 
 class Permission(StrEnum):
@@ -169,7 +171,7 @@ class PermittedLosses:
             return
         if self.story.began(led) < span.ended or self._was_in_sync_and_down(node, before):
             yield _at_begin(led, Permission.DISK_LOST_BY_FAULT)
-        elif self._stayed_alone(id, span, before, led):
+        elif self._stayed_alone(node, span, led):
             yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT)
 
     def _was_in_sync_and_down(self, node: str, before: Registration) -> bool:
@@ -177,17 +179,38 @@ class PermittedLosses:
         down = self.story.timeline.down(node, before.event, before.event)
         return before.leader < 0 and self.story.timeline.ids.get(node, -1) in before.isr and down
 
-    def _stayed_alone(self, id: int, span: FaultSpan, before: Registration, led: int) -> bool:
-        """Did it lead, alone in its ISR, by the last description before the fault, and was no other electable until it led again?
+    def _stayed_alone(self, node: str, span: FaultSpan, led: int) -> bool:
+        """By its own last description before the fault, was it the leader and the only ISR member? And did no other replica
+        become electable before it led again?
 
-        Then it had no leader to copy from, and its fault was healed by its own election. Records that it committed after the
-        fault have to stay.
+        Then it had no leader to fetch from, and its own election ended the fault. Records committed after the fault must survive.
         """
-        seen = self.story.derived(Registrations).newest_at(span.began)
-        if seen is None or seen.leader != id or {*seen.isr} != {id}:
+        id = self.story.timeline.ids.get(node, -1)
+        described = self.story.derived(Registrations).described
+        own = next((one for one in reversed(described) if one.node == node and one.event < span.began), None)
+        if own is None or own.leader != id:
             return False
-        another_led = any(seen.epoch < epoch <= before.epoch for epoch in self.story.leaders)
-        return not another_led and {*before.isr} == {id} and _elr_started_uncleanly(self.story, before, led)
+        since = [one for one in described if own.event <= one.event and own.epoch <= one.epoch < led]
+        if (
+            any(one.leader not in (id, -1) for one in since)
+            or led - max(one.epoch for one in since) > EPOCHS_OF_A_RESTART
+        ):
+            return False
+        last = {one.node: one for one in since if not self.story.timeline.cut_off(one.node, one.event, one.event)}
+        return all({*one.isr} == {id} for one in (own, *last.values())) and self._elr_ended(own, led)
+
+    def _elr_ended(self, own: Described, led: int) -> bool:
+        """Did each replica in the ELR, as described with this ISR, restart after an unclean shutdown before the epoch began?
+
+        False where the ELR was described, but not with this ISR.
+        """
+        registered = self.story.registered
+        shown = [one for one in registered if own.epoch <= one.epoch < led and {*one.isr} == {*own.isr}]
+        if not shown:
+            return not registered
+        names, end = self.story.timeline.names, self.story.began(led)
+        eligible = (names.get(id, "") for id in shown[-1].eligible or ())
+        return all(started_uncleanly(self.story, one, shown[-1].event, end) for one in eligible)
 
     def _rejoined(self, node: str, event: int, epoch: int) -> bool:
         """Did it leave the ISR and rejoin it before it led at the epoch? Then it had fetched what it lacked."""
@@ -236,15 +259,11 @@ def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registr
     former = max((led for led in story.leaders if led < epoch), default=-1)
     if before.leader >= 0 or before.isr or story.leaders.get(former) != node:
         return False
-    return started_uncleanly(story, node, story.began(former), story.began(epoch)) and _elr_started_uncleanly(
-        story, before, epoch
+    names, end = story.timeline.names, story.began(epoch)
+    eligible = (names.get(id, "") for id in before.eligible or ())
+    return started_uncleanly(story, node, story.began(former), end) and all(
+        started_uncleanly(story, one, before.described, end) for one in eligible
     )
-
-
-def _elr_started_uncleanly(story: PartitionStory, before: Registration, epoch: int) -> bool:
-    """Did an unclean shutdown end the eligibility of each replica in the ELR, if any, before the epoch began?"""
-    eligible = (story.timeline.names.get(id, "") for id in before.eligible or ())
-    return all(started_uncleanly(story, one, before.described, story.began(epoch)) for one in eligible)
 
 
 def started_uncleanly(story: PartitionStory, node: str, first: int, second: int) -> bool:

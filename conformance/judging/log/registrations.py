@@ -9,6 +9,8 @@ from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import PartitionMetadata, RegisteredPartition
 from conformance.judging.log.story import PartitionStory
 
+Described = PartitionMetadata | RegisteredPartition
+
 
 class Registration(NamedTuple):
     """The state at the end of an epoch, as described. `eligible` is None where no answer had the ELR (KIP-966), else as in the
@@ -50,9 +52,10 @@ class Registrations:
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
         self._by_epoch: dict[int, Registration] = {}
-        described: list[PartitionMetadata | RegisteredPartition] = [*story.metadata, *story.registered]
-        self._described = sorted(described, key=by_event)
-        for one in self._described:
+        described: list[Described] = [*story.metadata, *story.registered]
+        self.described = sorted(described, key=by_event)
+        """All descriptions of the partition, in the order of the answers."""
+        for one in self.described:
             self._by_epoch[one.epoch] = _joined(self._by_epoch.get(one.epoch), one)
         self._epochs = sorted(self._by_epoch)
 
@@ -64,9 +67,9 @@ class Registrations:
         lower = [one for one in self._epochs if one < epoch]
         return self._by_epoch[lower[-1]] if lower else None
 
-    def newest_at(self, event: int) -> PartitionMetadata | RegisteredPartition | None:
+    def newest_at(self, event: int) -> Described | None:
         """The last description of the newest epoch that was known at an event; None where there was none."""
-        known = self._described[: bisect_left(self._described, event, key=by_event)]
+        known = self.described[: bisect_left(self.described, event, key=by_event)]
         return max(known, key=lambda one: (one.epoch, one.event), default=None)
 
     def leaderless(self) -> list[Registration]:
@@ -75,7 +78,7 @@ class Registrations:
         return [self._by_epoch[one] for one in self._epochs if one not in leaders and one - 1 in leaders]
 
 
-def _joined(known: Registration | None, one: PartitionMetadata | RegisteredPartition) -> Registration:
+def _joined(known: Registration | None, one: Described) -> Registration:
     unfenced = known.unfenced if known is not None else frozenset[int]()
     members = known.members if known is not None else frozenset[int]()
     replicas = known.replicas if known is not None else frozenset[int]()

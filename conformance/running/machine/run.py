@@ -155,7 +155,7 @@ class MachineRun(CheckRun):
         return is_new and observation.requirement in self._asked and not self._is_deviation(observation)
 
     def _is_deviation(self, observation: Observation, steps: Schedule | None = None) -> bool:
-        """Whether released versions are known to show it, as `known-deviations.toml` says; once it ended, by these steps."""
+        """Whether `known-deviations.toml` has it for this version; with `steps`, also whether they have what the entry takes."""
         row, version = observation.requirement, self.lab.images[self.label].version
         known = [one for one in self._deviations if one.covers(row, version) and one.explains([observation.case])]
         return any(steps is None or one.is_shown_by(words_in(map(msgspec.to_builtins, steps))) for one in known)

@@ -78,8 +78,8 @@ def test_former_names_are_given_to_nothing_else() -> None:
 
 def test_the_words_of_a_schedule_are_found_in_any_step() -> None:
     kill = {"do": "shake", "fault": {"fault": "kill", "role": "deposed"}}
-    together = {"do": "together", "steps": [{"do": "disturb", "fault": {"fault": "pause", "role": "voter"}}]}
-    assert words_in([kill, together, {"do": "produce", "role": "leader", "to": "leader"}]) == {
-        "disturb-briefly", "kill", "former-leader", "together", "disturb", "pause", "voter", "produce", "leader",
+    together = {"do": "together", "steps": [{"do": "disturb", "fault": {"fault": "pause", "role": "controller-101"}}]}
+    assert words_in([kill, together, {"do": "produce", "to": "follower"}]) == {
+        "disturb-briefly", "kill", "former-leader", "together", "disturb", "pause", "voter", "produce", "follower",
     }  # fmt: skip
     assert words_in([]) == set()

@@ -81,6 +81,17 @@ def test_a_leader_is_a_case_of_its_own_where_only_a_replaced_disk_may_lead() -> 
     assert case_of("leader", REPLACED, *described([]), *eligible(known=[2])) == "disk-replaced"
 
 
+def test_a_leader_is_missing_though_later_answers_are_about_other_topics() -> None:
+    other = [msgspec.structs.replace(event, n=event.n + 2) for event in described([2])]
+    leading = {"partition_index": 0, "leader_id": 1, "isr_nodes": [1], "replica_nodes": [1]}
+    value = {"brokers": [{"node_id": 1}], "topics": [{"name": "other", "partitions": [leading]}]}
+    [asked, answer] = other
+    assert isinstance(answer, Answer)
+    later = [asked, msgspec.structs.replace(answer, value=value)]
+    assert case_of("leader", REPLACED, *described([2]), *later) == "disk-replaced"
+    assert case_of("leader", REPLACED, *described([2, 1]), *later) == "clean"
+
+
 def test_no_other_leader_is_forgiven_for_a_replaced_disk() -> None:
     assert case_of("leader", REPLACED, *described([2, 1])) == "clean"
     assert case_of("leader", REPLACED, *described([])) == "clean"

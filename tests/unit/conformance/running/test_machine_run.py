@@ -385,7 +385,11 @@ def test_another_case_of_a_row_that_is_known_stops_its_example(play: Play, monke
     assert {line.requirement for line in of(shard, ReplayLine)} == {ROW}
 
 
-@pytest.mark.parametrize(("takes", "new"), [((), []), (("voter",), [ROW])], ids=["known", "without its fault"])
+@pytest.mark.parametrize(
+    ("takes", "new"),
+    [((), []), (("say",), []), (("voter",), [ROW])],
+    ids=["known", "with its step", "without its fault"],
+)
 def test_a_deviation_that_takes_a_fault_is_new_without_one(
     play: Play, monkeypatch: pytest.MonkeyPatch, takes: tuple[str, ...], new: list[str]
 ) -> None:

@@ -10,8 +10,8 @@ import pytest
 from conformance.campaign.hunt.findings import Finding, Replays, Seen, add, known_as, replays_in, seen_in
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation, load_deviations
-from conformance.running.evidence.folder import Schedule
 from history.shards import read_shards
+from strategies.former_steps import words_in
 from tests.support.fake_hunt_run import KNOWN_ROW, ROW, steps
 from tests.support.sample_hunt import found, seen, write_round
 from tests.support.sample_shards import ShardBuilder
@@ -46,10 +46,15 @@ def test_a_shrunk_schedule_that_is_the_beginning_of_another_is_the_same_finding(
     assert len(added(seen(1, schedule=steps(1)[:1]), seen(2))) == 2
 
 
-def test_a_schedule_that_was_not_shrunk_belongs_to_any_finding_of_its_row_and_label() -> None:
+def test_a_schedule_that_was_not_shrunk_belongs_to_any_finding_of_its_row_label_and_case() -> None:
     [finding] = added(seen(1), seen(2, schedule=OTHER, seen=0, tries=0))
     assert [one.shrunk for one in finding.sightings] == [True, False]
     assert finding.source.round == 1
+    assert len(added(seen(1), seen(2, schedule=OTHER, seen=0, tries=0, case="another"))) == 2
+
+
+def test_a_shrunk_schedule_of_another_case_takes_no_place() -> None:
+    assert len(added(seen(1, seen=0, tries=0), seen(2, schedule=OTHER, case="another"))) == 2
 
 
 def test_the_first_shrunk_schedule_takes_the_place_of_one_that_was_not() -> None:
@@ -79,6 +84,7 @@ def test_of_each_breach_the_shrunk_schedule_is_taken(tmp_path: Path) -> None:
     broken, deviation = by_row[ROW], by_row[KNOWN_ROW]
     assert (broken.sighting.seen, broken.sighting.tries, broken.sighting.known) == (4, 5, "")
     assert broken.sighting.evidence == f"rounds/007/evidence/{ROW}/r1-b"
+    assert broken.sighting.words == sorted(words_in(broken.schedule.steps)) != []
     assert (deviation.row, deviation.sighting.known.startswith("Since KAFKA-14704")) == (KNOWN_ROW, True)
 
 
@@ -106,12 +112,6 @@ def test_a_row_whose_level_is_only_recorded_gives_no_finding(tmp_path: Path) -> 
 # --- known
 
 
-def scheduled(*roles: str) -> Schedule:
-    """A schedule that kills nodes of these roles."""
-    killed = [{"do": "disturb", "on": "strict-0", "fault": {"fault": "kill", "role": role}} for role in roles]
-    return msgspec.structs.replace(seen().schedule, steps=killed)
-
-
 TICKET = Deviation(requirement=ROW, versions=("3.3..3.9",), reason="It does.\n", ticket="KAFKA-1", cases=("consumer",))
 
 
@@ -125,7 +125,7 @@ TICKET = Deviation(requirement=ROW, versions=("3.3..3.9",), reason="It does.\n",
     ],
 )
 def test_a_deviation_is_known_by_row_version_and_case(row: str, version: str, case: str, known: str) -> None:
-    assert known_as([TICKET], row, version, case, scheduled("leader")) == known
+    assert known_as([TICKET], row, version, case, ["leader"]) == known
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,14 @@ def test_a_deviation_is_known_by_row_version_and_case(row: str, version: str, ca
 )
 def test_a_deviation_is_known_by_what_its_schedule_takes(roles: list[str], known: str) -> None:
     deviation = msgspec.structs.replace(TICKET, takes=("active controller", "voter"))
-    assert known_as([deviation], ROW, "3.9.2", "consumer", scheduled(*roles)) == known
+    assert known_as([deviation], ROW, "3.9.2", "consumer", ["disturb", "kill", *roles]) == known
+
+
+def test_each_sighting_is_judged_again_by_its_own_schedule() -> None:
+    """The second ends before the fault that the deviation takes."""
+    [finding] = added(seen(1, words=["kill", "leader", "voter"]), seen(2, words=["kill", "leader"]))
+    finding.judge_again([msgspec.structs.replace(TICKET, takes=("voter",))])
+    assert [one.known for one in finding.sightings] == ["KAFKA-1", ""]
 
 
 def test_a_finding_is_known_if_it_is_on_every_version() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from conformance.judging.log import leader_epochs, records
@@ -373,8 +375,31 @@ class TestDamagedReplicas:
         history = self.alone((1, 2)).metadata(3, 1, 0, isr=(1,))
         assert broken(KEPT, self.led_again(history)) == ["kept"]
 
+    def test_it_was_alone_in_sync_only_by_another_broker(self) -> None:
+        """One that lags may describe an ISR that has grown since."""
+        history = acknowledged().settled(1, 0, isr=(1,)).metadata(1, 1, 0, isr=(1, 2)).metadata(3, 1, 0, isr=(1,))
+        assert broken(KEPT, self.led_again(history.hit("wipe-disk", 1))) == ["kept"]
+
     def test_another_was_in_sync_by_a_description_after_the_fault(self) -> None:
         assert broken(KEPT, self.led_again(self.alone().metadata(3, 1, 0, isr=(1, 2)))) == ["kept"]
+
+    def test_another_was_in_sync_by_a_broker_that_heard_no_more_of_the_controllers(self) -> None:
+        history = (
+            acknowledged().hit("cut-off-from-controllers", 3).settled(1, 0, isr=(1, 2, 3)).metadata(1, 1, 0, isr=(1,))
+        )
+        history.hit("wipe-disk", 1).metadata(3, 1, 0, isr=(1, 2, 3)).heal("cut-off-from-controllers", 3)
+        assert broken(KEPT, self.led_again(history)) == []
+
+    def test_it_was_isolated_and_there_was_no_leader_any_more(self) -> None:
+        history = acknowledged().settled(1, 0, isr=(1,)).hit("isolate", 1).metadata(2, -1, 1, isr=(1,))
+        assert broken(KEPT, self.led_again(history.hit("wipe-disk", 1).heal("isolate", 1))) == []
+
+    def test_epochs_passed_that_were_not_described(self) -> None:
+        assert broken(KEPT, self.led_again(self.alone(), epoch=3)) == ["kept"]
+
+    def test_the_elr_was_described_only_with_a_larger_isr(self) -> None:
+        history = acknowledged().described(1, 1, 0, isr=(1, 3)).settled(1, 0, isr=(1,)).hit("wipe-disk", 1)
+        assert broken(KEPT, self.led_again(history)) == ["kept"]
 
     @pytest.mark.parametrize(("fault", "expected"), [("kill", []), ("stop", ["kept"]), ("", ["kept"])])
     def test_another_was_eligible_unless_it_was_killed(self, fault: str, expected: list[str]) -> None:
@@ -387,8 +412,11 @@ class TestDamagedReplicas:
         history.settled(1, 2, isr=(1, 2, 3)).whole(1, A, epoch=2, hw=1)
         assert broken(KEPT, history) == expected
 
-    def test_another_led_before_it_led_again(self) -> None:
-        history = self.alone().metadata(3, 3, 1, isr=(1, 3)).heal("wipe-disk", 1).metadata(3, -1, 2, isr=(1,))
+    @pytest.mark.parametrize("described", ["metadata", "described"])
+    def test_another_led_before_it_led_again(self, described: str) -> None:
+        history = self.alone()
+        getattr(history, described)(3, 3, 1, isr=(1, 3))
+        history.heal("wipe-disk", 1).metadata(3, -1, 2, isr=(1,))
         assert broken(KEPT, self.led_again(history, epoch=3)) == ["kept"]
 
     def test_what_it_acknowledged_after_the_fault(self) -> None:
@@ -415,9 +443,11 @@ class TestDamagedReplicas:
 class TestUnseenSuccessors:
     """Of two replicas 1 leads, is cut off, and shows a consumer what it has; then 2, which had it too, loses its disk."""
 
-    def shown(self, *before: str, isr: tuple[int, ...] = (1, 2)) -> LogHistory:
+    def shown(self, *before: str, isrs: Sequence[tuple[int, ...]] = ((1, 2),)) -> LogHistory:
         """At epoch 3 the log begins again; no broker describes epochs 1 and 2."""
-        history = LogHistory().created(min_insync_replicas="1").settled(1, 0, replicas=(1, 2), isr=isr)
+        history = LogHistory().created(min_insync_replicas="1")
+        for isr in isrs:
+            history.settled(1, 0, replicas=(1, 2), isr=isr)
         history.produce(1, "a", at=0)
         for fault in before:
             history.hit(fault, 1)
@@ -432,8 +462,12 @@ class TestUnseenSuccessors:
     def test_a_leader_that_hears_the_controllers(self) -> None:
         assert broken(STABLE, self.shown()) == ["leader"]
 
-    def test_a_leader_that_is_alone_in_its_isr(self) -> None:
-        assert broken(STABLE, self.shown("isolate", isr=(1,))) == ["leader"]
+    @pytest.mark.parametrize("isrs", [[(1,)], [(1,), (1, 2), (1,)]], ids=["ever since", "again"])
+    def test_a_leader_that_is_alone_in_its_isr(self, isrs: list[tuple[int, ...]]) -> None:
+        assert broken(STABLE, self.shown("isolate", isrs=isrs)) == ["leader"]
+
+    def test_a_leader_whose_isr_is_whole_again(self) -> None:
+        assert broken(STABLE, self.shown("isolate", isrs=[(1, 2), (1,), (1, 2)])) == []
 
 
 class TestLostEpochFiles:
