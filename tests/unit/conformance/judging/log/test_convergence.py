@@ -169,7 +169,7 @@ class TestAgreement:
         history = stuck(history, LOG, LOG, log)
         assert broken(self.judge, history) == cases
         assert excused(self.judge, history) == ([] if "logs" in cases else [("logs", EPOCHS_LOST)])
-        assert "watermark" not in held(self.judge, history)
+        assert "watermark" not in {one.case for one in judged_by(self.judge, history)}
 
     def test_its_leader_epoch_cache_may_lack_epochs_that_it_did_not_fetch_again(self) -> None:
         lost = LogHistory().settled(2, 1).hit("remove-epoch-checkpoint", 3).heal("remove-epoch-checkpoint", 3)
