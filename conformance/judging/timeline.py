@@ -51,7 +51,8 @@ class FaultPhase(msgspec.Struct, frozen=True, kw_only=True):
 class FaultSpan(msgspec.Struct):
     """How long a fault stood, by events: injected, witnessed, asked to be taken back, healed; NEVER for what did not come.
 
-    `phases` are all events of it, also those that tell what the cluster made of it.
+    `phases` are all events of it, also those that tell what the cluster made of it. `left` are the log ends that it left of its
+    partition, by node, where its witness shows them.
     """
 
     fault: str
@@ -63,6 +64,7 @@ class FaultSpan(msgspec.Struct):
     witnessed: int = NEVER
     taken_back: int = NEVER
     ended: int = NEVER
+    left: dict[str, int] = {}
 
 
 class WitnessedFault(NamedTuple):
@@ -188,7 +190,7 @@ class Timeline:
         elif fault.phase == "witness":
             self.witnessed.append(WitnessedFault(fault.fault, self._began.get(fault.fault, fault.event), fault.event))
         if fault.effects.stands:
-            self._note_span(fault)
+            self._note_span(fault, event.detail)
         if fault.phase == "consequence":  # what the cluster makes of it is no act of the fault
             return
         self.faults.append(fault)
@@ -224,7 +226,7 @@ class Timeline:
             effects=self.effects_of(event),
         )
 
-    def _note_span(self, fault: FaultPhase) -> None:
+    def _note_span(self, fault: FaultPhase, detail: dict[str, Any]) -> None:
         if fault.phase == "inject":
             span = FaultSpan(fault.fault, fault.nodes, fault.partition, fault.effects, fault.event, [fault.event])
             self.spans.append(span)
@@ -233,7 +235,7 @@ class Timeline:
         if (found := next(mine, None)) is not None:
             found.phases.append(fault.event)
             if fault.phase == "witness":
-                found.witnessed = fault.event
+                found.witnessed, found.left = fault.event, _log_ends(detail)
             elif fault.phase == "heal":
                 found.ended = fault.event
 
@@ -273,6 +275,12 @@ def stood(spans: Iterable[FaultSpan], node: str, first: int, second: int) -> boo
     """Did one of these faults certainly stand on the node from one event to the other?"""
     mine = (span for span in spans if node in span.nodes)
     return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)
+
+
+def _log_ends(detail: dict[str, Any]) -> dict[str, int]:
+    """By node, the log end after a cut, as the witness has it: [before, after]."""
+    ends = {node: seen["log end"] for node, seen in detail.get("disk", {}).items() if "log end" in seen}
+    return {node: end[1] for node, end in ends.items()}
 
 
 def _described_by(answer: Answer) -> set[str]:

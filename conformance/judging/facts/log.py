@@ -160,6 +160,11 @@ class ProduceResult(Exchange, frozen=True, gc=False):
     """No answer came in time; else the connection was lost, where the outcome is unknown."""
 
     @property
+    def last(self) -> int:
+        """The offset of the last record, where it was acknowledged."""
+        return self.offset + len(self.values) - 1
+
+    @property
     def committed(self) -> bool:
         """Acknowledged with acks=all."""
         return self.acks == -1 and self.error == NONE and self.offset >= 0

@@ -90,7 +90,7 @@ def _lasted(
     for read in (read for read in reads if read.cur >= acknowledged[0]):
         if trouble := gone(read, write, shown_by(read, starts.bound(read.event)), story.deletes, kept_as):
             moment = (read.cur, read.event)
-            permission = story.derived(PermittedLosses).between(acknowledged, moment, PERMISSIONS)
+            permission = story.derived(PermittedLosses).between(acknowledged, moment, PERMISSIONS, write.last)
             if permission is not None:
                 return Excuse(permission, "disks")
             return Finding(False, "disks", (write.event, read.event), trouble, "lost-write")

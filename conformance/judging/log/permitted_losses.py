@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from math import inf
 from typing import NamedTuple
 
 from conformance.judging.log.registrations import Described, Registration, Registrations
@@ -56,10 +57,11 @@ ELECTIONS = frozenset(
 
 
 class PermittedLoss(NamedTuple):
-    """Records committed before this moment may be gone after it."""
+    """Records committed before this moment may be gone after it, from the offset `above` on."""
 
     at: Moment
     by: Permission
+    above: int = 0
 
 
 class PermittedLosses:
@@ -77,10 +79,18 @@ class PermittedLosses:
         return leaderless or bool(story.unclean_elections or story.timeline.spans) or self._setting.was_ever("true")
 
     def between(
-        self, first: Moment, second: Moment, among: frozenset[Permission] = frozenset(Permission)
+        self,
+        first: Moment,
+        second: Moment,
+        among: frozenset[Permission] = frozenset(Permission),
+        offset: float = inf,
     ) -> Permission | None:
-        """The permission by which a record of the first moment may be gone at the second; None if there is none."""
-        return next((loss.by for loss in self.all if first < loss.at < second and loss.by in among), None)
+        """The permission by which a record of the first moment may be gone at the second; None if there is none.
+
+        A fault that cut a log permits nothing below the log end that it left. Without an `offset`, any record counts.
+        """
+        found = (loss.by for loss in self.all if first < loss.at < second and loss.by in among and loss.above <= offset)
+        return next(found, None)
 
     # --- elections
 
@@ -134,9 +144,10 @@ class PermittedLosses:
             least = min(*possible_min_isr(self.story), self.story.fewest_replicas(span.ended))
             if len(damaged) >= least:
                 lost_at = sorted(damaged.values())[-least]
-                yield PermittedLoss(self._moment(lost_at), _DISKS)
+                above = min(self._left(node, one) for one in standing for node in one.nodes)
+                yield PermittedLoss(self._moment(lost_at), _DISKS, above)
                 if (later := self._after_unseen_successor(lost_at, frozenset(damaged))) is not None:
-                    yield _at_begin(later, _DISKS)
+                    yield _at_begin(later, _DISKS, above)
             for node in span.nodes:
                 yield from self._led_on_damage(node, span)
 
@@ -161,7 +172,7 @@ class PermittedLosses:
         """The node that lost records leads: still at the epoch of the fault, or at its first epoch as leader after it."""
         epoch, _ = moment = self._moment(span.began)
         if any(read.node == node and read.cur == epoch and read.asked > span.began for read in self.story.leader_reads):
-            yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT)
+            yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
         led = min(
             (later for later, leader in self.story.leaders.items() if later > epoch and leader == node), default=-1
         )
@@ -170,9 +181,13 @@ class PermittedLosses:
         if before is None or not before.may_elect(id) or self._rejoined(node, span.began, led):
             return
         if self.story.began(led) < span.ended or self._was_in_sync_and_down(node, before):
-            yield _at_begin(led, Permission.DISK_LOST_BY_FAULT)
+            yield _at_begin(led, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
         elif self._stayed_alone(node, span, led):
-            yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT)
+            yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
+
+    def _left(self, node: str, span: FaultSpan) -> int:
+        """The log end that the fault left of this partition; 0 where that is not known, or all was lost."""
+        return span.left.get(node, 0) if span.partition == self.story.name else 0
 
     def _was_in_sync_and_down(self, node: str, before: Registration) -> bool:
         """Was it down, and in the ISR, when there was no leader any more? Then its fault was healed by its own election."""
@@ -237,8 +252,8 @@ class PermittedLosses:
 _DISKS = Permission.DISKS_OF_MIN_ISR_LOST
 
 
-def _at_begin(epoch: int, by: Permission) -> PermittedLoss:
-    return PermittedLoss((epoch, BEFORE_ALL), by)
+def _at_begin(epoch: int, by: Permission, above: int = 0) -> PermittedLoss:
+    return PermittedLoss((epoch, BEFORE_ALL), by, above)
 
 
 def _may_lead(story: PartitionStory, epoch: int, before: Registration) -> bool:

@@ -167,12 +167,12 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Claim]:
             if trouble := gone(read, write, shown, story.deletes, kept_as):
                 lost.add((write.event, case))
                 by = (write.event, read.event)
-                if (permission := permitted.between(kept_at[write.event], now)) is None:
+                if (permission := permitted.between(kept_at[write.event], now, offset=write.last)) is None:
                     yield Finding(False, case, by, trouble, "lost-write")
                 else:
                     yield Excuse(permission, case)
             elif read.value_at(max(write.offset, shown.start)) is not None:
-                if epoch < read.cur and permitted.between(kept_at[write.event], now) is None:
+                if epoch < read.cur and permitted.between(kept_at[write.event], now, offset=write.last) is None:
                     kept = write.event
                 kept_at[write.event] = max(kept_at[write.event], now)
         if kept >= 0:
@@ -187,7 +187,7 @@ class Acknowledged:
         found = sorted((write for write in story.produced if write.committed and write.values), key=_by_offset)
         self.writes = [(write, _epoch_of(story, write, stamps)) for write in found]
         self._firsts = [write.offset for write in found]
-        self._lasts = [write.offset + len(write.values) - 1 for write in found]
+        self._lasts = [write.last for write in found]
 
     def within(self, offsets: range) -> list[tuple[ProduceResult, int]]:
         return self.writes[bisect_left(self._lasts, offsets.start) : bisect_left(self._firsts, offsets.stop)]
@@ -323,8 +323,8 @@ def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
     earlier, later = sorted((pair.one, pair.two), key=lambda write: write.event)
     lost_from, appended = (acknowledged_at(story, write, stamps) for write in (earlier, later))
     is_retry = appended < lost_from
-    return losses.between(first, second) or (
-        losses.between(lost_from, _answered_at(story, later)) if is_retry else None
+    return losses.between(first, second, offset=pair.offset) or (
+        losses.between(lost_from, _answered_at(story, later), offset=pair.offset) if is_retry else None
     )
 
 
@@ -402,7 +402,7 @@ def reads_are_stable(story: PartitionStory) -> Iterator[Claim]:
                 known, was_epoch, was = handed.setdefault(offset, (one, epoch, value))
                 if known.event == one.event:
                     continue
-                permission = _replaced_by(story, permitted, (known, was_epoch), (one, epoch))
+                permission = _replaced_by(story, permitted, (known, was_epoch), (one, epoch), offset)
                 replaced = was != value or (was_epoch != epoch and -1 not in (was_epoch, epoch))
                 if permission is not None:
                     handed[offset] = one, epoch, value
@@ -421,9 +421,9 @@ def reads_are_stable(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _replaced_by(
-    story: PartitionStory, permitted: PermittedLosses, one: tuple[_Handed, int], two: tuple[_Handed, int]
+    story: PartitionStory, permitted: PermittedLosses, one: tuple[_Handed, int], two: tuple[_Handed, int], offset: int
 ) -> Permission | None:
-    """The permission by which one of two records (with its epoch) replaced the other.
+    """The permission by which one of two records (with its epoch) replaced the other at the offset.
 
     A former leader may return replaced records until it learns of the unclean election.
     """
@@ -431,7 +431,8 @@ def _replaced_by(
         return None
     lows = [(handed.cur if handed.cur >= 0 else epoch, handed.fetched) for handed, epoch in (one, two)]
     newest = [(handed.cur if handed.cur >= 0 else story.newest_epoch_before(handed.event)) for handed, _ in (one, two)]
-    return permitted.between(min(lows), max(zip(newest, (one[0].event, two[0].event), strict=True)))
+    last = max(zip(newest, (one[0].event, two[0].event), strict=True))
+    return permitted.between(min(lows), last, offset=offset)
 
 
 class _Handed(NamedTuple):
@@ -497,7 +498,7 @@ def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Claim
         now = set(read.batches)
         had = [batch for batch in before.batches if batch.base >= read.log_start]
         now_at = (read.cur, read.event)
-        permissions = {b: permitted.between(committed[b], now_at) for b in had if b in committed}
+        permissions = {b: permitted.between(committed[b], now_at, offset=b.last) for b in had if b in committed}
         below = [batch for batch, permission in permissions.items() if permission is None]
         gone = [batch for batch in had if batch not in now and (batch in shared or batch in below)]
         by = (before.event, read.event)
@@ -520,7 +521,8 @@ def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
             continue
         permissions: set[Permission] = set()
         for write, epoch, trouble in _missing(story, read, seen):
-            if (permission := permitted.between((epoch, write.asked), (read.cur, read.event))) is not None:
+            now = read.cur, read.event
+            if (permission := permitted.between((epoch, write.asked), now, offset=write.last)) is not None:
                 permissions.add(permission)
                 continue
             by = (write.event, seen.event, read.event)

@@ -98,7 +98,8 @@ def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Ite
         if not case or not any(offset in shown for offset in range(write.offset, write.offset + len(write.values))):
             continue
         trouble = gone(read, write, shown, story.deletes, {})
-        permission = permitted.between(acknowledged_at(story, write, stamps), (read.cur, read.event))
+        acknowledged = acknowledged_at(story, write, stamps)
+        permission = permitted.between(acknowledged, (read.cur, read.event), offset=write.last)
         if trouble and permission is not None:
             yield Excuse(permission, case)
         else:

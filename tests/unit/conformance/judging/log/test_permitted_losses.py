@@ -440,6 +440,48 @@ class TestDamagedReplicas:
         assert permissions(history.settled(2, 1)) == [Permission.DISKS_OF_MIN_ISR_LOST]
 
 
+class TestCutLogs:
+    """`b` is at offset 1: a cut that left the log end 2 does not explain that it is gone."""
+
+    def elected(self, end: int) -> LogHistory:
+        return acknowledged().cut(2, end=end).metadata(1, -1, 1, isr=(2,)).settled(2, 2, isr=(2,))
+
+    def led_on(self, end: int) -> LogHistory:
+        return acknowledged().cut(1, end=end).start(1)
+
+    def alone(self, end: int) -> LogHistory:
+        history = acknowledged().settled(1, 0, isr=(1,)).kill(2).kill(3).cut(1, end=end)
+        return history.heal("cut-tail-above", 1).start(2).start(3).settled(1, 2)
+
+    @pytest.mark.parametrize(
+        ("cut", "node", "epoch", "by"),
+        [
+            ("elected", 2, 2, Permission.DISK_LOST_BY_FAULT),
+            ("led_on", 1, 0, Permission.DISK_LOST_BY_FAULT),
+            ("alone", 1, 2, Permission.DISK_LOST_BY_FAULT),
+        ],
+    )
+    def test_what_was_below_the_cut(self, cut: str, node: int, epoch: int, by: Permission) -> None:
+        lost = [getattr(self, cut)(end).whole(node, A, epoch=epoch, hw=1) for end in (1, 2)]
+        assert [broken(KEPT, history) for history in lost] == [[], ["kept"]]
+        assert excused(KEPT, lost[0]) == [("kept", by)]
+
+    def test_the_lowest_of_several_cuts_counts(self) -> None:
+        for first, second, expected in ((1, 2, []), (2, 1, []), (2, 2, ["kept"])):
+            history = acknowledged().cut(1, end=first).cut(3, end=second).settled(2, 1).whole(2, A, epoch=1, hw=1)
+            assert broken(KEPT, history) == expected
+
+    def test_a_disk_that_was_replaced_after_a_cut(self) -> None:
+        history = acknowledged().cut(2, end=2).hit("wipe-disk", 2).metadata(1, -1, 1, isr=(2,)).settled(2, 2, isr=(2,))
+        assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == []
+
+    def test_what_was_read_below_the_cut_is_replaced(self) -> None:
+        for end, expected in ((1, []), (2, ["leader"])):
+            history = acknowledged().fetch(1, A, B, epoch=0, hw=2).cut(2, end=end).metadata(1, -1, 1, isr=(2,))
+            history.settled(2, 2, isr=(2,)).fetch(2, A, stamped(2, 1, "x"), epoch=2, hw=2)
+            assert broken(STABLE, history) == expected
+
+
 class TestUnseenSuccessors:
     """Of two replicas 1 leads, is cut off, and shows a consumer what it has; then 2, which had it too, loses its disk."""
 
