@@ -190,7 +190,7 @@ class Timeline:
         elif fault.phase == "witness":
             self.witnessed.append(WitnessedFault(fault.fault, self._began.get(fault.fault, fault.event), fault.event))
         if fault.effects.stands:
-            self._note_span(fault, event.detail)
+            self._note_span(fault, event)
         if fault.phase == "consequence":  # what the cluster makes of it is no act of the fault
             return
         self.faults.append(fault)
@@ -226,7 +226,7 @@ class Timeline:
             effects=self.effects_of(event),
         )
 
-    def _note_span(self, fault: FaultPhase, detail: dict[str, Any]) -> None:
+    def _note_span(self, fault: FaultPhase, event: Fault) -> None:
         if fault.phase == "inject":
             span = FaultSpan(fault.fault, fault.nodes, fault.partition, fault.effects, fault.event, [fault.event])
             self.spans.append(span)
@@ -235,7 +235,7 @@ class Timeline:
         if (found := next(mine, None)) is not None:
             found.phases.append(fault.event)
             if fault.phase == "witness":
-                found.witnessed, found.left = fault.event, _log_ends(detail)
+                found.witnessed, found.left = fault.event, _log_ends(event)
             elif fault.phase == "heal":
                 found.ended = fault.event
 
@@ -277,10 +277,11 @@ def stood(spans: Iterable[FaultSpan], node: str, first: int, second: int) -> boo
     return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)
 
 
-def _log_ends(detail: dict[str, Any]) -> dict[str, int]:
+def _log_ends(event: Fault) -> dict[str, int]:
     """By node, the log end after a cut, as the witness has it: [before, after]."""
-    ends = {node: seen["log end"] for node, seen in detail.get("disk", {}).items() if "log end" in seen}
-    return {node: end[1] for node, end in ends.items()}
+    seen = event.detail.get("disk", {event.node: event.detail})
+    ends = {node: one.get("log end") for node, one in seen.items()}
+    return {node: end[1] for node, end in ends.items() if isinstance(end, list)}
 
 
 def _described_by(answer: Answer) -> set[str]:

@@ -443,11 +443,12 @@ class LogHistory:
         """A fault that stands from now on, by default with the effects of its tag; `detail` is what it was injected with."""
         return self._fault(fault, "inject", *brokers, effects=effects, **detail)._fault(fault, "witness", *brokers)
 
-    def cut(self, *brokers: int, end: int) -> Self:
-        """The tail of the partition's log is lost; the witness shows the log end that is left."""
+    def cut(self, *brokers: int, end: int, scheduled: bool = False) -> Self:
+        """The tail of the partition's log is lost; the witness shows the log end that is left; that of one node if scheduled."""
         self._fault("cut-tail-above", "inject", *brokers, partition=TOPIC.name + "-0")
-        left = {f"broker-{broker}": {"log end": [end + 1, end]} for broker in brokers}
-        return self._fault("cut-tail-above", "witness", *brokers, disk=left)
+        ends = {"log end": [end + 1, end]}
+        seen: dict[str, Any] = ends if scheduled else {"disk": {f"broker-{broker}": ends for broker in brokers}}
+        return self._fault("cut-tail-above", "witness", *brokers, **seen)
 
     def followed(self, fault: str, *brokers: int, met: bool = True) -> Self:
         """The cluster's reaction to a standing fault."""

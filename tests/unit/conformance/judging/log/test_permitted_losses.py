@@ -471,6 +471,11 @@ class TestCutLogs:
             history = acknowledged().cut(1, end=first).cut(3, end=second).settled(2, 1).whole(2, A, epoch=1, hw=1)
             assert broken(KEPT, history) == expected
 
+    def test_the_cut_of_a_fixed_schedule(self) -> None:
+        for end, expected in ((1, []), (2, ["kept"])):
+            history = acknowledged().cut(2, end=end, scheduled=True).metadata(1, -1, 1, isr=(2,))
+            assert broken(KEPT, history.settled(2, 2, isr=(2,)).whole(2, A, epoch=2, hw=1)) == expected
+
     def test_a_disk_that_was_replaced_after_a_cut(self) -> None:
         history = acknowledged().cut(2, end=2).hit("wipe-disk", 2).metadata(1, -1, 1, isr=(2,)).settled(2, 2, isr=(2,))
         assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == []
