@@ -206,13 +206,11 @@ class PermittedLosses:
         if own is None or own.leader != id:
             return False
         since = [one for one in described if own.event <= one.event and own.epoch <= one.epoch < led]
-        if (
-            any(one.leader not in (id, -1) for one in since)
-            or led - max(one.epoch for one in since) > EPOCHS_OF_A_RESTART
-        ):
-            return False
+        no_other_led = all(one.leader in (id, -1) for one in since)
+        all_seen = led - max(one.epoch for one in since) <= EPOCHS_OF_A_RESTART
         last = {one.node: one for one in since if not self.story.timeline.cut_off(one.node, one.event, one.event)}
-        return all({*one.isr} == {id} for one in (own, *last.values())) and self._elr_ended(own, led)
+        alone = all({*one.isr} == {id} for one in (own, *last.values()))
+        return no_other_led and all_seen and alone and self._elr_ended(own, led)
 
     def _elr_ended(self, own: Described, led: int) -> bool:
         """Did each replica in the ELR, as described with this ISR, restart after an unclean shutdown before the epoch began?
