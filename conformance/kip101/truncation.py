@@ -13,6 +13,7 @@ from conformance.rigs.log.crashes import LAGGING_TRIO, PAIR, Crashing, Written
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
+from fixtures.wire import Error
 
 # --- KIP101-SC-01: an acknowledged record and truncation to the high watermark
 
@@ -139,15 +140,18 @@ def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above:
     before = partition.led_by(second, isr={second})
     partition.kill(second)
     partition.until(lambda: partition.leaderless(bystander), "no leader")
-    partition.disk(second).cut(lost[0].offset)
+    cut = partition.disk(second).cut(lost[0].offset)
+    held = partition.disk(first).holds()
+    yield premise(cut.before == held.log_end == lost[-1].offset + 1, f"both held the orphans: {cut}, {held}")
     partition.start(second)
     led = partition.led_by(second, above=before.leader_epoch)
     node = partition.bench.node(second)
     written = partition.write(*[b"in one batch"] * (trimmed + 1), to=node)
     start = written.base_offset + trimmed
     answer = node.delete_records(partition.name, partition.index, start)
-    what = f"{written} at epoch {led.leader_epoch} begins where the orphans {lost} did; deleted up to {start}: {answer}"
-    yield premise((written.base_offset, answer.low_watermark) == (lost[0].offset, start), what)
+    yield premise(written.base_offset == lost[0].offset, f"{written} at epoch {led.leader_epoch} in place of {lost}")
+    trimmed_there = (answer.error, answer.low_watermark) == (Error.NONE, start)
+    yield premise(trimmed_there, f"deleted up to {start}: {answer}", promised=("KIP320-DR-02", "low-watermark"))
     partition.start(first)
     joined = at_rest(partition)
     yield from without_suffix(partition, first, second, joined=joined)

@@ -221,9 +221,7 @@ class PermittedLosses:
         shown = [one for one in registered if own.epoch <= one.epoch < led and {*one.isr} == {*own.isr}]
         if not shown:
             return not registered
-        names, end = self.story.timeline.names, self.story.began(led)
-        eligible = (names.get(id, "") for id in shown[-1].eligible or ())
-        return all(started_uncleanly(self.story, one, shown[-1].event, end) for one in eligible)
+        return _all_started_uncleanly(self.story, shown[-1].eligible, shown[-1].event, self.story.began(led))
 
     def _rejoined(self, node: str, event: int, epoch: int) -> bool:
         """Did it leave the ISR and rejoin it before it led at the epoch? Then it had fetched what it lacked."""
@@ -272,11 +270,15 @@ def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registr
     former = max((led for led in story.leaders if led < epoch), default=-1)
     if before.leader >= 0 or before.isr or story.leaders.get(former) != node:
         return False
-    names, end = story.timeline.names, story.began(epoch)
-    eligible = (names.get(id, "") for id in before.eligible or ())
-    return started_uncleanly(story, node, story.began(former), end) and all(
-        started_uncleanly(story, one, before.described, end) for one in eligible
-    )
+    end = story.began(epoch)
+    elr_ended = _all_started_uncleanly(story, before.eligible, before.described, end)
+    return elr_ended and started_uncleanly(story, node, story.began(former), end)
+
+
+def _all_started_uncleanly(story: PartitionStory, eligible: tuple[int, ...] | None, first: int, second: int) -> bool:
+    """Did an unclean shutdown end the eligibility of each of these replicas between two events?"""
+    nodes = (story.timeline.names.get(id, "") for id in eligible or ())
+    return all(started_uncleanly(story, node, first, second) for node in nodes)
 
 
 def started_uncleanly(story: PartitionStory, node: str, first: int, second: int) -> bool:
