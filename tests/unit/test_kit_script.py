@@ -14,7 +14,7 @@ PYTHON = """#!/bin/sh
 case "$1 $2" in
 "-m venv") [ -n "$NO_VENV" ] && exit 1
   mkdir -p .venv/bin
-  printf '#!/bin/sh\\n%s\\n' "exit $PIP" > .venv/bin/pip
+  printf '#!/bin/sh\\n%s\\nexit %s\\n' 'echo "$@" > pip.txt' "$PIP" > .venv/bin/pip
   printf '#!/bin/sh\\necho "$@"; exit 7\\n' > .venv/bin/python
   chmod +x .venv/bin/* ;;
 "-c import sys"*) exit "$TOO_OLD" ;;
@@ -63,6 +63,13 @@ def test_packages_that_can_not_be_installed_are_trouble_and_tried_again(checkout
     code, text = checkout("rows", pip=1)
     assert (code, "pip could not install what requirements.lock names" in text) == (3, True)
     assert checkout("rows")[0] == 7
+
+
+def test_no_release_of_today_decides_what_is_installed(checkout: Checkout) -> None:
+    """Pip resolves nothing: it takes what the lock file names, and only that."""
+    checkout("rows")
+    words = (checkout.folder / "pip.txt").read_text().split()
+    assert {"--no-deps", "--require-hashes"} <= set(words)
 
 
 def test_an_old_python_is_trouble(checkout: Checkout) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import tomllib
+from collections.abc import Iterable, Iterator
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -48,13 +50,37 @@ def test_every_package_is_in_the_wheel() -> None:
     assert packages - set(included) == set()
 
 
-def test_the_lock_file_has_what_the_project_asks_for() -> None:
+def locked() -> dict[str, str]:
+    """The versions that the lock file names for this platform."""
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     pinned = [Requirement(line.rstrip(" \\")) for line in lines if line[:1].isalnum()]
-    versions = {canonicalize_name(one.name): next(iter(one.specifier)).version for one in pinned}
+    here = [one for one in pinned if one.marker is None or one.marker.evaluate()]
+    return {canonicalize_name(one.name): next(iter(one.specifier)).version for one in here}
+
+
+def test_the_lock_file_has_what_the_project_asks_for() -> None:
+    versions = locked()
     extras = PROJECT["project"]["optional-dependencies"].values()
     for wanted in map(
         Requirement, [*PROJECT["project"]["dependencies"], *(text for texts in extras for text in texts)]
     ):
         assert wanted.specifier.contains(versions[canonicalize_name(wanted.name)]), wanted
         assert any(each.operator == "<" for each in wanted.specifier), f"{wanted} has no upper bound"
+
+
+def needed(name: str, extras: Iterable[str] = ()) -> Iterator[Requirement]:
+    """Of a package that is installed here, and of its dependencies in turn."""
+    for text in distribution(name).requires or ():
+        wanted = Requirement(text)
+        environments = [{"extra": extra} for extra in (*extras, "")]
+        if wanted.marker is None or any(map(wanted.marker.evaluate, environments)):
+            yield wanted
+            yield from needed(wanted.name, wanted.extras)
+
+
+def test_the_lock_file_is_complete() -> None:
+    """`./kit` installs it with --no-deps."""
+    versions = locked()
+    for name in versions:
+        for wanted in needed(name):
+            assert wanted.specifier.contains(versions[canonicalize_name(wanted.name)]), (name, str(wanted))
