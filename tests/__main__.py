@@ -2,10 +2,10 @@
 
 The engine and the images are made ready while the first part runs, and not at all to list tests, or for tests of units.
 
-What needs no engine, no Spark and no browser runs everywhere, so its coverage is the same everywhere: it is measured, shown by
-package, and may not fall below `fail_under` in pyproject.toml. The second part is what needs them, and what draws hundreds of
-schedules, which takes far longer when measured; its brokers wait more than they work, so a third worker fits on two cores. With
-options pytest runs once, with those, and nothing is measured.
+What needs no engine, no Spark, no browser and no release's jar runs everywhere, so its coverage is the same everywhere: it is
+measured, shown by package, and may not fall below `fail_under` in pyproject.toml. The second part is what needs them, and what
+draws hundreds of schedules, which takes far longer when measured; its brokers wait more than they work, so a third worker fits
+on two cores. With options pytest runs once, with those, and nothing is measured.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_WRONG_USE
 from fixtures.signals import interruptible
 
 ROOT = Path(__file__).parent.parent
-MEASURED = "not docker and not spark and not browser and not drawn"
-UNMEASURED = "docker or spark or browser or drawn"
+MEASURED = "not docker and not spark and not browser and not drawn and not jars"
+UNMEASURED = "docker or spark or browser or drawn or jars"
 ADDOPTS = "addopts=--import-mode=importlib --strict-markers --strict-config -ra"
 """Without the plugin of the matrix, which imports what is measured before it is measured; blocking it comes too late."""
 # Files in their order: the longest ones, of brokers, begin early, and no worker has one left for the end.

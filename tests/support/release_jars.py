@@ -4,6 +4,8 @@ import struct
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+
 from fixtures.paths import cache_dir
 
 UTF8, CLASS = 1, 7
@@ -13,8 +15,18 @@ SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 1
 
 
 def jars_at_hand(artifact: str = "kafka-clients") -> list[Path]:
-    """The jars of an artifact, one a release, in the kit's cache; none on a machine that never built an image."""
+    """The jars of an artifact, one a release, in the kit's cache; none on a machine that never built an image.
+
+    Images may be made while tests are collected, so a test that asks is marked `jars`: it runs when they are complete.
+    """
     return sorted(cache_dir().glob(f"jars/*/{artifact}-[0-9]*.jar"))
+
+
+def jars_or_skip() -> list[Path]:
+    """Those of kafka-clients."""
+    if not (jars := jars_at_hand()):
+        pytest.skip(f"no release's jars are in {cache_dir()}: run ./kit setup 4.3.1")
+    return jars
 
 
 def superclasses(jar: Path, package: str) -> dict[str, str]:

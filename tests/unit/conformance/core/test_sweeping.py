@@ -149,6 +149,7 @@ class Encoder(NodeClient):
         raise NotSent(api)
 
 
+@pytest.mark.jars
 @pytest.mark.parametrize("jar", jars_at_hand(), ids=lambda jar: jar.name)
 def test_each_request_fits_the_schema_in_each_version(jar: Path) -> None:
     node = Encoder("broker-1", "", 0, Schemas.of_jar(jar))

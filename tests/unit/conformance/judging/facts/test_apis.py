@@ -86,6 +86,7 @@ def lists(fields: list[dict[str, Any]]) -> Iterator[str]:
         yield from lists(field.get("fields", []))
 
 
+@pytest.mark.jars
 @pytest.mark.parametrize("jar", jars_at_hand(), ids=lambda jar: jar.name)
 def test_every_list_in_a_request_has_items_or_is_named_with_its_reason(jar: Path) -> None:
     with_lists = set()
