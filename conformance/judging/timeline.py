@@ -245,6 +245,10 @@ class Timeline:
         """Seconds since the example began."""
         return self._events[event].t
 
+    def event_at(self, seconds: float) -> int:
+        """The first event at or after this time of the example."""
+        return bisect_left(self._events, seconds, key=lambda event: event.t)
+
     def incarnation(self, node: str, event: int) -> int:
         """Which incarnation of the node this was; it rises at each phase of a fault that may have restarted it, and when that is
         taken back."""

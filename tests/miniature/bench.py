@@ -13,6 +13,7 @@ from fixtures.cluster.topology import Topology
 from fixtures.consumers import Consumer
 from fixtures.disk.checkpoint import EPOCHS, render_epochs
 from fixtures.disk.held import HeldReplica, HeldReplicas
+from fixtures.disk.words import AllWords, PartitionWords, Word
 from fixtures.errors import KitError
 from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import LiveTape, Tape
@@ -27,6 +28,7 @@ from history.events import AnyEvent, Example, ProcessEnd
 from history.shards import Column
 from tests.miniature.apis import HANDLERS, NEEDS_CONTROLLER, VERSIONS
 from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
+from tests.miniature.core.controller import PartitionState
 from tests.miniature.core.faults import MiniFaults, MiniInjector
 from tests.miniature.groups.consumers import MiniConsumer
 from tests.miniature.log.replica import Replica
@@ -236,11 +238,23 @@ class Miniature:
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
         return HeldReplicas(tuple(self.node(name).held(one) for one, names in hosts.items() for name in names))
 
+    def words(self, partitions: Sequence[tuple[Topic, int]]) -> AllWords:
+        log = self.cluster.controller.log
+        found = (
+            (topic, index, tuple(_word(*one) for one in log if (one[0].topic, one[0].key[1]) == (topic.id, index)))
+            for topic, index in partitions
+        )
+        return AllWords(tuple(PartitionWords(topic.name, index, words) for topic, index, words in found))
+
     def container(self, name: str) -> ClusterNode:
         raise KitError(f"{name} of the miniature has no container, and so no disk that could be damaged file by file")
 
     def message(self, name: str, artifacts: Sequence[str]) -> Message:
         raise KitError(f"the miniature has no jars, and so no schema of {name}")
+
+
+def _word(state: PartitionState, unfenced: tuple[int, ...]) -> Word:
+    return Word(state.leader, state.isr, epoch=state.epoch, replicas=state.replicas, unfenced=unfenced)
 
 
 def mini_bench(cluster: MiniCluster, tape: Tape | None = None) -> Bench:

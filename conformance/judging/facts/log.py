@@ -260,6 +260,24 @@ class RegisteredPartition(Exchange, frozen=True, gc=False):
     recovering: bool = False
 
 
+class RegisteredState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A partition as a record of the metadata log left it, and the brokers that were unfenced then."""
+
+    leader: int
+    epoch: int
+    isr: tuple[int, ...]
+    eligible: tuple[int, ...]
+    last_known: tuple[int, ...]
+    replicas: tuple[int, ...]
+    unfenced: tuple[int, ...]
+
+
+class RegisteredStates(Exchange, frozen=True, gc=False):
+    """All states of a partition by the committed records of the metadata log, in order."""
+
+    states: tuple[RegisteredState, ...]
+
+
 class UncleanElectionResult(Exchange, frozen=True, gc=False):
     """ElectLeaders for an unclean election, which was held (`granted`), or may have been: its outcome is unknown."""
 

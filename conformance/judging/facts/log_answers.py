@@ -32,6 +32,8 @@ from conformance.judging.facts.log import (
     PartitionState,
     ProduceResult,
     RegisteredPartition,
+    RegisteredState,
+    RegisteredStates,
     ReplicaOnDisk,
     TopicCreated,
     UncleanElectionResult,
@@ -338,6 +340,24 @@ def _word(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
             recovering=value["recovering"],
         )
         yield ("partition", partition_of(call.request), fact)
+
+
+@decodes("words", about=["partition"])
+def _words(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    for one in answer.value["partitions"] if answer.outcome == "ok" else ():
+        states = tuple(
+            RegisteredState(
+                leader=word["leader"],
+                epoch=word["epoch"],
+                isr=tuple(word["isr"]),
+                eligible=tuple(word["eligible"]),
+                last_known=tuple(word["last_known"]),
+                replicas=tuple(word["replicas"]),
+                unfenced=tuple(word["unfenced"]),
+            )
+            for word in one["words"]
+        )
+        yield ("partition", f"{one['topic']}-{one['index']}", RegisteredStates(*at.exchange(call, answer), states))
 
 
 @decodes("replicas", about=["partition"])

@@ -148,12 +148,14 @@ def no_other_replica_leads(story: PartitionStory) -> Iterator[Claim]:
     """A leaderless partition gets a leader from ISR or ELR, its last known leader once both are empty, or another by permission.
 
     Only a live replica that may not lead puts this to the test. While there is no leader, ISR and ELR lose members and gain
-    none.
+    none. Where the metadata log was read, `conformance.judging.laws.registered_elections` judges by that.
     """
+    if story.registered_states:
+        return
     for before in story.derived(Registrations).leaderless():
         successor = story.leaders.get(before.epoch + 1)
         elected = story.timeline.ids.get(successor, -1) if successor is not None else -1
-        case = _case(story, before)
+        case = election_case(story, before.electable, before.event)
         unseen = elected < 0 and before.epoch < story.newest_epoch_before(NEVER)
         if before.electable is None or unseen:
             continue
@@ -167,12 +169,13 @@ def no_other_replica_leads(story: PartitionStory) -> Iterator[Claim]:
             yield Finding(False, case, by, _shown(before, elected), "unclean-leader")
 
 
-def _case(story: PartitionStory, before: Registration) -> str:
-    if before.electable == frozenset():
+def election_case(story: PartitionStory, electable: frozenset[int] | None, event: int) -> str:
+    """The case of GEN-09, by the replicas that may lead, as in Registration, and the faults and settings until an event."""
+    if electable == frozenset():
         return "last-known"
-    if story.all_hit(before.electable or (), before.event, lambda effects: effects.damages_log):
+    if story.all_hit(electable or (), event, lambda effects: effects.damages_log):
         return "disk-lost"
-    setting = story.derived(unclean_election).in_force(before.event)
+    setting = story.derived(unclean_election).in_force(event)
     return "explicitly-off" if setting is not None and (setting.text, setting.owner) == ("false", "topic") else "silent"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.judging.judge import Judge
-from conformance.judging.laws import elections, isolation, late_copies, reassignments
+from conformance.judging.laws import elections, isolation, late_copies, reassignments, registered_elections
 from conformance.judging.laws.disks import OUTLIVES_DISKS
 from conformance.judging.log import committed_offsets as commits
 from conformance.judging.log import consumer_reads, offsets, readers, records
@@ -58,6 +58,7 @@ LOG_JUDGES: tuple[Judge, ...] = (
     readers.readers_miss_nothing_that_survives,
     elections.replica_that_may_lead_leads,
     elections.no_other_replica_leads,
+    registered_elections.no_other_replica_is_registered,
     *OUTLIVES_DISKS,
     isolation.other_directories_go_on,
     reassignments.reassignment_keeps_enough_copies,

@@ -31,6 +31,7 @@ from conformance.judging.facts.log import (
     PartitionState,
     ProduceResult,
     RegisteredPartition,
+    RegisteredStates,
     ReplicaOnDisk,
     UncleanElectionResult,
 )
@@ -94,6 +95,7 @@ class PartitionStory(Story):
         self.on_disk: list[ReplicaOnDisk] = []
         self.beside_failed: list[BesideFailedDirectory] = []
         self.registered: list[RegisteredPartition] = []
+        self.registered_states: list[RegisteredStates] = []
         self.unclean_elections: list[UncleanElectionResult] = []
         self.reassignments: list[ReassignmentResult] = []
         self.described_producers: list[DescribedProducers] = []
@@ -178,6 +180,7 @@ class PartitionStory(Story):
         ReplicaOnDisk: lambda story, fact: story.on_disk.append(fact),
         BesideFailedDirectory: lambda story, fact: story.beside_failed.append(fact),
         RegisteredPartition: lambda story, fact: story.registered.append(fact),
+        RegisteredStates: lambda story, fact: story.registered_states.append(fact),
         UncleanElectionResult: lambda story, fact: story.unclean_elections.append(fact),
     }
 

@@ -475,7 +475,9 @@ class LogExecutor(TopicAdministration[LogStep]):
         """Of the partitions that no step has asked to delete."""
         kept = {on: made for on, made in self.partitions.items() if on.rpartition("-")[0] not in self._deleted}
         self.partitions = kept
-        return at_rest(*kept.values())
+        met = at_rest(*kept.values())
+        self.bench.words([(one.topic, one.index) for one in kept.values()])
+        return met
 
     def at_rest(self) -> None:
         with self.roles.one_look():

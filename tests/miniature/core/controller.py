@@ -49,6 +49,8 @@ class Controller:
         self.deleted: list[str] = []
         """Names of deleted topics, once for each deletion."""
         self.partitions: dict[Key, PartitionState] = {}
+        self.log: list[tuple[PartitionState, tuple[int, ...]]] = []
+        """Each change of a partition, with the brokers that were unfenced then."""
         self.fenced: set[int] = set()
         self.version = 0
         self.now = 0
@@ -116,6 +118,7 @@ class Controller:
         if state != self.partitions.get(state.key):
             self.version += 1
             self.partitions[state.key] = replace(state, version=state.version + 1)
+            self.log.append((state, tuple(id for id in self._heard if id not in self.fenced)))
 
     def elect_preferred(self, key: Key) -> Error:
         state = self.partitions.get(key)

@@ -96,6 +96,23 @@ def follower_comes_back_first(*bugs: str) -> list[Observation]:
     return _violations(bench)
 
 
+def follower_is_elected_unseen(*bugs: str) -> list[Observation]:
+    """The same, but no answer shows the partition without a leader: only the metadata log has the unclean election."""
+    bench = mini_bench(MiniCluster(bugs))
+    partition = new_partition(bench, (1, 2), min_insync_replicas="1")
+    faults = bench.faults(partition.topic)
+    faults.inject(Kill(role="follower"))
+    partition.settled(["broker-1"])
+    faults.inject(Kill(role="leader"))
+    bench.start("broker-2")
+    began = bench.now().seconds
+    bench.eventually(lambda: bench.now().seconds - began > CONVERGES_WITHIN, "the end of elections", within=60.0)
+    bench.start("broker-1")
+    partition.settled(["broker-1", "broker-2"])
+    bench.words([(partition.topic, partition.index)])
+    return _violations(bench)
+
+
 def reassigned_to_a_dead_broker(*bugs: str) -> list[Observation]:
     """A replica is to be replaced by one on a broker that is down; then the reassignment is cancelled."""
     bench = mini_bench(MiniCluster(bugs))
@@ -145,4 +162,4 @@ SCRIPTS: dict[str, Callable[..., list[Observation]]] = {
     "success-below-min-isr": too_few_in_sync,
 }
 
-__all__ = ["SCRIPTS"]
+__all__ = ["SCRIPTS", "follower_is_elected_unseen"]

@@ -13,6 +13,7 @@ from strategies.log import Produce, RevisitPosition
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.log.bugs import BUGS
+from tests.miniature.log.scripted import follower_is_elected_unseen
 from tests.miniature.machine import hunt, play, shortened
 
 pytestmark = pytest.mark.drawn
@@ -33,6 +34,12 @@ def test_a_bug_is_found_among_drawn_schedules_and_shrunk(name: str) -> None:
     assert found.row in {one.requirement for one in shortest.violations}
     assert len(shortest.steps) <= 6
     assert judged_as(play(LOG_MACHINE, shortest.steps)) == []
+
+
+def test_an_election_that_nobody_saw_is_in_the_metadata_log() -> None:
+    assert follower_is_elected_unseen() == []
+    found = {(one.requirement, one.case, one.label) for one in follower_is_elected_unseen("elected-out-of-isr")}
+    assert ("GEN-09", "silent", "unclean-leader") in found
 
 
 def test_a_step_that_nobody_could_be_asked_for_is_told_as_left_out() -> None:

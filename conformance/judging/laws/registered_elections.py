@@ -1,0 +1,87 @@
+"""Elections by the metadata log, which has every one of them, whether or not a broker described it (GEN-09)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from conformance.judging.facts.log import PartitionMetadata, RegisteredState, RegisteredStates
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.laws.elections import election_case
+from conformance.judging.log.permitted_losses import Permission
+from conformance.judging.log.settings import unclean_election
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import CONVERGES_WITHIN
+
+
+@log_judge("GEN-09", "registered_states")
+def no_other_replica_is_registered(story: PartitionStory) -> Iterator[Claim]:
+    """The leader of a record is in the ISR or ELR of the record before, or the last known leader once both are empty.
+
+    A record that changes the replicas too completes a reassignment: what it adds to the ISR may lead at once.
+    """
+    for log in story.registered_states[-1:]:
+        for before, after in pairwise(log.states):
+            if before.leader != after.leader and before.replicas == after.replicas:
+                yield from _judged(story, log, before, after)
+
+
+def _judged(
+    story: PartitionStory, log: RegisteredStates, before: RegisteredState, after: RegisteredState
+) -> Iterator[Claim]:
+    """Only a live replica that may not lead puts an election to the test."""
+    electable = frozenset((*before.isr, *before.eligible))
+    by = _known_by(story, log, after.epoch)
+    case = election_case(story, electable, by)
+    others_alive = ({*after.replicas} & {*after.unfenced}) - electable
+    if after.leader < 0 or after.leader in (electable or before.last_known):
+        if others_alive:
+            yield Finding(True, case, (log.event,))
+    elif (permission := _permission(story, after.epoch, by)) is not None:
+        yield Excuse(permission, case)
+    else:
+        yield Finding(False, case, (by, log.event), _shown(before, after), "unclean-leader")
+
+
+def _known_by(story: PartitionStory, log: RegisteredStates, epoch: int) -> int:
+    """The event that first named the epoch or a newer one: by then it had begun. The log itself has no events."""
+    return next((seen.event for seen in story.first_metadata if seen.epoch >= epoch), log.event)
+
+
+def _permission(story: PartitionStory, epoch: int, known: int) -> Permission | None:
+    """The evidence that the election was requested or permitted, shortly before it was known."""
+    since = _since(story, epoch, known)
+    requests = (one for one in story.unclean_elections if one.asked < known)
+    if any(one.event > since or not one.granted for one in requests):
+        return Permission.ELECTED_UNCLEANLY_ON_REQUEST
+    if any(span.began < known and since < span.ended for span in story.hits(lambda effects: effects.elects_uncleanly)):
+        return Permission.ELECTED_UNCLEANLY_BY_FAULT
+    if "true" in story.derived(unclean_election).possible(since, known):
+        return Permission.ELECTED_UNCLEANLY_BY_CONFIG
+    return None
+
+
+def _since(story: PartitionStory, epoch: int, known: int) -> int:
+    """An event before the epoch began: the last answer that named a lower one, less the time by which a broker may lag.
+
+    No broker lags behind the first answer about the partition.
+    """
+    lower = (seen for seen in reversed(story.metadata) if seen.event < known and seen.epoch < epoch)
+    last = next((seen.event for seen in lower if not _may_lag_more(story, seen)), None)
+    return -1 if last is None else max(_earlier(story, last), story.first_metadata[0].event)
+
+
+def _may_lag_more(story: PartitionStory, seen: PartitionMetadata) -> bool:
+    """Did the broker do nothing, or was it cut off from the controllers, until shortly before?"""
+    spans = story.timeline.standing(_earlier(story, seen.event), seen.event)
+    away = (span for span in spans if span.effects.idles or span.effects.cut_off)
+    return any(seen.node in span.nodes or span.effects.every_broker for span in away)
+
+
+def _earlier(story: PartitionStory, event: int) -> int:
+    return story.timeline.event_at(story.timeline.time(event) - CONVERGES_WITHIN)
+
+
+def _shown(before: RegisteredState, after: RegisteredState) -> str:
+    known = f"ISR {before.isr}, ELR {before.eligible}, last known leader {before.last_known}"
+    return f"the metadata log has {after.leader} as the leader at {after.epoch}; before, at {before.epoch}: {known}"

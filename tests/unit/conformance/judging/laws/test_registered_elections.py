@@ -1,0 +1,151 @@
+"""Elections by the metadata log: bad histories of GEN-09, each next to a legal one that comes close."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.judging.laws.elections import no_other_replica_leads
+from conformance.judging.laws.registered_elections import no_other_replica_is_registered as JUDGE
+from conformance.judging.log.permitted_losses import Permission
+from conformance.judging.timeline import CONVERGES_WITHIN
+from fixtures.disk.words import Word
+from fixtures.wire import Error
+from history.effects import Effects
+from tests.support.histories import LogHistory
+from tests.support.judging import broken, excused, held, judged_by
+
+UNCLEAN = "unclean.leader.election.enable"
+ALL = (1, 2, 3)
+
+
+def word(leader: int, epoch: int, isr: tuple[int, ...] = ALL, **how: Any) -> Word:
+    return Word(leader, isr, epoch=epoch, **{"replicas": ALL, "unfenced": (2, 3), **how})
+
+
+ALONE, LED = word(1, 0, (1,)), word(2, 1, (2,))
+"""1 is alone in the ISR, and 2 leads next."""
+
+
+def led(history: LogHistory | None = None) -> LogHistory:
+    return (history or LogHistory().settled(1, 0)).settled(2, 1, isr=(2,)).words(ALONE, LED)
+
+
+class TestElections:
+    def test_out_of_the_isr_at_once(self) -> None:
+        assert broken(JUDGE, led()) == ["silent"]
+
+    def test_out_of_the_isr_later(self) -> None:
+        history = LogHistory().settled(1, 0).words(ALONE, word(-1, 1, (1,)), word(2, 2, (2,)))
+        assert [(one.case, one.result) for one in judged_by(JUDGE, history)] == [
+            ("silent", "held"),
+            ("silent", "violated"),
+        ]
+
+    def test_of_the_isr(self) -> None:
+        history = LogHistory().settled(1, 0).words(word(1, 0, (1, 2)), word(2, 1, (2,)))
+        assert held(JUDGE, history) == ["silent"]
+
+    def test_of_the_elr(self) -> None:
+        left = word(-1, 1, (), eligible=(2,))
+        assert held(JUDGE, LogHistory().settled(1, 0).words(left, word(2, 2, (2,)))) == ["silent"]
+        assert broken(JUDGE, LogHistory().settled(1, 0).words(left, word(3, 2, (3,)))) == ["silent"]
+
+    def test_of_the_last_known_leader(self) -> None:
+        left = word(-1, 1, (), last_known=(2,))
+        assert held(JUDGE, LogHistory().settled(1, 0).words(left, word(2, 2, (2,)))) == ["last-known"]
+        assert broken(JUDGE, LogHistory().settled(1, 0).words(left, word(3, 2, (3,)))) == ["last-known"]
+        eligible = word(-1, 1, (), eligible=(3,), last_known=(2,))
+        assert broken(JUDGE, LogHistory().settled(1, 0).words(eligible, word(2, 2, (2,)))) == ["silent"]
+
+    def test_that_completes_a_reassignment(self) -> None:
+        moved = word(2, 1, (2,), replicas=(2,))
+        assert judged_by(JUDGE, LogHistory().settled(1, 0).words(word(1, 0, (1,), replicas=(1, 2)), moved)) == []
+
+    def test_without_another_live_replica(self) -> None:
+        history = (
+            LogHistory().settled(1, 0).words(ALONE, word(-1, 1, (1,), unfenced=()), word(1, 2, (1,), unfenced=(1,)))
+        )
+        assert judged_by(JUDGE, history) == []
+
+    def test_the_leader_stays(self) -> None:
+        assert judged_by(JUDGE, LogHistory().settled(1, 0).words(ALONE, word(1, 0, (1, 2)), word(1, 1))) == []
+
+
+class TestCases:
+    def test_the_topic_forbids_it(self) -> None:
+        history = LogHistory().created(unclean_leader_election_enable="false").altered(UNCLEAN, "true", of="")
+        assert broken(JUDGE, led(history.settled(1, 0))) == ["explicitly-off"]
+
+    def test_the_last_in_sync_replica_lost_its_disk(self) -> None:
+        assert broken(JUDGE, led(LogHistory().settled(1, 0).hit("wipe-disk", 1))) == ["disk-lost"]
+        assert broken(JUDGE, led(LogHistory().settled(1, 0).hit("wipe-disk", 3))) == ["silent"]
+
+
+class TestPermissions:
+    def by(self, history: LogHistory) -> list[tuple[str, str]]:
+        assert broken(JUDGE, history) == []
+        return excused(JUDGE, history)
+
+    def test_the_topic_permits_it(self) -> None:
+        history = led(LogHistory().created(unclean_leader_election_enable="true").settled(1, 0))
+        assert self.by(history) == [("silent", Permission.ELECTED_UNCLEANLY_BY_CONFIG)]
+
+    def test_it_was_permitted_until_shortly_before(self) -> None:
+        """Brokers may lag, so the election may have come before the last answer with the former epoch."""
+
+        def forbidden(seconds: float) -> LogHistory:
+            history = LogHistory().created(unclean_leader_election_enable="true").settled(1, 0, isr=(1, 2))
+            return led(history.altered(UNCLEAN, "false").later(seconds).metadata(1, 1, 0))
+
+        assert self.by(forbidden(1)) == [("explicitly-off", Permission.ELECTED_UNCLEANLY_BY_CONFIG)]
+        assert broken(JUDGE, forbidden(CONVERGES_WITHIN + 1)) == ["explicitly-off"]
+
+    def test_it_was_permitted_afterwards(self) -> None:
+        assert broken(JUDGE, led().altered(UNCLEAN, "true")) == ["silent"]
+
+    def test_an_administrator_permits_it(self) -> None:
+        history = led(LogHistory().settled(1, 0).elect_uncleanly(2))
+        assert self.by(history) == [("silent", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        history = led(LogHistory().settled(1, 0).elect_uncleanly(2, lost=True))
+        assert self.by(history) == [("silent", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+
+    def test_an_administrator_was_refused_or_came_too_late_or_long_before(self) -> None:
+        refused = LogHistory().settled(1, 0).elect_uncleanly(2, Error.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+        assert broken(JUDGE, led(refused)) == ["silent"]
+        late = LogHistory().settled(1, 0).settled(2, 1, isr=(2,)).elect_uncleanly(2).words(ALONE, LED)
+        assert broken(JUDGE, late) == ["silent"]
+        early = LogHistory().elect_uncleanly(2).later(CONVERGES_WITHIN + 1).settled(1, 0)
+        assert broken(JUDGE, led(early)) == ["silent"]
+
+    def test_a_fault_elects_uncleanly(self) -> None:
+        effects = Effects(election="unclean")
+        history = LogHistory().settled(1, 0).hit("unclean-election", 1, effects=effects, partition="topic-0")
+        assert self.by(led(history)) == [("silent", Permission.ELECTED_UNCLEANLY_BY_FAULT)]
+        another = LogHistory().settled(1, 0).hit("unclean-election", 1, effects=effects, partition="topic-1")
+        assert broken(JUDGE, led(another)) == ["silent"]
+
+    @pytest.mark.parametrize("returns", [False, True])
+    def test_a_broker_still_named_the_former_epoch(self, returns: bool) -> None:
+        """One that is cut off, or was until a moment ago, may lag by any time: the request may have come before."""
+
+        def named(away: int) -> LogHistory:
+            fault = "cut-off-from-controllers"
+            history = LogHistory().settled(1, 0).hit(fault, away).elect_uncleanly(2).later(CONVERGES_WITHIN + 1)
+            if returns:
+                history.heal(fault, away)
+            history.metadata(3, 1, 1, isr=(1,)).settled(2, 2, isr=(2,))
+            return history.words(word(1, 0, (1,)), word(1, 1, (1,)), word(2, 2, (2,)))
+
+        assert self.by(named(3)) == [("silent", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert broken(JUDGE, named(1)) == ["silent"]
+
+
+def test_the_log_takes_the_place_of_descriptions() -> None:
+    history = LogHistory().settled(1, 0, isr=(1,)).kill(1).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3))
+    history.settled(2, 2, isr=(2,))
+    assert broken(no_other_replica_leads, history) == ["silent"]
+    history.words(ALONE, word(-1, 1, (1,)), word(2, 2, (2,)))
+    assert judged_by(no_other_replica_leads, history) == []
+    assert broken(JUDGE, history) == ["silent"]
