@@ -66,6 +66,7 @@ class FakeTarget:
         self.controller: Any = "controller-101"
         self.lacks: list[str] = []
         self.writes: list[KitError | None] = []
+        self.appended = False
 
     def snapshot(self) -> Snapshot:
         partition = PartitionMetadata(
@@ -89,6 +90,7 @@ class FakeTarget:
         return f"broker-{id}"
 
     def write(self, *values: bytes) -> int:
+        self.appended = True
         answer = self.writes.pop(0) if self.writes else None
         self.done.append("write" if answer is None else "refused")
         if answer is not None:
