@@ -33,7 +33,7 @@ from fixtures.cluster import NodeState, Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, closed
 from fixtures.disk.held import HeldReplicas
-from fixtures.disk.words import AllWords, Word, word
+from fixtures.disk.words import RegistrationHistories, Word, word
 from fixtures.errors import KitError
 from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
 from fixtures.producers import KafkaPythonProducer, all_closed
@@ -490,10 +490,12 @@ class Bench:
             controller, "word", request, Word, lambda: word(self._live().container(controller), topic, index)
         )
 
-    def words(self, partitions: Sequence[tuple[Topic, int]]) -> AllWords:
-        """All words of the controllers on partitions, by what their logs on disk have committed."""
+    def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
+        """All registrations of partitions, by what the controllers' logs on disk have committed."""
         request = {"partitions": [[topic.name, index] for topic, index in partitions]}
-        return self.tape.call("cluster", "words", request, AllWords, lambda: self._live().words(partitions))
+        return self.tape.call(
+            "cluster", "registrations", request, RegistrationHistories, lambda: self._live().registrations(partitions)
+        )
 
     def decode(self, artifacts: Sequence[str], message: str, data: bytes, into: type[T], version: int = 0) -> T:
         """A record or file decoded by the schema in one of the release's own jars, e.g. message ``OffsetCommitValue`` of

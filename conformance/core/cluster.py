@@ -16,7 +16,7 @@ from fixtures.cluster.node import ClusterNode
 from fixtures.cluster.peers import ScriptedPeers
 from fixtures.consumers import Consumer
 from fixtures.disk.held import HeldReplicas, held
-from fixtures.disk.words import AllWords, all_words
+from fixtures.disk.words import RegistrationHistories, registration_histories
 from fixtures.errors import KitError, NotKafka
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess
@@ -112,7 +112,7 @@ class Cluster(Protocol):
         """The replicas on disk of partitions (`topic-0`), each on the brokers that host it."""
         ...
 
-    def words(self, partitions: Sequence[tuple[Topic, int]]) -> AllWords:
+    def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
         """All registrations of partitions, by the committed records of the controllers' logs."""
         ...
 
@@ -177,8 +177,8 @@ class LiveCluster:
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
         return held({partition: [self.container(name) for name in names] for partition, names in hosts.items()})
 
-    def words(self, partitions: Sequence[tuple[Topic, int]]) -> AllWords:
-        return all_words([self.container(name) for name in self._cluster.controllers], partitions)
+    def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
+        return registration_histories([self.container(name) for name in self._cluster.controllers], partitions)
 
     def container(self, name: str) -> ClusterNode:
         return self._cluster.node(name)

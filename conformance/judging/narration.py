@@ -293,7 +293,9 @@ _REQUESTS: dict[str, Callable[[Plain], str]] = {
         f"OffsetForLeaderEpoch {_place(r)} of epoch {r['leader_epoch']}{_epochs(r)} as {_by(r)}"
     ),
     "delete_records": lambda r: f"DeleteRecords {_place(r)} below {r['offset']}",
-    "words": lambda r: f"metadata log about {', '.join(f'{topic}-{index}' for topic, index in r['partitions'])}",
+    "registrations": lambda r: (
+        f"metadata log about {', '.join(f'{topic}-{index}' for topic, index in r['partitions'])}"
+    ),
     "replicas": lambda r: f"replicas on disk of {', '.join(r['partitions'])}",
     **transactions_in_words.REQUESTS,
 }
@@ -304,7 +306,7 @@ _OUTCOMES: dict[str, Callable[[Plain], str]] = {
     "list_offsets": lambda v: f"offset {v['offset']} of epoch {v['leader_epoch']}",
     "offset_for_leader_epoch": lambda v: f"epoch {v['leader_epoch']} ends at {v['end_offset']}",
     "delete_records": lambda v: f"log start {v['low_watermark']}",
-    "words": lambda v: f"{sum(len(one['words']) for one in v['partitions'])} registrations",
+    "registrations": lambda v: f"{sum(len(one['registrations']) for one in v['partitions'])} registrations",
     "replicas": lambda v: f"{len(v['replicas'])} replicas read: see `disk/`",
     **transactions_in_words.OUTCOMES,
 }

@@ -13,7 +13,7 @@ from fixtures.cluster.topology import Topology
 from fixtures.consumers import Consumer
 from fixtures.disk.checkpoint import EPOCHS, render_epochs
 from fixtures.disk.held import HeldReplica, HeldReplicas
-from fixtures.disk.words import AllWords, PartitionWords, Word
+from fixtures.disk.words import RegistrationHistories, RegistrationHistory, Word
 from fixtures.errors import KitError
 from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import LiveTape, Tape
@@ -238,13 +238,15 @@ class Miniature:
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
         return HeldReplicas(tuple(self.node(name).held(one) for one, names in hosts.items() for name in names))
 
-    def words(self, partitions: Sequence[tuple[Topic, int]]) -> AllWords:
+    def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
         log = self.cluster.controller.log
         found = (
             (topic, index, tuple(_word(*one) for one in log if (one[0].topic, one[0].key[1]) == (topic.id, index)))
             for topic, index in partitions
         )
-        return AllWords(tuple(PartitionWords(topic.name, index, words) for topic, index, words in found))
+        return RegistrationHistories(
+            tuple(RegistrationHistory(topic.name, index, words) for topic, index, words in found)
+        )
 
     def container(self, name: str) -> ClusterNode:
         raise KitError(f"{name} of the miniature has no container, and so no disk that could be damaged file by file")

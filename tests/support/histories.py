@@ -12,7 +12,7 @@ import msgspec
 from fixtures.consumers import Assigned, CommitDone, CommittedPartition, DeliveredRecord, OffsetOf, Polled
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.disk.held import HeldBatch, HeldReplica, HeldReplicas
-from fixtures.disk.words import AllWords, PartitionWords, Word
+from fixtures.disk.words import RegistrationHistories, RegistrationHistory, Word
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import (
@@ -196,10 +196,12 @@ class LogHistory:
         self.events.append(Call(**self._now(), op="word", node="controller-100", request=request))
         return self._answered(len(self.events) - 1, Word(leader, epoch=epoch, **how))
 
-    def words(self, *words: Word) -> Self:
+    def registrations(self, *words: Word) -> Self:
         """All registrations of the partition by the metadata log."""
-        self.events.append(Call(**self._now(), op="words", node="cluster", request={"partitions": [[TOPIC.name, 0]]}))
-        found = AllWords((PartitionWords(TOPIC.name, 0, words),))
+        self.events.append(
+            Call(**self._now(), op="registrations", node="cluster", request={"partitions": [[TOPIC.name, 0]]})
+        )
+        found = RegistrationHistories((RegistrationHistory(TOPIC.name, 0, words),))
         return self._answered(len(self.events) - 1, found)
 
     def produce(

@@ -342,8 +342,8 @@ def _word(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
         yield ("partition", partition_of(call.request), fact)
 
 
-@decodes("words", about=["partition"])
-def _words(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+@decodes("registrations", about=["partition"])
+def _registrations(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     for one in answer.value["partitions"] if answer.outcome == "ok" else ():
         states = tuple(
             RegisteredState(
@@ -355,7 +355,7 @@ def _words(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
                 replicas=tuple(word["replicas"]),
                 unfenced=tuple(word["unfenced"]),
             )
-            for word in one["words"]
+            for word in one["registrations"]
         )
         yield ("partition", f"{one['topic']}-{one['index']}", RegisteredStates(*at.exchange(call, answer), states))
 

@@ -476,7 +476,7 @@ class LogExecutor(TopicAdministration[LogStep]):
         kept = {on: made for on, made in self.partitions.items() if on.rpartition("-")[0] not in self._deleted}
         self.partitions = kept
         met = at_rest(*kept.values())
-        self.bench.words([(one.topic, one.index) for one in kept.values()])
+        self.bench.registrations([(one.topic, one.index) for one in kept.values()])
         return met
 
     def at_rest(self) -> None:

@@ -109,7 +109,7 @@ def follower_is_elected_unseen(*bugs: str) -> list[Observation]:
     bench.eventually(lambda: bench.now().seconds - began > CONVERGES_WITHIN, "the end of elections", within=60.0)
     bench.start("broker-1")
     partition.settled(["broker-1", "broker-2"])
-    bench.words([(partition.topic, partition.index)])
+    bench.registrations([(partition.topic, partition.index)])
     return _violations(bench)
 
 

@@ -29,7 +29,7 @@ ALONE, LED = word(1, 0, (1,)), word(2, 1, (2,))
 
 
 def led(history: LogHistory | None = None) -> LogHistory:
-    return (history or LogHistory().settled(1, 0)).settled(2, 1, isr=(2,)).words(ALONE, LED)
+    return (history or LogHistory().settled(1, 0)).settled(2, 1, isr=(2,)).registrations(ALONE, LED)
 
 
 class TestElections:
@@ -37,40 +37,44 @@ class TestElections:
         assert broken(JUDGE, led()) == ["silent"]
 
     def test_out_of_the_isr_later(self) -> None:
-        history = LogHistory().settled(1, 0).words(ALONE, word(-1, 1, (1,)), word(2, 2, (2,)))
+        history = LogHistory().settled(1, 0).registrations(ALONE, word(-1, 1, (1,)), word(2, 2, (2,)))
         assert [(one.case, one.result) for one in judged_by(JUDGE, history)] == [
             ("silent", "held"),
             ("silent", "violated"),
         ]
 
     def test_of_the_isr(self) -> None:
-        history = LogHistory().settled(1, 0).words(word(1, 0, (1, 2)), word(2, 1, (2,)))
+        history = LogHistory().settled(1, 0).registrations(word(1, 0, (1, 2)), word(2, 1, (2,)))
         assert held(JUDGE, history) == ["silent"]
 
     def test_of_the_elr(self) -> None:
         left = word(-1, 1, (), eligible=(2,))
-        assert held(JUDGE, LogHistory().settled(1, 0).words(left, word(2, 2, (2,)))) == ["silent"]
-        assert broken(JUDGE, LogHistory().settled(1, 0).words(left, word(3, 2, (3,)))) == ["silent"]
+        assert held(JUDGE, LogHistory().settled(1, 0).registrations(left, word(2, 2, (2,)))) == ["silent"]
+        assert broken(JUDGE, LogHistory().settled(1, 0).registrations(left, word(3, 2, (3,)))) == ["silent"]
 
     def test_of_the_last_known_leader(self) -> None:
         left = word(-1, 1, (), last_known=(2,))
-        assert held(JUDGE, LogHistory().settled(1, 0).words(left, word(2, 2, (2,)))) == ["last-known"]
-        assert broken(JUDGE, LogHistory().settled(1, 0).words(left, word(3, 2, (3,)))) == ["last-known"]
+        assert held(JUDGE, LogHistory().settled(1, 0).registrations(left, word(2, 2, (2,)))) == ["last-known"]
+        assert broken(JUDGE, LogHistory().settled(1, 0).registrations(left, word(3, 2, (3,)))) == ["last-known"]
         eligible = word(-1, 1, (), eligible=(3,), last_known=(2,))
-        assert broken(JUDGE, LogHistory().settled(1, 0).words(eligible, word(2, 2, (2,)))) == ["silent"]
+        assert broken(JUDGE, LogHistory().settled(1, 0).registrations(eligible, word(2, 2, (2,)))) == ["silent"]
 
     def test_that_completes_a_reassignment(self) -> None:
         moved = word(2, 1, (2,), replicas=(2,))
-        assert judged_by(JUDGE, LogHistory().settled(1, 0).words(word(1, 0, (1,), replicas=(1, 2)), moved)) == []
+        assert (
+            judged_by(JUDGE, LogHistory().settled(1, 0).registrations(word(1, 0, (1,), replicas=(1, 2)), moved)) == []
+        )
 
     def test_without_another_live_replica(self) -> None:
         history = (
-            LogHistory().settled(1, 0).words(ALONE, word(-1, 1, (1,), unfenced=()), word(1, 2, (1,), unfenced=(1,)))
+            LogHistory()
+            .settled(1, 0)
+            .registrations(ALONE, word(-1, 1, (1,), unfenced=()), word(1, 2, (1,), unfenced=(1,)))
         )
         assert judged_by(JUDGE, history) == []
 
     def test_the_leader_stays(self) -> None:
-        assert judged_by(JUDGE, LogHistory().settled(1, 0).words(ALONE, word(1, 0, (1, 2)), word(1, 1))) == []
+        assert judged_by(JUDGE, LogHistory().settled(1, 0).registrations(ALONE, word(1, 0, (1, 2)), word(1, 1))) == []
 
 
 class TestCases:
@@ -114,7 +118,7 @@ class TestPermissions:
     def test_an_administrator_was_refused_or_came_too_late_or_long_before(self) -> None:
         refused = LogHistory().settled(1, 0).elect_uncleanly(2, Error.ELIGIBLE_LEADERS_NOT_AVAILABLE)
         assert broken(JUDGE, led(refused)) == ["silent"]
-        late = LogHistory().settled(1, 0).settled(2, 1, isr=(2,)).elect_uncleanly(2).words(ALONE, LED)
+        late = LogHistory().settled(1, 0).settled(2, 1, isr=(2,)).elect_uncleanly(2).registrations(ALONE, LED)
         assert broken(JUDGE, late) == ["silent"]
         early = LogHistory().elect_uncleanly(2).later(CONVERGES_WITHIN + 1).settled(1, 0)
         assert broken(JUDGE, led(early)) == ["silent"]
@@ -136,7 +140,7 @@ class TestPermissions:
             if returns:
                 history.heal(fault, away)
             history.metadata(3, 1, 1, isr=(1,)).settled(2, 2, isr=(2,))
-            return history.words(word(1, 0, (1,)), word(1, 1, (1,)), word(2, 2, (2,)))
+            return history.registrations(word(1, 0, (1,)), word(1, 1, (1,)), word(2, 2, (2,)))
 
         assert self.by(named(3)) == [("silent", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
         assert broken(JUDGE, named(1)) == ["silent"]
@@ -146,6 +150,6 @@ def test_the_log_takes_the_place_of_descriptions() -> None:
     history = LogHistory().settled(1, 0, isr=(1,)).kill(1).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3))
     history.settled(2, 2, isr=(2,))
     assert broken(no_other_replica_leads, history) == ["silent"]
-    history.words(ALONE, word(-1, 1, (1,)), word(2, 2, (2,)))
+    history.registrations(ALONE, word(-1, 1, (1,)), word(2, 2, (2,)))
     assert judged_by(no_other_replica_leads, history) == []
     assert broken(JUDGE, history) == ["silent"]
