@@ -39,7 +39,7 @@ from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards
 from conformance.running.columns import WantedColumn, wanted_columns
 from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE
-from conformance.running.planning.budget import MINUTES
+from conformance.running.profiles import MINUTES
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, patches, released

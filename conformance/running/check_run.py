@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from conformance.core.registry import AnyCheck
-from conformance.running.lab import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Hindered, Lab, Standing
+from conformance.running.lab import Hindered, Lab
+from conformance.running.standing import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Standing
 from conformance.running.violations import breaks_its_row
 from fixtures.errors import KitError
 from fixtures.waiting import deadline

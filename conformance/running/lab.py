@@ -19,11 +19,12 @@ from conformance.core.evaluate import beside
 from conformance.core.registry import checks_by_row
 from conformance.core.topologies import fitted
 from conformance.judging.due import hindrance
-from conformance.judging.log.sent_values import SentValues, sent_until
+from conformance.judging.sent_values import sent_until
 from conformance.running.planning.budget import TimePlan, Work
 from conformance.running.recording.progress import Progress
 from conformance.running.recording.shard_writer import ShardWriter
 from conformance.running.settings import Settings
+from conformance.running.standing import HEALED_WITHIN, REPLACED_NOTE, Standing, with_reason
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.errors import EngineTrouble, KitError
 from fixtures.faults.base.watch import Watch
@@ -40,26 +41,10 @@ from history.store import HistoryWriter
 READY_AGAIN_WITHIN = 60.0
 WHOLE_AGAIN_WITHIN = 60.0
 """Seconds after an example that broke something: until all nodes serve again, and until the cluster is healthy."""
-HEALED_WITHIN, HURRIED = 150.0, 30.0
-"""Seconds for all of that, including the healing of faults, once the time of the check is up; then the cluster is replaced."""
-
-REPLACED_NOTE = "the cluster was replaced"
-"""The note in the history of the example after which a cluster was given up; its data holds the reason."""
 
 
 class Hindered(KitError):
     """The tested system kept a check from standing: what it owed and failed to do is an observation of its own."""
-
-
-class Standing(msgspec.Struct, kw_only=True):
-    """A running cluster, its column, and the data of the shared rigs on it, with the values that were sent to these."""
-
-    cluster: Any
-    watch: Any
-    column: Column
-    rigs: dict[str, dict[str, Any]] = {}
-    sent: dict[str, SentValues | None] = {}
-    clients: dict[Any, Any] = {}
 
 
 class Lab:
@@ -303,11 +288,6 @@ class Lab:
         for label, shard in self._shards.items():
             shard.close(self.ledger(label).seconds, ended_early)
         self._writer.close()
-
-
-def with_reason(detail: str, replaced: str) -> str:
-    """The outcome of an example, and the reason if the cluster was replaced after it."""
-    return "\n".join(filter(None, [detail, f"{REPLACED_NOTE}: {replaced}" if replaced else ""]))
 
 
 def column_of(label: str, image: Image, ranges: dict[str, int], settings: Settings) -> Column:

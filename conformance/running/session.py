@@ -36,13 +36,14 @@ from conformance.running.machine.beginning import Beginning, read_beginning
 from conformance.running.machine.investigator import REPLAYS
 from conformance.running.machine.reach import reach_lines
 from conformance.running.machine.run import MachineRun
-from conformance.running.planning.budget import MINUTES, PARTS, TimePlan, Work, planned
-from conformance.running.planning.search import Search
+from conformance.running.planning.budget import PARTS, TimePlan, Work, planned
 from conformance.running.probe.run import ProbeRun
+from conformance.running.profiles import MINUTES
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.statistics import lines, reached
 from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.replay import ReplayRun, read_schedule
+from conformance.running.search import Search
 from conformance.running.settings import Settings, make_writable, read
 from fixtures.engine import ensure
 from fixtures.errors import KitError, WrongUse

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from conformance.core.topologies import set_by_the_kit
-from conformance.running.planning.budget import MINUTES, Profile
+from conformance.running.profiles import MINUTES, Profile
 from fixtures.errors import WrongUse
 
 LABEL_HELP = "the name of a column in reports; repeatable"

@@ -12,9 +12,10 @@ from conformance.core.checks import Body, Check, Claim, Rig, held_if
 from conformance.core.evaluate import Outcome, evaluate
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.running import lab as lab_module
-from conformance.running.lab import REPLACED_NOTE, Lab
+from conformance.running.lab import Lab
 from conformance.running.probe.run import ProbeRun
 from conformance.running.settings import Settings
+from conformance.running.standing import REPLACED_NOTE
 from fixtures.engine import connect
 from fixtures.errors import KitError
 from fixtures.faults.kinds.process import Kill, PausePastFencing

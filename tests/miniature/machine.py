@@ -14,13 +14,14 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.core.bench import Bench
 from conformance.core.machines import AnyMachine
-from conformance.running.lab import HEALED_WITHIN, Standing
 from conformance.running.machine.example import Ending, ExampleRun, Played, Stops
 from conformance.running.machine.shrink import Reproduction, Shrinker
+from conformance.running.standing import HEALED_WITHIN, Standing
 from conformance.running.violations import RequirementViolated, violation_of
 from fixtures.tape import LiveTape
 from tests.miniature.bench import COLUMN, live_tape, mini_bench
 from tests.miniature.core.cluster import MiniCluster
+from tests.support.fake_cluster import standing_on
 
 STEPS = 30
 SHRINKER_RUNS = 200
@@ -31,14 +32,15 @@ class ExampleOnMiniature:
     """All of a lab for one example: a miniature of its own, which nothing has to be healed on after it."""
 
     def __init__(self, bugs: Iterable[str] = (), name: str = "miniature-1") -> None:
-        self.standing = Standing(cluster=MiniCluster(bugs), watch=None, column=COLUMN)
+        self._cluster = MiniCluster(bugs)
+        self.standing = standing_on(self._cluster, COLUMN)
         self._name = name
 
     def tape(self, check: str, standing: Standing) -> LiveTape:
-        return live_tape(standing.cluster, self._name, check)
+        return live_tape(self._cluster, self._name, check)
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
-        return mini_bench(standing.cluster, tape)
+        return mini_bench(self._cluster, tape)
 
     def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
         return ""

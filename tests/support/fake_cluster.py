@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from conformance.running.standing import Standing
 from fixtures.cluster.topology import Member, Topology
 from fixtures.errors import KitError
 from fixtures.wire import NodeClient, Tap
 from fixtures.wire.calls import Reply
 from history.events import ProcessEnd
+from history.shards import Column
 
 TOPOLOGY = Topology(name="fake", controllers=1, brokers=2)
+
+
+def standing_on(cluster: Any, column: Column, watch: Any = None) -> Standing:
+    """A standing cluster in memory, which is not of the type of a real one."""
+    return Standing(cluster=cluster, watch=watch, column=column)
 
 
 class FakeClient(NodeClient):

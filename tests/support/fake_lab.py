@@ -11,11 +11,12 @@ from conformance.core.checks import Check
 from conformance.core.cluster import LiveCluster
 from conformance.core.faulting import Faults
 from conformance.core.machines import AnyMachine, MachineCheck
-from conformance.running.lab import Lab, Standing
+from conformance.running.lab import Lab
 from conformance.running.machine.run import MachineRun
-from conformance.running.planning.budget import Profile
 from conformance.running.probe.run import ProbeRun
+from conformance.running.profiles import Profile
 from conformance.running.settings import Settings
+from conformance.running.standing import Standing
 from fixtures.cluster import Topology
 from fixtures.errors import KitError
 from fixtures.images import Image
@@ -27,7 +28,7 @@ from history.events import History
 from history.shards import Column, Shard, read_shard
 from history.store import read_histories
 from tests.support.declared import facts_of
-from tests.support.fake_cluster import FakeCluster
+from tests.support.fake_cluster import FakeCluster, standing_on
 from tests.support.fake_faults import FakeTarget
 
 COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1", ranges=facts_of("4.3.1").ranges)
@@ -86,11 +87,11 @@ class FakeLab(Lab):
             raise KitError("no cluster came up")
         self.booted.append(FakeCluster(*range(100)))
         self.watches.append(FakeWatch(lacks))
-        return Standing(cluster=self.booted[-1], watch=self.watches[-1], column=COLUMN)
+        return standing_on(self.booted[-1], COLUMN, self.watches[-1])
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
         cluster = standing.cluster
-        return Bench(tape, COLUMN, cluster.members(), FakeLiveCluster(cluster), standing.clients)
+        return Bench(tape, COLUMN, cluster.topology.members(), FakeLiveCluster(cluster), standing.clients)
 
 
 class Play:

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.bench import Bench
-from conformance.running.lab import Standing
-from conformance.running.planning.budget import Profile
+from conformance.running.profiles import Profile
+from conformance.running.standing import Standing
 from fixtures.cluster import Topology
 from fixtures.runs import Run
 from fixtures.tape import LiveTape
 from tests.miniature.bench import COLUMN
 from tests.miniature.machine import ExampleOnMiniature
-from tests.support.fake_cluster import FakeCluster
+from tests.support.fake_cluster import FakeCluster, standing_on
 from tests.support.fake_lab import FakeLab, FakeWatch
 
 
@@ -26,7 +26,7 @@ class MiniLab(FakeLab):
         self._miniatures: dict[str, ExampleOnMiniature] = {}
 
     def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
-        return Standing(cluster=FakeCluster(), watch=FakeWatch([]), column=COLUMN)
+        return standing_on(FakeCluster(), COLUMN, FakeWatch([]))
 
     def tape(self, check: str, standing: Standing, **_: Any) -> LiveTape:
         self._examples += 1

@@ -12,7 +12,7 @@ import pytest
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.running.evidence import on_disk as stored
 from conformance.running.evidence.folder import ReplayResult, conclude, write_evidence
-from conformance.running.lab import Standing
+from conformance.running.standing import Standing
 from fixtures.cluster import Topology
 from fixtures.errors import EngineTrouble
 from fixtures.wire import Error
@@ -21,6 +21,7 @@ from history.events import Call, End, History, Note
 from history.observations import Observation
 from history.shards import Column
 from history.taken import STEP_NOTE
+from tests.support.fake_cluster import standing_on
 from tests.support.histories import TOPIC, LogHistory, stamped
 from tests.support.sample_matrix import ROW
 
@@ -102,7 +103,7 @@ def shown_by(history: LogHistory) -> list[int]:
 
 
 def standing_of(cluster: FakeCluster) -> Standing:
-    return Standing(cluster=cluster, watch=None, column=COLUMN)
+    return standing_on(cluster, COLUMN)
 
 
 def write_zombie(

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from conformance.running.lab import REPLACED_NOTE
 from conformance.running.recording.statistics import CheckTotals, reached
+from conformance.running.standing import REPLACED_NOTE
 from fixtures.waiting import OutOfTime
 from history.shards import Shard
 

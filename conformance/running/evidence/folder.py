@@ -14,7 +14,7 @@ import msgspec
 from conformance.running.evidence.collectors import Collector, wanted, without_files
 from conformance.running.evidence.report import report, with_replays
 from conformance.running.evidence.violation import ViolationHistory, violation
-from conformance.running.lab import Standing
+from conformance.running.standing import Standing
 from history.command import COMMAND
 from history.events import History
 from history.observations import Observation

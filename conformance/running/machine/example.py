@@ -17,7 +17,7 @@ from conformance.core.machines import AnyMachine, Executor
 from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judged, Judging
 from conformance.judging.laws.judges import with_laws
-from conformance.running.lab import HEALED_WITHIN, HURRIED, Standing, with_reason
+from conformance.running.standing import HEALED_WITHIN, HURRIED, Standing, with_reason
 from conformance.running.violations import breaks_its_row
 from fixtures.errors import KitError
 from fixtures.spending import spending

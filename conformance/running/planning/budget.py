@@ -16,15 +16,13 @@ import msgspec
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck
+from conformance.running.profiles import MINUTES, Profile
 
-Profile = Literal["smoke", "quick", "nightly"]
 Kind = Literal["probe", "schedule", "soak", "machine", "rarest"]
 
 SEARCH = "rarest_cases"
 """The name of the items in which workers spend the time that is left on the rarest cases."""
 
-MINUTES: dict[Profile, float] = {"smoke": 0.0, "quick": 15.0, "nightly": 60.0}
-"""Time of a column, by profile. 0 means no clock: all the work is done, however long it takes."""
 PARTS: dict[Profile, int] = {"smoke": 1, "quick": 3, "nightly": 3}
 """A machine is run in parts, each by a worker and on a cluster of its own, since one worker alone would not use the time."""
 

@@ -20,12 +20,13 @@ from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd, beside, canonical, evaluate, proofs
 from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judged
-from conformance.judging.log.sent_values import sent_until
+from conformance.judging.sent_values import sent_until
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import write_evidence
-from conformance.running.lab import Lab, Standing, with_reason
+from conformance.running.lab import Lab
 from conformance.running.planning.budget import SMALLER
 from conformance.running.probe.smaller_inputs import Attempted, BrokenInputs, Inputs, investigate
+from conformance.running.standing import Standing, with_reason
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
 from history.events import End, History
 from history.observations import Observation

@@ -9,15 +9,14 @@ from hypothesis.strategies import floats, integers, sampled_from
 from conformance.core.registry import every_check, in_profile, is_soak
 from conformance.running.planning.budget import (
     COSTS,
-    MINUTES,
     PARTS,
     PATIENCE,
-    Profile,
     TimePlan,
     Work,
     kind_of,
     planned,
 )
+from conformance.running.profiles import MINUTES, Profile
 
 WHOLE = ("quick", "nightly")
 

@@ -15,8 +15,8 @@ from conformance.core.machines import KafkaMachine, MachineCheck
 from conformance.core.model import FaultModel
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.judging.judge import Finding, judge
-from conformance.running.lab import HEALED_WITHIN, HURRIED
 from conformance.running.machine.example import SUSPICION_NOTE, Ending, ExampleRun, Played
+from conformance.running.standing import HEALED_WITHIN, HURRIED
 from fixtures.errors import KitError
 from fixtures.tape import LiveTape
 from fixtures.waiting import OutOfTime

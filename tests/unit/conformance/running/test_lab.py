@@ -20,8 +20,9 @@ from conformance.core.machines import KafkaMachine, MachineCheck
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, judge
 from conformance.running import lab as lab_module
-from conformance.running.lab import REPLACED_NOTE, Lab
+from conformance.running.lab import Lab
 from conformance.running.settings import Settings
+from conformance.running.standing import REPLACED_NOTE
 from fixtures.errors import EngineTrouble, KitError
 from fixtures.faults.base.fault import Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed

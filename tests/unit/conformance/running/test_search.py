@@ -10,8 +10,8 @@ import pytest
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claim, held_if
-from conformance.running.planning.search import FEWEST_SECONDS, Search
 from conformance.running.probe.run import ProbeRun
+from conformance.running.search import FEWEST_SECONDS, Search
 from fixtures.runs import Run
 from history.shards import ExampleLine, read_shards
 from tests.support.fake_checks import RIG

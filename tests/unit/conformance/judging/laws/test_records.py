@@ -19,7 +19,7 @@ from conformance.judging.excuses import (
 from conformance.judging.judge import judge_all
 from conformance.judging.laws import records
 from conformance.judging.log.permitted_losses import Permission
-from conformance.judging.log.sent_values import SentValues, sent_until
+from conformance.judging.sent_values import SentValues, sent_until
 from fixtures.wire.calls import PendingRequest
 from fixtures.wire.log import ProducePartition
 from fixtures.wire.records import Batch, batch

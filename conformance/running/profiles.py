@@ -1,0 +1,10 @@
+"""The profiles of a run, and the minutes that each has for a column."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Profile = Literal["smoke", "quick", "nightly"]
+
+MINUTES: dict[Profile, float] = {"smoke": 0.0, "quick": 15.0, "nightly": 60.0}
+"""Time of a column, by profile. 0 means no clock: all the work is done, however long it takes."""
