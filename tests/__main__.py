@@ -81,7 +81,7 @@ def _run(options: Sequence[str]) -> int:
 
 
 def needs_engine(options: Sequence[str]) -> bool:
-    """Whether something may be run, and not only tests of units, which need no engine (tests/unit/test_mirror.py)."""
+    """True if a test may run that is no unit test; those need no engine (tests/unit/test_mirror.py)."""
     if LISTING & set(options) or any("not docker" in option for option in options):
         return False
     named, tests, units = places(options), ROOT / "tests", ROOT / "tests" / "unit"

@@ -80,7 +80,7 @@ class Checked:
         [self.line] = [line for line in self.shard.lines if isinstance(line, CheckLine)]
 
     def again(self, number: int) -> Outcome:
-        """Without a cluster."""
+        """Judge the stored example again, with no cluster."""
         history, header = self.histories[number], self.shard.header
         assert header is not None
         bench = Bench(StoredTape(history), header.column, Bench.members_of(history.example.members), None)

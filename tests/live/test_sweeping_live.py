@@ -59,7 +59,7 @@ def commits(bench: Bench, group: str, topics: list[Topic]) -> bool:
 
 
 def requests(history: History) -> list[int]:
-    """Of each sweep."""
+    """The number of requests of each sweep."""
     notes = [one.n for one in history.events if isinstance(one, Note) and one.text in (SWEEP_NOTE, SWEPT_NOTE)]
     spans = zip(notes[::2], notes[1::2], strict=True)
     return [sum(isinstance(one, Call) for one in history.events[begin:end]) for begin, end in spans]

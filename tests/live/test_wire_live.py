@@ -107,7 +107,7 @@ def versions(client: NodeClient, api: str, start: int = 0) -> range:
 
 
 def seen(answer: PartitionAnswer, version: int, error: Error, **fields: object) -> bool:
-    """Whether an answer of this version holds the error and the fields."""
+    """True if an answer of this version holds the error and the fields."""
     as_said = all(getattr(answer, name) == value for name, value in fields.items())
     return (answer.version, answer.error) == (version, error) and as_said
 
@@ -565,7 +565,7 @@ class TestTransactions:
             assert (ended.error, ended.producer_epoch) == (Error.NONE, epoch + 1 if version >= 5 else -1)
 
     def test_many_producer_ids_and_epochs(self, client: NodeClient) -> None:
-        """Without waiting for each answer: the answers are as many and as those of single requests."""
+        """Requests that are sent without waiting for each answer get the answers that single ones get."""
         first = loaded(client, "many-0")
         ids = client.take_producer_ids(30)
         assert ids.error is Error.NONE

@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def _bugs() -> dict[str, tuple[AnyMachine, Bug]]:
-    """Of all machines."""
+    """The planted bugs of all machines, each with its machine, by name."""
     return {name: (check, bug) for check in all_machines().values() for name, bug in planted_for(check).bugs.items()}
 
 
@@ -82,7 +82,7 @@ def _row(
 
 
 def _honest(check: AnyMachine, options: argparse.Namespace) -> bool:
-    """Whether a judge finds fault with an honest cluster, or an example met trouble."""
+    """True if a judge finds fault with a cluster without bugs, or an example met trouble."""
     found: Hunt = hunt(check, examples=options.honest, number=options.seed)
     for trouble, times in Counter(found.troubles).items():
         print(f"trouble in {times} honest examples: {trouble}")

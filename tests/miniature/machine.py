@@ -73,7 +73,7 @@ def play(
 
 
 def shortened(check: AnyMachine, example: Played, row: str, bugs: Iterable[str] = ()) -> Played:
-    """By the shrinker of live clusters, which needs few runs; each ends at a violation of this row."""
+    """Shrink an example with the shrinker of live clusters, which needs few runs; each ends at a violation of this row."""
     shortest = example
 
     def shows(steps: list[Any]) -> Reproduction | None:

@@ -45,7 +45,7 @@ def spark() -> Iterator[SparkSession]:
 
 
 def _rows(table: DataFrame, struct: type[Any]) -> list[Any]:
-    """As structs, in their own order; the table has the schema of its struct."""
+    """The rows of a table as structs, in their own order; the table has the schema of its struct."""
     own = table.select(*[field.name for field in schema(struct)])
     assert own.schema.simpleString() == schema(struct).simpleString()
     found = assemble({name: [row.asDict(recursive=True) for row in own.collect()] for name in _named(struct)}, [V])
@@ -143,7 +143,7 @@ LINES = (
 
 
 def _sums(spark: SparkSession, *lines: Mapping[str, Any], changed: Sequence[tuple[str, str]] = ()) -> tables.Sums:
-    """Of lines of shard s, column V and check p unless they say something else; `changed` are shards with outdated rows."""
+    """Sums over lines of shard s, column V and check p unless they say otherwise; `changed` are shards with outdated rows."""
     given = {"shard": "s", "kafka_version": V, "check": "p", "rows": "[]"}
     table = spark.createDataFrame([given | dict(line) for line in lines], LINES)
     outdated = spark.createDataFrame(list(changed), "shard string, requirement string") if changed else None

@@ -26,7 +26,7 @@ class Site(msgspec.Struct, frozen=True):
     folder: Path
 
     def url(self, page: str) -> str:
-        """Of a page by its path in the site, `index.html#?on=4.3.1`."""
+        """The address of a page, by its path in the site, such as `index.html#?on=4.3.1`."""
         path, mark, anchor = page.partition("#")
         return f"{(self.folder / path).as_uri()}{mark}{anchor}"
 

@@ -49,7 +49,7 @@ class FakeNode:
         self.starts += 1
 
     def pause(self) -> None:
-        """Without effect: the engine goes on saying that it runs."""
+        """Do nothing: the engine goes on saying that it runs."""
 
     def state(self) -> str:
         return self.status

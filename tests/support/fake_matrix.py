@@ -53,7 +53,7 @@ class Kit:
 
     @property
     def columns(self) -> list[str]:
-        """Of the shards that are not put aside."""
+        """The columns of the shards that are not put aside."""
         return sorted(s.header.column.label for s in read_shards(self.out / "shards") if s.header)
 
     @property
@@ -62,7 +62,7 @@ class Kit:
 
 
 def fresh_kit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """Without options from the environment."""
+    """A kit that takes no options from the environment."""
     for variable in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_CONF")]:
         monkeypatch.delenv(variable)
     monkeypatch.chdir(ROOT)

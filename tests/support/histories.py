@@ -542,5 +542,5 @@ def _alive(ids: tuple[int, ...]) -> tuple[Node, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """As it comes back from a stored history."""
+    """The value as it comes back from a stored history."""
     return msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(value)))

@@ -57,7 +57,7 @@ def marker(offset: int, committed: bool, *, epoch: int = 0, id: int = ID) -> Bat
 
 
 def stories(history: ProducerHistory) -> Together:
-    """Of its transactional ids and partitions."""
+    """The stories of its transactional ids and partitions."""
     types = (TransactionStory, PartitionStory)
     reading = Reading(history.example, types)
     reading.feed(history.events)

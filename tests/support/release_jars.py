@@ -30,7 +30,7 @@ def jars_or_skip() -> list[Path]:
 
 
 def superclasses(jar: Path, package: str) -> dict[str, str]:
-    """By simple name the superclass of each class of a package, e.g. `org/apache/kafka/common/errors`."""
+    """The superclass of each class of a package such as `org/apache/kafka/common/errors`, by simple names."""
     with ZipFile(jar) as archive:
         names = [name for name in archive.namelist() if name.rpartition("/")[0] == package and name.endswith(".class")]
         found = [_this_and_super(archive.read(name)) for name in names]

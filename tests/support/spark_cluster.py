@@ -36,7 +36,7 @@ _SUBMITTED = {
 
 
 class Cluster:
-    """Where the master is, and the folders below which workers keep what their executors say."""
+    """The address of the master, and the folders in which workers keep the output of their executors."""
 
     def __init__(self, master: str, folder: Path) -> None:
         self.master = master

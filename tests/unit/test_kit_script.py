@@ -78,6 +78,6 @@ def test_an_old_python_is_trouble(checkout: Checkout) -> None:
 
 
 def test_without_venv_it_says_what_is_missing(checkout: Checkout) -> None:
-    """As root it is installed, which fails here."""
+    """Root installs it, which fails here."""
     code, text = checkout("rows", no_venv="yes")
     assert (code, "python3 -m venv does not work here" in text) == (3, True)

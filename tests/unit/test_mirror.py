@@ -44,7 +44,7 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 
 def has_logic(path: Path) -> bool:
-    """Whether a function or a method is defined there."""
+    """True if the module defines a function or a method."""
     found = ast.walk(ast.parse(path.read_text()))
     return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in found)
 

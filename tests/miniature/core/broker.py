@@ -155,7 +155,7 @@ class Broker:
 
     @property
     def is_heard(self) -> bool:
-        """Whether the controller hears it, as it seems to the broker."""
+        """True if the broker believes that the controller hears it."""
         if self.cluster.linked(self.id, CONTROLLER):
             self._heard = self.cluster.round
         return self.cluster.round - self._heard < FENCED_AFTER

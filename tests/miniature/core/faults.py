@@ -75,7 +75,7 @@ PLAYED_BY: dict[type[Fault], type[Effect]] = {
 
 
 class MiniInjector:
-    """As `fixtures.faults.base.injector.Injector`, which all faults of one cluster share."""
+    """The miniature of `fixtures.faults.base.injector.Injector`, which all faults of one cluster share."""
 
     def __init__(self, cluster: MiniCluster) -> None:
         self.cluster = cluster

@@ -20,7 +20,7 @@ class Session:
     marks: dict[Key, tuple[int, ...]] = dataclasses.field(default_factory=dict)
 
     def is_new(self, key: Key, answer: Plain) -> bool:
-        """Whether an incremental answer has to hold the partition."""
+        """True if an incremental answer has to hold the partition."""
         marks = tuple(answer[name] for name in ("high_watermark", "last_stable_offset", "log_start_offset"))
         changed = self.marks.get(key) != marks
         self.marks[key] = marks
@@ -32,7 +32,7 @@ class Sessions:
         self._all: dict[int, Session] = {}
 
     def lacks(self, asked: Plain) -> bool:
-        """Whether the session of a request is unknown: it ended with the process."""
+        """True if the session of a request is unknown, since it ended with the process."""
         return asked.get("session_epoch", NONE) not in (NEW, NONE) and asked["session_id"] not in self._all
 
     def of(self, asked: Plain) -> Session | None:

@@ -129,7 +129,7 @@ class MiniProducer(KafkaPythonProducer):
         self._added.clear()
 
     def _init(self) -> None:
-        """As a new producer, or the next epoch of its own."""
+        """Send InitProducerId as a new producer, or for the next epoch of its own id."""
         if self.transactional_id is None:
             self._init_at(self._nodes[self._running()])
         else:

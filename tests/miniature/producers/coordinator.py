@@ -125,7 +125,7 @@ class Transactions:
             one.retried = one.retried if one.retried[0] == one.id else (-1, -1)
 
     def verify(self, name: str, id: int, epoch: int, key: Key, *, adds: bool, abortable: bool) -> Error:
-        """Whether a write belongs to an open transaction; in the second protocol it begins one (KIP-890)."""
+        """Check that a write belongs to an open transaction; with transaction version 2 it begins one (KIP-890)."""
         error, one = self.entered(name, id, epoch)
         if error is Error.PRODUCER_FENCED and "fenced-write-as-producer-fenced" not in self.cluster.bugs:
             return Error.INVALID_PRODUCER_EPOCH

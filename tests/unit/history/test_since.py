@@ -79,7 +79,7 @@ def expected(texts: Texts, api: str, what: str) -> set[int]:
 @pytest.mark.jars
 @pytest.mark.parametrize(("message", "field"), [(message, field) for message in FIELDS for field in FIELDS[message]])
 def test_each_field_is_in_the_schemas_since_that_version(texts: Texts, message: str, field: str) -> None:
-    """Where a field moved, its first place counts. A release without the field offers no version that would have it."""
+    """The first place of a field that moved counts. A release without the field offers no version that would have it."""
     named = [text for name, text in texts if name == message]
     first = [first_versions(text, field) for text in named]
     assert {min(found) for found in first if found} <= {since(message, field)}

@@ -69,7 +69,7 @@ def test_the_lock_file_has_what_the_project_asks_for() -> None:
 
 
 def needed(name: str, extras: Iterable[str] = ()) -> Iterator[Requirement]:
-    """Of a package that is installed here, and of its dependencies in turn."""
+    """Yields the requirements of a package that is installed here, and of its dependencies in turn."""
     for text in distribution(name).requires or ():
         wanted = Requirement(text)
         environments = [{"extra": extra} for extra in (*extras, "")]

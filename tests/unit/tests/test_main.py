@@ -34,7 +34,7 @@ def test_an_engine_is_asked_only_for_what_may_need_one(options: list[str], needs
 
 
 def test_what_is_named_is_run_and_nothing_else() -> None:
-    """Without a place pytest gets the folder of all tests."""
+    """pytest gets the folder of all tests unless a place is named."""
     assert places(["-n", "2", "tests/unit/history", "-k", "clock"]) == [ROOT / "tests" / "unit" / "history"]
     assert places(["-k", "clock", "--durations", "5"]) == []
 

@@ -39,7 +39,7 @@ def _ranges(row: Requirement, part: Part) -> list[str]:
 
 
 def _as_before(row: Requirement, range: str, before: list[str]) -> bool:
-    """Whether a row of level `later` applies from the same release on as the row before the change."""
+    """True if a row of level `later` applies from the same release on as the row before the change."""
     return row.level == "later" and range.partition("..")[0] in {one.partition("..")[0] for one in before}
 
 
@@ -134,7 +134,7 @@ RELEASE = re.compile(r"\^?[34]\\?\.[\d.*\\\[\]b-]*")
 
 
 def _knows_releases(tree: ast.AST) -> bool:
-    """Whether code can tell releases apart: it reads a column's name or version, computes with versions, or names a release or a
+    """True if code can tell releases apart: it reads a column's name or version, computes with versions, or names a release or a
     supported level.
     """
     return any(_names_a_release(node) or _reads_a_column(node) or _computes(node) for node in ast.walk(tree))

@@ -109,7 +109,7 @@ def is_first(check: AnyCheck) -> bool:
 
 
 def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> None:
-    """Without a clock the clusters with the most work come first, and a machine first of its own."""
+    """Clusters with the most work come first while no clock runs, and a machine before other checks of its cluster."""
     listed = kit.listed("--kafka-version", "3.9", "--kafka-version", "4.2..4.3", "--feature", "transaction.version=1")
     labels = {label for _, label in listed}
     assert labels == {f"{version}+transaction.version=1" for version in ("3.9.2", "4.2.2", "4.3.1")}
@@ -154,7 +154,7 @@ def test_a_glob_chooses_the_checks_of_its_rows(kit: Kit) -> None:
 
 
 def test_machines_can_be_chosen_by_name(kit: Kit) -> None:
-    """Without workers each has one part."""
+    """Each machine has one part if there are no workers."""
     names = ("log", "producers", "topics")
     log, *others = (next(id for id in KNOWN if id.startswith(f"machines.{name}.")) for name in names)
     given = ["--conformance-profile", "nightly", "--conformance-machines"]

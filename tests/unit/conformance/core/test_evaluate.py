@@ -126,7 +126,7 @@ def grows(log: Log) -> Generator[Claim, None, None]:
 
 
 def grows_in_both_rows(log: Log, case: str, rises: int) -> Generator[Claim, None, None]:
-    """As `grows`, for two rows."""
+    """Does what `grows` does, for two rows."""
     after = log.end()
     yield held_if(after.offset == log.data.start + rises, after, variant="exact")
     yield held_if(after.leader_epoch == 3, after, row=OTHER, case="follower", label="epoch-regression")

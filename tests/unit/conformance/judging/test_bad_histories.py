@@ -173,7 +173,7 @@ def apart(history: LogHistory) -> LogHistory:
 
 
 def away(history: LogHistory, refused: bool = True) -> LogHistory:
-    """As 1 sees it, the others are fenced and outside the ISR; it refuses a write for lack of them, and acknowledges another."""
+    """Add an ISR of broker 1 alone, in its own view; it refuses a write for lack of replicas, and acknowledges another."""
     history.metadata(1, 1, 0, **TWO_AND_THREE_AWAY)
     if refused:
         history.produce(1, "a", error=TOO_FEW)

@@ -64,7 +64,7 @@ def test_a_bound_that_passed_breaks_the_row_that_promises_it(due: Due) -> None:
 
 
 def case_of(due: Due, effects: Effects, *described: AnyEvent) -> str:
-    """Of a bound that passed after such a fault hit broker 2."""
+    """The case of a bound that passed after such a fault hit broker 2."""
     hit = fault(0, "inject", effects=effects)
     events = [msgspec.structs.replace(e, n=e.n + 1) for e in described]
     events = [msgspec.structs.replace(e, call=e.n - 1) if isinstance(e, Answer) else e for e in events]

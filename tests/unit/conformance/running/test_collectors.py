@@ -95,7 +95,7 @@ def test_a_coordinators_log_of_several_partitions_is_read_where_the_keys_are(dis
 
 
 def of_transactional_id(name: str, state: int) -> NewRecord:
-    """As a coordinator writes it: version 1 of the value, without partitions."""
+    """A record as a coordinator writes it: version 1 of the value, without partitions."""
     key = struct.pack(">hh", 0, len(name)) + name.encode()
     return NewRecord(struct.pack(">hqhib", 1, 7, 2, 60_000, state) + bytes(18), key=key)
 

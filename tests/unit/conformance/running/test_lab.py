@@ -50,7 +50,7 @@ def tape(tmp_path: Path) -> Iterator[LiveTape]:
 
 
 def stored(tape: LiveTape) -> Faults:
-    """As a check meets them when its history is judged again: no cluster, no target."""
+    """The faults that a check meets when its history is judged again: no cluster, no target."""
     tape.end(End(example="e-1", outcome="judged"))
     [history] = read_histories(tape._writer.path)
     return Faults(StoredTape(history), None)
@@ -121,7 +121,7 @@ def waits_in_vain(bench: Bench) -> Generator[Claim, None, None]:
 
 
 def is_interrupted(_: Bench) -> Generator[Claim, None, None]:
-    """By a signal."""
+    """A probe that a signal interrupts."""
     raise KeyboardInterrupt
     yield
 
@@ -226,7 +226,7 @@ def test_what_was_left_and_does_not_heal_costs_the_cluster(play: Play) -> None:
 
 
 def test_what_was_observed_before_the_cluster_was_lost_is_filed(play: Play) -> None:
-    """As it would be judged again from its history."""
+    """The outcome is that of judging the history again."""
     _, shard, _ = play(check_of(leaves_a_fault), [[REASON], []])
     assert of(shard, ObservationLine)[0].result == "held"
 

@@ -431,7 +431,7 @@ def test_when_time_is_up_the_check_says_what_was_left_out(play: Play) -> None:
 
 
 def test_all_the_time_is_used(play: Play) -> None:
-    """As many examples as there is time for, beyond what Hypothesis is asked for at once."""
+    """There are as many examples as there is time for, beyond what Hypothesis is asked for at once."""
     _, shard, _ = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick", seconds=6.0)
     [line] = of(shard, CheckLine)
     assert (line.outcome, line.examples > BATCH + 1) == ("done", True), line.detail

@@ -15,7 +15,7 @@ FENCED, UNKNOWN = CHECKS[0].rows[0], CHECKS[1].rows[0]
 
 
 def shard(*observed: tuple[str, str, str, int], label: str = "4.3.1") -> Shard:
-    """Of check, row, case and how often it was observed."""
+    """A shard of (check, row, case, how often it was observed)."""
     built = ShardBuilder(f"s-{label}", label=label, ranges=facts_of("4.3.1").ranges)
     for check, row, case, count in observed:
         built.observe(row, case, count=count, check=check)

@@ -196,7 +196,7 @@ class Bug(msgspec.Struct):
 
     @property
     def operations(self) -> set[int]:
-        """As an observation names them: by the events that show it."""
+        """The numbers of the events that show an observation."""
         return {place for place in self.needed if not self.schedule[place].disturbs}
 
     @property

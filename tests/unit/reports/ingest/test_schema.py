@@ -38,7 +38,7 @@ TEXTS = {"rows"}
 
 
 def fits(value: Any, kind: DataType) -> bool:
-    """Whether Spark's JSON reader takes the value for that type without losing anything of it."""
+    """True if Spark's JSON reader takes the value for that type without losing anything of it."""
     match kind:
         case ArrayType():
             return isinstance(value, list) and all(fits(one, kind.elementType) for one in value)

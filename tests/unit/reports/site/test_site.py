@@ -321,7 +321,7 @@ def colours(scheme: str) -> dict[str, str]:
 
 
 def contrast(one: str, other: str) -> float:
-    """As WCAG 2 defines it, for colours such as `#1a2b3c`."""
+    """The contrast that WCAG 2 defines, for colours such as `#1a2b3c`."""
 
     def light(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]

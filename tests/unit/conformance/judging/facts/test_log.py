@@ -15,7 +15,7 @@ EXAMPLE = Example(example="e", check="c", column="4.3.1")
 
 
 def story(op: str, request: Plain, value: Plain) -> list[PartitionStory]:
-    """Of the partition that one answer is about; none if it holds no fact."""
+    """The story of the partition that one answer is about; none if the answer holds no fact."""
     reading = Reading(EXAMPLE, [PartitionStory])
     call = Call(n=0, t=0.0, op=op, node="broker-1", request=request)
     reading.feed([call, Answer(n=1, t=1.0, call=0, outcome="ok", value=value)])

@@ -102,7 +102,7 @@ class TestReplicaInAFailedDirectory:
         assert judged_by(LEADS, self.leads_on(self.failed().healing("failed-directory"))) == []
 
     def test_it_was_removed_and_added_again(self) -> None:
-        """Where that replica is is not known."""
+        """It is not known where that replica is."""
         moved = self.failed().metadata(2, 2, 1, isr=(2, 3), replicas=(2, 3)).metadata(2, 1, 2)
         assert judged_by(LEADS, self.leads_on(moved, epoch=2)) == []
 

@@ -71,7 +71,7 @@ def test_a_source_that_is_down() -> None:
 
 
 def test_a_replica_that_was_one_before_need_not_be_in_sync() -> None:
-    """As in 3.3 to 3.7, and again since KAFKA-19975: the reassignment shrinks no ISR."""
+    """A reassignment shrinks no ISR in 3.3 to 3.7, and again since KAFKA-19975."""
     history = described(LogHistory().created(), (1, 2), (1,)).reassigned(2, 3, 1)
     described(history, (1, 2, 3), (1,)).reassigned(2, 3)
     assert held(described(described(history, (1, 2, 3), (1, 3)), (2, 3), (3,), 1)) == set()

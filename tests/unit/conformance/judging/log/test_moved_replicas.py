@@ -116,7 +116,7 @@ def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
 
 
 def test_replicas_that_leave_later_permit_no_earlier_loss() -> None:
-    """Of three replicas, all of which had to acknowledge, two disks are lost; then the partition shrinks to two replicas."""
+    """Three replicas had to acknowledge and two disks are lost; then the partition shrinks to two replicas."""
     history = emptied((1, 2, 3), 1, 2).reassigned(1, 2).settled(2, 2, replicas=LEFT, isr=LEFT)
     assert story_of(history).fewest_replicas(NEVER) == 2
     assert broken(committed_means_kept, history) == ["kept"]

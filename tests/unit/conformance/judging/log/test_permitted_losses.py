@@ -90,7 +90,7 @@ class TestLastKnownLeader:
         assert broken(KEPT, self.returned(eligible=(2,))) == ["kept"]
 
     def test_the_isr_kept_a_member(self) -> None:
-        """As a cluster without eligible leader replicas describes it."""
+        """The description comes from a cluster without eligible leader replicas."""
         history = acknowledged("1").kill(1).metadata(2, -1, 1, isr=(1,)).start(1).settled(1, 2, isr=(1,))
         assert broken(KEPT, history.whole(1, A, epoch=2, hw=1)) == ["kept"]
 
@@ -260,7 +260,7 @@ class TestConfiguredElectionsOfFormerlyEligibleReplicas:
         assert broken(KEPT, history) == expected
 
     def test_the_other_controllers_keep_it_in_the_isr(self) -> None:
-        """Without eligible leader replicas, however it was shut down: the election is clean, and its disk is the reason."""
+        """Before eligible leader replicas the election is clean, however the broker was shut down; the disk is the reason."""
         history = self.created().hit("wipe-disk", 2).metadata(3, -1, 1, isr=(2,)).heal("wipe-disk", 2)
         assert excused(KEPT, self.elected(history)) == [("kept", Permission.DISK_LOST_BY_FAULT)]
 
@@ -488,7 +488,7 @@ class TestCutLogs:
 
 
 class TestUnseenSuccessors:
-    """Of two replicas 1 leads, is cut off, and shows a consumer what it has; then 2, which had it too, loses its disk."""
+    """Replica 1 of two leads, is cut off, and shows a consumer what it has; then 2, which had it too, loses its disk."""
 
     def shown(self, *before: str, isrs: Sequence[tuple[int, ...]] = ((1, 2),)) -> LogHistory:
         """At epoch 3 the log begins again; no broker describes epochs 1 and 2."""

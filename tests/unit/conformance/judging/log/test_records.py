@@ -315,7 +315,7 @@ class TestKeptThroughFaults:
         assert judged_by(self.judge, history) == []
 
     def test_a_lost_epoch_file(self) -> None:
-        """Without one a replica may keep a tail that the leader never had, and lead with it."""
+        """A replica without leader-epoch-checkpoint may keep a suffix that the leader never had, and lead with it."""
         history = written().hit("remove-epoch-checkpoint", 2, partition="topic-0").settled(2, 1)
         assert held(self.judge, history.whole(2, A, LATER_B, epoch=1, hw=2)) == []
 

@@ -29,7 +29,7 @@ def results(history: ProducerHistory) -> list[tuple[str, str]]:
 
 
 def last(history: ProducerHistory) -> tuple[str, str]:
-    """Of the last answer: one whose state was not certain is of no case."""
+    """Case and result of the last answer; an answer whose state was not certain belongs to no case."""
     found = [one for one in judged_by(judge, history) if len(history.events) - 1 in one.events]
     return (found[0].case, found[0].result) if found else ("", "")
 
@@ -48,7 +48,7 @@ def plain() -> ProducerHistory:
 
 
 def wrote(history: ProducerHistory) -> tuple[str, str]:
-    """Of the last Produce: its broker is named as the leader afterwards, too."""
+    """Case and result of the last Produce; its broker is named as the leader afterwards, too."""
     event = len(history.events) - 1
     found = [one for one in judged_by(judge, history.settled(1, 0)) if event in one.events]
     return (found[0].case, found[0].result) if found else ("", "")

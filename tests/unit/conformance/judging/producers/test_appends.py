@@ -19,7 +19,7 @@ def story(history: ProducerHistory) -> PartitionStory:
 
 
 def kind(history: ProducerHistory) -> tuple[str, set[int]]:
-    """Of the last Produce."""
+    """The kind of the last Produce, and the errors that it may be answered with."""
     partition = story(history)
     found = appended(partition, partition.produced[-1])
     return found.kind, {*found.errors}
