@@ -1,9 +1,11 @@
-"""Observations of judges in a history."""
+"""Observations of judges in a history, and the story that they read."""
 
 from __future__ import annotations
 
 from conformance.judging.judge import Judge, judge_all, judged
 from conformance.judging.log.judges import LOG_JUDGES
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.reading import Reading
 from history.observations import Observation
 from tests.support.histories import LogHistory
 
@@ -32,3 +34,12 @@ def labels(judge: Judge, history: LogHistory) -> set[str]:
 def excused(judge: Judge, history: LogHistory) -> list[tuple[str, str]]:
     """The cases that the judge leaves undecided, each with its excuse's name."""
     return [(one.case, one.excuse) for one in judged([judge], history.history).excuses]
+
+
+def partition_story(history: LogHistory) -> PartitionStory:
+    """The story of the only partition of a history."""
+    reading = Reading(history.example, [PartitionStory])
+    reading.feed(history.events)
+    [story] = reading.stories(PartitionStory)
+    assert isinstance(story, PartitionStory)
+    return story

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
 from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
@@ -24,7 +25,7 @@ def acknowledged_outlives_disks(story: PartitionStory) -> Iterator[Claim]:
     ISR or ELR then has a replica that holds the record and was stopped cleanly or never stopped. Altering min.insync.replicas
     empties the ELR, and a reassignment brings in other replicas: partitions with either are left out.
     """
-    reads = [read for read in story.leader_reads if read.full]
+    reads = [read for read in story.derived(Leadership).leader_reads if read.full]
     if not reads or not story.hits(_loses_log) or story.reassigned:
         return
     survivor: tuple[int, int] | None = None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from conformance.judging.facts.log import PartitionMetadata
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
 from conformance.judging.log.registrations import Registration, Registrations
 from conformance.judging.log.settings import unclean_election
@@ -130,7 +131,8 @@ def _permitted_as(story: PartitionStory, seen: PartitionMetadata) -> str:
 def _switched_on(story: PartitionStory, seen: PartitionMetadata) -> bool:
     """Was it permitted by a request made after the partition had lost its leader?"""
     permitted = story.derived(unclean_election).in_force(seen.asked)
-    return seen.leader < 0 and permitted is not None and permitted.since > story.began(seen.epoch)
+    leaderless_since = story.derived(Leadership).first_named(seen.epoch)
+    return seen.leader < 0 and permitted is not None and permitted.since > leaderless_since
 
 
 def _is_down(story: PartitionStory, seen: PartitionMetadata, id: int) -> bool:
@@ -152,14 +154,15 @@ def no_other_replica_leads(story: PartitionStory) -> Iterator[Claim]:
     """
     if story.registered_states:
         return
+    leadership = story.derived(Leadership)
     for before in story.derived(Registrations).leaderless():
-        successor = story.leaders.get(before.epoch + 1)
+        successor = leadership.leaders.get(before.epoch + 1)
         elected = story.timeline.ids.get(successor, -1) if successor is not None else -1
         case = election_case(story, before.electable, before.event)
-        unseen = elected < 0 and before.epoch < story.newest_epoch_before(NEVER)
+        unseen = elected < 0 and before.epoch < leadership.newest_epoch_before(NEVER)
         if before.electable is None or unseen:
             continue
-        by = (before.event, max(before.event, story.began(before.epoch + 1)))
+        by = (before.event, max(before.event, leadership.first_named(before.epoch + 1)))
         if elected < 0 or _may_lead(story, before, elected):
             if before.others_alive or case == "last-known":
                 yield Finding(True, case, by)
@@ -182,7 +185,7 @@ def election_case(story: PartitionStory, electable: frozenset[int] | None, event
 def _may_lead(story: PartitionStory, before: Registration, elected: int) -> bool:
     if before.electable:
         return elected in before.electable
-    former = story.timeline.ids.get(story.leaders.get(before.epoch - 1, ""), -1)
+    former = story.timeline.ids.get(story.derived(Leadership).leaders.get(before.epoch - 1, ""), -1)
     return elected in (before.last_known or (former,))
 
 

@@ -20,6 +20,7 @@ from conformance.judging.facts.groups import ConsumedRecord
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.known_epochs import KnownEpochs
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.producer_state import forgotten_between
@@ -72,6 +73,7 @@ class Sent:
 
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
+        self._leadership = story.derived(Leadership)
         self._before = story.sent_before or {}
         self._asked: dict[Record, list[int]] = {}
         self._acknowledged: dict[tuple[int, Record], set[str]] = {}
@@ -115,7 +117,7 @@ class Sent:
 
     def _is_own(self, batch: Batch, offset: int, record: Record) -> bool:
         """Was it acknowledged at this offset by the leader of its epoch?"""
-        leader = self._story.leaders.get(batch.epoch)
+        leader = self._leadership.leaders.get(batch.epoch)
         return leader is not None and leader in self._acknowledged.get((offset, record), ())
 
 
@@ -152,7 +154,7 @@ def _of_read(story: PartitionStory, sent: Sent, read: FetchResult, role: str, ne
 
 
 def _role(story: PartitionStory, read: FetchResult) -> str:
-    return "consumer" if read.by_consumer else story.role(read) or "follower"
+    return "consumer" if read.by_consumer else story.derived(Leadership).role_of(read) or "follower"
 
 
 def _unsound(story: PartitionStory, read: FetchResult, new: list[Batch]) -> str:
@@ -200,8 +202,8 @@ def _kept(story: PartitionStory) -> Iterator[Finding]:
     """In one process and epoch a leader keeps all that it had or acknowledged, at or above the log start."""
     last: dict[Life, FetchResult] = {}
     starts = story.derived(LogStarts)
-    for read in story.full_reads if story.deletes else ():
-        if not story.by_leader(read) or not story.is_undamaged(read.node, read.event):
+    for read in story.derived(Leadership).leader_reads if story.deletes else ():
+        if not read.full or not story.is_undamaged(read.node, read.event):
             continue
         life = (read.node, read.incarnation, read.cur)
         before, last[life] = last.get(life), read
@@ -236,7 +238,7 @@ def _lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, 
 
 def _at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
     """Was it certainly appended at this epoch? A leader unaware of its own re-election may append at an older one."""
-    began = 0 <= story.began(epoch) < write.asked
+    began = 0 <= story.derived(Leadership).first_named(epoch) < write.asked
     return began and (epoch == 0 or bool(story.derived(KnownEpochs).acted(write, epoch)))
 
 
@@ -262,7 +264,7 @@ def _handed(story: PartitionStory) -> Iterator[Claim]:
 def _staying(story: PartitionStory) -> list[int]:
     """Offsets of records that were acknowledged with acks=all, or that the last full read of a leader has."""
     found = {offset for w in story.produced if w.committed for offset, _ in enumerate(w.values, w.offset)}
-    own = [read for read in story.full_reads if story.by_leader(read)]
+    own = [read for read in story.derived(Leadership).leader_reads if read.full]
     found |= {offset for read in own[-1:] for batch in read.batches for offset, _ in batch.records}
     return sorted(found)
 
@@ -280,7 +282,7 @@ def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) 
     A consumer may have fetched a record long before it hands it out, so any loss since that record's epoch may be the reason.
     """
     fetched_at = min((known.epoch, known.event) for known in (before, one))
-    newest = story.newest_epoch_before(one.event)
+    newest = story.derived(Leadership).newest_epoch_before(one.event)
     if (permission := story.derived(PermittedLosses).between(fetched_at, (newest, one.event))) is not None:
         return permission
     if one.grouped and (one.assignments > before.assignments or story.timeline.standing(before.event, one.event)):

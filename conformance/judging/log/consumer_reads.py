@@ -10,6 +10,7 @@ import msgspec
 from conformance.judging.excuses import RISEN
 from conformance.judging.facts.log import Batch, FetchResult
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.responding_replica import ReplicaLogs
 from conformance.judging.log.story import PartitionStory
 from history.subjects import METADATA_LOG
@@ -50,6 +51,7 @@ class ConsumerReads:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
+        self._leadership = story.derived(Leadership)
         self._own_logs = story.derived(ReplicaLogs)
 
     @cached_property
@@ -60,7 +62,7 @@ class ConsumerReads:
                 last = read.batches[-1] if read.batches else None
                 beyond = last if last is not None and last.last >= read.high_watermark else None
                 proof = self._proof(place, beyond) if beyond is not None else 0
-                found.append(ConsumerRead(read, self.story.role(read), self._has_more(read), beyond, proof))
+                found.append(ConsumerRead(read, self._leadership.role_of(read), self._has_more(read), beyond, proof))
         return found
 
     def _has_more(self, read: FetchResult) -> bool:

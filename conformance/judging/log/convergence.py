@@ -10,6 +10,7 @@ import msgspec
 from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST
 from conformance.judging.facts.log import FetchResult, PartitionMetadata, ReplicaOnDisk
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.registrations import Registrations
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER
@@ -55,8 +56,8 @@ def end_of(story: PartitionStory) -> FinalState | None:
     if since < 0 or not story.deletes or story.corrupted:
         return None
     last = {read.node: read for read in story.full_reads if read.asked > since and story.is_replica(read.node)}
-    newest = max((read.cur for read in last.values()), default=-1)
-    leader = next((read for read in last.values() if read.cur == newest and story.by_leader(read)), None)
+    newest, leadership = max((read.cur for read in last.values()), default=-1), story.derived(Leadership)
+    leader = next((read for read in last.values() if read.cur == newest and leadership.is_from_leader(read)), None)
     others = tuple(r for r in last.values() if r is not leader and r.cur == newest)
     look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
     held_since = (held for held in story.on_disk if held.event > since and story.is_replica(held.node))
@@ -243,8 +244,8 @@ def _missed_epochs(story: PartitionStory) -> set[str]:
 def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
     """Leaders that had records of their own epoch which the final log has not, each with what first showed one."""
     found: dict[str, int] = {}
-    for read in story.reads:
-        if read.batches and read.node not in found and story.by_leader(read):
+    for read in story.derived(Leadership).leader_reads:
+        if read.batches and read.node not in found:
             last = read.batches[-1]
             if last.epoch == read.cur and last.last >= final.log_start and final.at(last.last) != last:
                 found[read.node] = read.event

@@ -15,6 +15,7 @@ from conformance.judging.facts.log import (
 )
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.convergence import FinalState, end_of
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Permission, PermittedLosses
 from conformance.judging.log.story import PartitionStory
@@ -106,8 +107,9 @@ def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsRe
 
 def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> Permission | None:
     """The permission by which the deletion may have been lost before the read."""
-    trimmed_at = (story.newest_epoch_before(trim.asked), trim.asked)
-    cur = read.cur if read.cur >= 0 else story.newest_epoch_before(read.event)
+    leadership = story.derived(Leadership)
+    trimmed_at = (leadership.newest_epoch_before(trim.asked), trim.asked)
+    cur = read.cur if read.cur >= 0 else leadership.newest_epoch_before(read.event)
     return story.derived(PermittedLosses).between(trimmed_at, (cur, read.event))
 
 
@@ -136,13 +138,14 @@ def _live(seen: PartitionMetadata, id: int) -> bool:
 
 def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """A follower that copied a record written after the trim, in the same epoch, was told the log start by that very answer."""
+    leadership = story.derived(Leadership)
     leader = end.leader
     if leader is None:
         return
     for trim in story.deletions:
         low = max(trim.low_watermark, trim.offset)
         same = trim.node == leader.node and trim.error in (NONE, REQUEST_TIMED_OUT) and low <= leader.log_start
-        if not same or story.newest_epoch_before(trim.asked) != leader.cur:
+        if not same or leadership.newest_epoch_before(trim.asked) != leader.cur:
             continue
         permission = _forgotten_by(story, trim, leader)
         later = [

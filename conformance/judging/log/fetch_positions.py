@@ -15,6 +15,7 @@ from conformance.judging.facts.log import (
     FetchResult,
 )
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.responding_replica import ReplicaLog, ReplicaLogs
@@ -77,7 +78,7 @@ def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Claim]
     for one, own in _out_of_range(story, own_logs):
         if _is_genuine(own, one.position, one.last) and 0 <= own.start <= one.position:
             shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"
-            yield Finding(False, _role(own_logs, one), (one.event,), shown, "false-truncation")
+            yield Finding(False, _role(story, one), (one.event,), shown, "false-truncation")
     yield from _lookups(story, own_logs)
     yield from _given_positions(story)
 
@@ -88,7 +89,7 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
     It counts whatever that leader's log holds: a log that lost the record is the case that matters.
     """
     permitted = story.derived(PermittedLosses)
-    for read in story.leader_reads:
+    for read in story.derived(Leadership).leader_reads:
         cut = read.by_consumer and read.diverging is not None and read.diverging[1] < read.fetch_offset
         given = _first_given(story, read) if cut and story.is_undamaged(read.node, read.event) else None
         if given is None:
@@ -113,9 +114,10 @@ def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None
 
 def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
     """The same for epoch end offsets: the epoch of such a record ends above it, unless the log start may have passed it."""
+    leadership = story.derived(Leadership)
     permitted, starts = story.derived(PermittedLosses), story.derived(LogStarts)
     for end in story.epoch_ends:
-        asked = end.asked_epoch >= 0 and story.by_leader(end) and story.is_undamaged(end.node, end.event)
+        asked = end.asked_epoch >= 0 and leadership.is_from_leader(end) and story.is_undamaged(end.node, end.event)
         found = _given_beyond(story, end) if asked else None
         if found is None or starts.bound(end.event) > found[1]:
             continue
@@ -142,8 +144,8 @@ def _holds(read: FetchResult, offset: int, epoch: int) -> bool:
     return any(batch.epoch == epoch and batch.base <= offset <= batch.last for batch in read.batches)
 
 
-def _role(own_logs: ReplicaLogs, answer: FetchResult | ErrorResponse) -> str:
-    return "fetch" if own_logs.leads(answer) else "follower"
+def _role(story: PartitionStory, answer: FetchResult | ErrorResponse) -> str:
+    return "fetch" if story.derived(Leadership).is_from_leader(answer) else "follower"
 
 
 def _genuine_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[str, Finding]]:
@@ -155,12 +157,13 @@ def _genuine_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[t
                 else f"{read.node} holds ({read.fetch_offset - 1}, epoch {read.last}) and said {read.diverging}"
             )
             finding = Finding(read.diverging is None, "fetch", (read.event,), shown, "false-truncation")
-            yield _role(own_logs, read), finding
+            yield _role(story, read), finding
 
 
 def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
+    leadership = story.derived(Leadership)
     for end in story.epoch_ends:
-        if end.asked_epoch < 0 or not own_logs.leads(end) or not story.is_undamaged(end.node, end.event):
+        if end.asked_epoch < 0 or not leadership.is_from_leader(end) or not story.is_undamaged(end.node, end.event):
             continue
         own = own_logs.of(end)
         last = own.last_of(end.asked_epoch) if own is not None else None
@@ -185,7 +188,7 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
         if given is not None and given.event < read.asked and before is not None and before.epoch < read.last:
             held = read.diverging is None or read.diverging[1] >= read.fetch_offset
             shown = f"{read.node} holds {before}; asked at {read.fetch_offset} with {read.last}: {read.diverging}"
-            yield Finding(held, _role(own_logs, read), (given.event, read.event), shown, "false-truncation")
+            yield Finding(held, _role(story, read), (given.event, read.event), shown, "false-truncation")
 
 
 # --- those that the log was cut below
@@ -194,12 +197,11 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
 @log_judge("KIP320-FETCH-06", "reads")
 def truncation_is_reported(story: PartitionStory) -> Iterator[Finding]:
     """A reader whose LastFetchedEpoch ended below its position in the answerer's own log is told so, and served nothing."""
-    own_logs = story.derived(ReplicaLogs)
+    own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
     for read, own in _fetches(story, own_logs):
         why = _must_diverge(story, own, read)
         if why:
-            leads = own_logs.leads(read)
-            case = ("floor" if why.startswith("nothing") else "consumer") if leads else "follower"
+            case = ("floor" if why.startswith("nothing") else "consumer") if leads(read) else "follower"
             shown = f"{read.node} served {read.fetch_offset} after epoch {read.last}, with {why}"
             held = read.diverging is not None and not read.batches
             yield Finding(held, case, (read.event,), shown, "silent-truncation")
@@ -215,8 +217,9 @@ def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> 
     before = own.at(read.fetch_offset - 1)
     if before is None or read.fetch_offset <= read.log_start or not story.deletes:
         return ""
-    unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None and story.by_leader(read)
-    return f"nothing of that epoch, and {before} before" if unknown else ""
+    is_unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None
+    leads = story.derived(Leadership).is_from_leader(read)
+    return f"nothing of that epoch, and {before} before" if is_unknown and leads else ""
 
 
 def _is_trimmed(story: PartitionStory) -> bool:
@@ -227,22 +230,18 @@ def _is_trimmed(story: PartitionStory) -> bool:
 @log_judge("KIP320-CONS-02", "reads", "errors")
 def range_errors_are_below_the_log_start(story: PartitionStory) -> Iterator[Finding]:
     """With epochs named, OFFSET_OUT_OF_RANGE comes only below the log start or for an unknown epoch; past the end diverges."""
-    own_logs = story.derived(ReplicaLogs)
+    own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
     for one, own in _out_of_range(story, own_logs):
         shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"
-        if one.position < own.low or (own_logs.leads(one) and one.last > one.cur):
+        known = leads(one) or (bool(own.held) and own.held[-1].epoch >= one.last)
+        if one.position < own.low or (leads(one) and one.last > one.cur):
             yield Finding(True, "range-error", (one.event,))
-        elif _is_known(own_logs, one, own) and 0 <= own.end < one.position:
+        elif known and 0 <= own.end < one.position:
             yield Finding(False, "past-end", (one.event,), f"{shown} and ends at {own.end}")
-        elif _is_known(own_logs, one, own) and 0 <= own.start <= one.position:
+        elif known and 0 <= own.start <= one.position:
             yield Finding(False, "range-error", (one.event,), shown)
     for read, own in _fetches(story, own_logs):
-        of_newest = read.diverging is not None and read.diverging[0] == read.cur and own_logs.leads(read)
+        of_newest = read.diverging is not None and read.diverging[0] == read.cur and leads(read)
         if of_newest or 0 <= own.end < read.fetch_offset:
             shown = f"{read.node} served {read.fetch_offset} after epoch {read.last}, its log ends at {own.end}"
             yield Finding(read.diverging is not None, "past-end", (read.event,), shown, "silent-truncation")
-
-
-def _is_known(own_logs: ReplicaLogs, one: ErrorResponse, own: ReplicaLog) -> bool:
-    """Does the answerer know an epoch at or above the one that was named?"""
-    return own_logs.leads(one) or (bool(own.held) and own.held[-1].epoch >= one.last)

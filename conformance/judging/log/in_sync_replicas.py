@@ -16,6 +16,7 @@ from conformance.judging.facts.log import (
     ProduceResult,
 )
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.responding_replica import Life
 from conformance.judging.log.settings import possible_min_isr
 from conformance.judging.log.story import PartitionStory
@@ -34,6 +35,7 @@ def isr_is_sane(story: PartitionStory) -> Iterator[Claim]:
     """A fenced replica leaves the ISR and is not added to it; a live leader is in it; its members are replicas; it is empty only
     without a leader.
     """
+    leadership = story.derived(Leadership)
     known: set[tuple[object, ...]] = set()
     for seen in story.changed_metadata:
         state = (seen.node, seen.leader, seen.epoch, seen.isr, seen.replicas)
@@ -43,7 +45,7 @@ def isr_is_sane(story: PartitionStory) -> Iterator[Claim]:
         leads = seen.leader < 0 or seen.leader in seen.isr
         outside = [id for id in seen.isr if id not in seen.replicas]
         fine = not outside and (bool(seen.isr) or seen.leader < 0)
-        changed = seen.epoch > story.first_epoch or set(seen.isr) != set(seen.replicas)
+        changed = seen.epoch > leadership.first_epoch or set(seen.isr) != set(seen.replicas)
         if seen.leader >= 0 and (changed or not leads):
             yield _membership(leads, "leader", seen)
         if changed or not fine:
@@ -275,7 +277,7 @@ def _written(looks: _Looks, write: ProduceResult) -> Iterator[Finding]:
 def _watermark(looks: _Looks) -> Iterator[Finding]:
     story = looks.story
     last: dict[Life, FetchResult] = {}
-    for read in story.leader_reads:
+    for read in story.derived(Leadership).leader_reads:
         key = (read.node, read.cur, read.incarnation)
         one = last.get(key)
         if one is None or one.event < read.asked:

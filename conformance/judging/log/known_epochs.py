@@ -16,6 +16,7 @@ from conformance.judging.facts.log import (
     FetchResult,
     ListedOffset,
 )
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.story import PartitionStory
 
 Life = tuple[str, int]
@@ -47,6 +48,7 @@ class KnownEpochs:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
+        self._leadership = story.derived(Leadership)
 
     @cached_property
     def served(self) -> list[Served]:
@@ -70,7 +72,7 @@ class KnownEpochs:
         found: dict[Life, list[tuple[int, int]]] = {}
         for event, node, epoch, incarnation in sorted(known):
             floors = found.setdefault((node, incarnation), [])
-            if self.story.newest_epoch_before(event) >= epoch and (not floors or floors[-1][1] < epoch):
+            if self._leadership.newest_epoch_before(event) >= epoch and (not floors or floors[-1][1] < epoch):
                 floors.append((event, epoch))
         return found
 
@@ -123,14 +125,14 @@ class KnownEpochs:
         found: list[ServingLeader] = []
         for one in self.served:
             newer = not found or found[-1].cur < one.cur
-            if newer and self.story.leaders.get(one.cur) == one.node:
+            if newer and self._leadership.is_from_leader(one):
                 found.append(ServingLeader(one.event, one.node, one.cur, one.cur))
         return found
 
     @property
     def changed_leaders(self) -> bool:
         """Was one broker seen to act as leader after another had led? If not, there is no `successor`."""
-        return len(self._led) > 1 and bool(self._takeovers)
+        return len({*self._leadership.leaders.values()}) > 1 and bool(self._takeovers)
 
     def successor(self, node: str, asked: int) -> ServingLeader | None:
         """The leader seen, before the request, at an epoch after the latest that this broker led at; None for none."""
@@ -138,19 +140,9 @@ class KnownEpochs:
         newest = self._takeovers[place - 1] if place else None
         if newest is None or newest.node == node:
             return None
-        mine = self._led.get(node, [])
+        mine = self._leadership.epochs_of(node)
         before = bisect_left(mine, newest.cur)
         return newest._replace(stale=mine[before - 1]) if before else None
-
-    def newest_led_by(self, node: str) -> int:
-        return max(self._led.get(node, []), default=-1)
-
-    @cached_property
-    def _led(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for epoch, node in sorted(self.story.leaders.items()):
-            found.setdefault(node, []).append(epoch)
-        return found
 
 
 def _served(answer: FetchResult | EpochEndOffset | ListedOffset, op: str, replica_id: int) -> Served:

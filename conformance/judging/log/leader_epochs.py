@@ -23,6 +23,7 @@ from conformance.judging.facts.log import (
 )
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.known_epochs import KnownEpochs, Served, ServingLeader
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER, FaultSpan
@@ -75,7 +76,7 @@ def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
     A replica enters an epoch in its cache with the first batch, without one only as the leader.
     """
     named = (seen.epoch for seen in story.metadata if seen.node == disk.node and seen.asked > disk.event)
-    return story.leaders.get(epoch, disk.node) != disk.node or next(named, epoch) < epoch
+    return story.derived(Leadership).leaders.get(epoch, disk.node) != disk.node or next(named, epoch) < epoch
 
 
 # --- epochs in answers
@@ -220,10 +221,11 @@ def _was_without(
 @log_judge("KIP101-EPOCH-04", "reads")
 def a_restarted_leader_opens_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
     """A broker that crashed while it led does not lead on at that epoch. Controller failures are for schedules."""
+    leadership = story.derived(Leadership)
     disturbed = [span for span in story.timeline.spans if set(span.nodes) - story.timeline.broker_names]
     for crash in story.timeline.spans:
-        led = story.newest_epoch_before(crash.began)
-        if not crash.effects.crashes or (story.leaders.get(led),) != crash.nodes:
+        led = leadership.newest_epoch_before(crash.began)
+        if not crash.effects.crashes or (leadership.leaders.get(led),) != crash.nodes:
             continue
         # A broker whose disk refuses writes ends itself only at its next one.
         ended = crash.ended if crash.effects.fails_writes else crash.witnessed
@@ -234,7 +236,9 @@ def a_restarted_leader_opens_a_new_epoch(story: PartitionStory) -> Iterator[Find
 
 
 def _leads(story: PartitionStory, read: FetchResult, crash: FaultSpan) -> bool:
-    return read.node in crash.nodes and story.by_leader(read) and read.cur == story.newest_epoch_before(read.asked)
+    leadership = story.derived(Leadership)
+    leads = leadership.is_from_leader(read) and read.cur == leadership.newest_epoch_before(read.asked)
+    return read.node in crash.nodes and leads
 
 
 # --- what is served at an epoch
@@ -248,12 +252,12 @@ def no_future_stamps(story: PartitionStory) -> Iterator[Claim]:
     such an answer counts only if the broker was past the epoch before the request, or serves it even later. An answer without
     them counts only after a change of leader: before that there is no later epoch.
     """
-    knowledge = story.derived(KnownEpochs)
+    knowledge, leadership = story.derived(KnownEpochs), story.derived(Leadership)
     for read in story.reads:
         if read.cur < 0 or not read.batches:
             continue
         newest = max(batch.epoch for batch in read.batches)
-        case = "leader" if story.by_leader(read) else "follower"
+        case = "leader" if leadership.is_from_leader(read) else "follower"
         if newest <= read.cur:
             yield from [Finding(True, case, (read.event,))] if _moved(story, read) else []
         elif knowledge.passed(read) or knowledge.serves_later(read):
@@ -264,7 +268,8 @@ def no_future_stamps(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _moved(story: PartitionStory, read: FetchResult) -> bool:
-    return story.newest_epoch_before(read.event) > story.first_epoch
+    leadership = story.derived(Leadership)
+    return leadership.newest_epoch_before(read.event) > leadership.first_epoch
 
 
 @log_judge("KIP101-INV-15", "reads", "produced")
@@ -274,7 +279,7 @@ def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Claim]:
     Metadata tells of an epoch a moment before the new leader acts on it and stops to fetch at the old one. After an unclean
     election the old leader may be alone in its ISR and commit records that will be lost.
     """
-    knowledge = story.derived(KnownEpochs)
+    knowledge, leadership = story.derived(KnownEpochs), story.derived(Leadership)
     if not knowledge.changed_leaders:
         return
     stamps = {record: batch.epoch for batch, _ in reversed(story.batches) for record in batch.records}
@@ -282,7 +287,7 @@ def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Claim]:
         acting = knowledge.successor(write.node, write.asked)
         if acting is None:
             continue
-        stale = story.leaders.get(story.newest_epoch_before(write.event)) != write.node
+        stale = leadership.leaders.get(leadership.newest_epoch_before(write.event)) != write.node
         epoch = stamps.get((write.offset, write.values[0])) if write.values else None
         passed_over = _passed_over(story, acting)
         if write.committed and (
@@ -309,10 +314,11 @@ def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: S
 
     At such an epoch the write would have been below the high watermark ever since.
     """
-    later = {epoch for epoch, node in story.leaders.items() if node == write.node and epoch > acting.cur}
+    leadership = story.derived(Leadership)
+    later = {epoch for epoch in leadership.epochs_of(write.node) if epoch > acting.cur}
     refuted = {
         read.cur
-        for read in story.leader_reads
+        for read in leadership.leader_reads
         if read.cur in later and read.asked > write.event and 0 <= read.high_watermark <= write.offset
     }
     return later == refuted
@@ -321,7 +327,7 @@ def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: S
 def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterator[Claim]:
     """Records that a stale leader appends are never below its high watermark. Earlier ones may be, if fetched in time."""
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
-    both: list[ProduceResult | FetchResult] = [*story.produced, *story.leader_reads]
+    both: list[ProduceResult | FetchResult] = [*story.produced, *story.derived(Leadership).leader_reads]
     for answer in sorted(both, key=by_event):
         if (acting := knowledge.successor(answer.node, answer.asked)) is None:
             continue
@@ -377,28 +383,28 @@ def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[F
     """A fetch is refused for an epoch that no broker had reached by the time at which all agree."""
     if story.timeline.rest < 0:
         return
-    newest = story.newest_epoch_before(NEVER)
+    leadership = story.derived(Leadership)
+    newest = leadership.newest_epoch_before(NEVER)
     answers: list[Served | ErrorResponse] = [one for one in story.derived(KnownEpochs).served if one.op == "fetch"]
     answers += [one for one in story.errors if one.op == "fetch" and one.error == UNKNOWN_LEADER_EPOCH]
     for one in answers:
         if newest < one.cur and one.event < story.timeline.rest and one.replica_id == CONSUMER:
             shown = f"{one.node} answered a fetch at epoch {one.cur}, and {newest} is the newest that ever was"
-            case = "consumer" if story.leaders.get(newest) == one.node else "follower"
+            case = "consumer" if leadership.leaders.get(newest) == one.node else "follower"
             yield Finding(isinstance(one, ErrorResponse), case, (one.event,), shown, "fence-leak")
 
 
 def _case(story: PartitionStory, op: str, answer: Served | ErrorResponse) -> str:
     if op == "fetch":
-        return "consumer" if story.leaders.get(answer.cur) == answer.node else "follower"
+        return "consumer" if story.derived(Leadership).is_from_leader(answer) else "follower"
     return "equal" if op == "offset_for_leader_epoch" else "served"
 
 
 def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Finding]:
-    knowledge = story.derived(KnownEpochs)
+    knowledge, leadership = story.derived(KnownEpochs), story.derived(Leadership)
     for one in knowledge.served:
-        leads = story.leaders.get(one.cur) == one.node
-        usual = one.replica_id == CONSUMER and (leads or op == "fetch")
-        if one.op == op and usual and story.at_rest(one) and one.cur == story.newest_epoch_before(one.asked):
+        usual = one.replica_id == CONSUMER and (op == "fetch" or leadership.is_from_leader(one))
+        if one.op == op and usual and story.at_rest(one) and one.cur == leadership.newest_epoch_before(one.asked):
             yield Finding(True, _case(story, op, one), (one.event,))
     for refusal in story.errors:
         if refusal.op == op and _shows_the_epoch(story, refusal) and (proof := _false_fence(story, knowledge, refusal)):
@@ -416,7 +422,7 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
         return knowledge.acted(refusal, refusal.cur)
     if refusal.error == FENCED_LEADER_EPOCH:
         proof = knowledge.still_at(refusal)
-        return proof if story.newest_epoch_before(proof) <= refusal.cur else 0
+        return proof if story.derived(Leadership).newest_epoch_before(proof) <= refusal.cur else 0
     return 0
 
 

@@ -18,6 +18,7 @@ from conformance.judging.facts.log import (
     ListedOffset,
 )
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.responding_replica import Life, ReplicaLog, ReplicaLogs
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER
@@ -30,7 +31,7 @@ def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding
     """Within one incarnation and epoch of a leader neither high watermark nor log start falls, although something happened."""
     marks: dict[Life, list[FetchResult]] = {}
     starts: dict[Life, list[FetchResult]] = {}
-    for read in story.leader_reads:
+    for read in story.derived(Leadership).leader_reads:
         key = (read.node, read.cur, read.incarnation)
         if (last := _known_before(read, marks.setdefault(key, []))) is not None:
             held = read.high_watermark >= last.high_watermark
@@ -115,7 +116,7 @@ def _latest(story: PartitionStory) -> Iterator[tuple[ListedOffset, FetchResult, 
     Neither the high watermark nor the last stable offset of a leader falls within its epoch.
     """
     reads: dict[tuple[str, int], list[FetchResult]] = {}
-    for read in story.leader_reads if story.listed else ():
+    for read in story.derived(Leadership).leader_reads if story.listed else ():
         reads.setdefault((read.node, read.incarnation), []).append(read)
     for one in story.listed:
         if one.timestamp == LATEST and one.replica_id == CONSUMER:
@@ -167,15 +168,16 @@ def end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Finding]:
 
 def _vector(story: PartitionStory) -> list[EpochEndOffset]:
     """Epoch end offsets from the leader of the newest epoch, at quiescence and without an event since."""
-    quiet, newest = _quiet(story), _newest(story)
-    return [end for end in story.epoch_ends if end.asked > quiet and end.cur == newest and story.by_leader(end)]
+    quiet, newest, leadership = _quiet(story), _newest(story), story.derived(Leadership)
+    ends = (end for end in story.epoch_ends if end.asked > quiet and end.cur == newest)
+    return [end for end in ends if leadership.is_from_leader(end)]
 
 
 def _own_at_rest(story: PartitionStory) -> FetchResult | None:
     """Its whole log, read as quietly."""
     quiet, newest = _quiet(story), _newest(story)
-    own = [read for read in story.full_reads if read.asked > quiet and read.cur == newest and story.by_leader(read)]
-    return own[-1] if own else None
+    own = (read for read in reversed(story.derived(Leadership).leader_reads) if read.full and read.cur == newest)
+    return next((read for read in own if read.asked > quiet), None)
 
 
 def _newest(story: PartitionStory) -> int:
@@ -254,13 +256,13 @@ def _map_begins(story: PartitionStory, leader: FetchResult, ends: list[EpochEndO
 @log_judge("KIP101-INV-13", "reads")
 def divergence_is_sound(story: PartitionStory) -> Iterator[Finding]:
     """DivergingEpoch (d, x): d is at or below LastFetchedEpoch, and from x on the answerer has nothing of d or below."""
-    own_logs = story.derived(ReplicaLogs)
+    own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
     for read in story.reads:
         if read.diverging is None:
             continue
         own = own_logs.of(read)
         epoch, end = read.diverging
-        case = "leader" if own_logs.leads(read) else "follower"
+        case = "leader" if leads(read) else "follower"
         shown = f"{read.node}, asked with {read.last} at {read.fetch_offset}, said {read.diverging}"
         if epoch > read.last:
             yield Finding(False, case, (read.event,), f"{shown}: a later epoch")

@@ -11,6 +11,7 @@ from enum import StrEnum
 from math import inf
 from typing import NamedTuple
 
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.registrations import Described, Registration, Registrations
 from conformance.judging.log.settings import possible_min_isr, unclean_election
 from conformance.judging.log.story import PartitionStory
@@ -69,6 +70,7 @@ class PermittedLosses:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
+        self._leadership = story.derived(Leadership)
         self._setting = story.derived(unclean_election)
         self.all = sorted({*self._elections(), *self._faults()}) if self._may_be_any else []
 
@@ -102,7 +104,7 @@ class PermittedLosses:
         for span in self.story.hits(lambda effects: effects.elects_uncleanly):
             if span.partition:  # one that names no partition is by an ElectLeaders in the history
                 yield from self._change_after(span.began, Permission.ELECTED_UNCLEANLY_BY_FAULT, span.ended)
-        for epoch, node in self.story.leaders.items():
+        for epoch, node in self._leadership.leaders.items():
             before = registrations.before(epoch)
             if before is None:
                 continue
@@ -112,7 +114,7 @@ class PermittedLosses:
                 yield _at_begin(epoch, Permission.ELECTED_UNCLEANLY_BY_CONFIG)
 
     def _allowed_by_config(self, epoch: int, before: Registration) -> bool:
-        return "true" in self._setting.possible(before.event, self.story.began(epoch))
+        return "true" in self._setting.possible(before.event, self._leadership.first_named(epoch))
 
     def _is_clean(self, loss: PermittedLoss, event: int) -> bool:
         """Was the new leader electable without a loss, as described after the event and before it led?"""
@@ -122,11 +124,11 @@ class PermittedLosses:
 
     def _change_after(self, event: int, by: Permission, end: int | None = None) -> Iterator[PermittedLoss]:
         """The next election of another leader. The election of the same leader loses nothing."""
-        leaders, known = self.story.leaders, self.story.newest_epoch_before(event)
+        leaders, known = self._leadership.leaders, self._leadership.newest_epoch_before(event)
         former = max((epoch for epoch in leaders if epoch <= known), default=-1)
         later = sorted(epoch for epoch in leaders if epoch > known)
         changed = next((epoch for epoch in later if leaders[epoch] != leaders.get(former)), None)
-        if changed is not None and (end is None or self.story.began(changed) < end):
+        if changed is not None and (end is None or self._leadership.first_named(changed) < end):
             yield _at_begin(changed, by)
 
     # --- faults
@@ -157,8 +159,8 @@ class PermittedLosses:
         The successor was in sync and lost its records, which the former leader may show on: they are gone once it hears of the
         next epoch. None where the leader was not cut off, or was alone in its ISR.
         """
-        known = self.story.newest_epoch_before(event)
-        leader = self.story.leaders.get(known, "")
+        known = self._leadership.newest_epoch_before(event)
+        leader = self._leadership.leaders.get(known, "")
         seen = self.story.derived(Registrations).newest_at(event)
         in_sync = {self.story.timeline.names.get(id, "") for id in (seen.isr if seen is not None else ())}
         hears = not any(
@@ -166,21 +168,20 @@ class PermittedLosses:
         )
         if leader in damaged or not damaged & in_sync or hears:
             return None
-        return min((epoch for epoch in self.story.leaders if epoch > known), default=None)
+        return min((epoch for epoch in self._leadership.leaders if epoch > known), default=None)
 
     def _led_on_damage(self, node: str, span: FaultSpan) -> Iterator[PermittedLoss]:
         """The node that lost records leads: still at the epoch of the fault, or at its first epoch as leader after it."""
         epoch, _ = moment = self._moment(span.began)
-        if any(read.node == node and read.cur == epoch and read.asked > span.began for read in self.story.leader_reads):
+        reads = (read for read in self._leadership.leader_reads if read.node == node and read.cur == epoch)
+        if any(read.asked > span.began for read in reads):
             yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
-        led = min(
-            (later for later, leader in self.story.leaders.items() if later > epoch and leader == node), default=-1
-        )
+        led = min((later for later in self._leadership.epochs_of(node) if later > epoch), default=-1)
         before = self.story.derived(Registrations).before(led)
         id = self.story.timeline.ids.get(node, -1)
         if before is None or not before.may_elect(id) or self._rejoined(node, span.began, led):
             return
-        if self.story.began(led) < span.ended or self._was_in_sync_and_down(node, before):
+        if self._leadership.first_named(led) < span.ended or self._was_in_sync_and_down(node, before):
             yield _at_begin(led, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
         elif self._stayed_alone(node, span, led):
             yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
@@ -221,7 +222,8 @@ class PermittedLosses:
         shown = [one for one in registered if own.epoch <= one.epoch < led and {*one.isr} == {*own.isr}]
         if not shown:
             return not registered
-        return _all_started_uncleanly(self.story, shown[-1].eligible, shown[-1].event, self.story.began(led))
+        began = self._leadership.first_named(led)
+        return _all_started_uncleanly(self.story, shown[-1].eligible, shown[-1].event, began)
 
     def _rejoined(self, node: str, event: int, epoch: int) -> bool:
         """Did it leave the ISR and rejoin it before it led at the epoch? Then it had fetched what it lacked."""
@@ -235,14 +237,15 @@ class PermittedLosses:
 
     def _led_without_epochs(self, span: FaultSpan) -> Iterator[PermittedLoss]:
         """From the node's first epoch as leader until the fault is healed: followers may copy what it failed to truncate."""
-        known = self.story.newest_epoch_before(span.began)
-        later = sorted(epoch for epoch in self.story.leaders if epoch > known and self.story.began(epoch) < span.ended)
-        led = next((n for n, epoch in enumerate(later) if self.story.leaders[epoch] in span.nodes), len(later))
+        leadership = self._leadership
+        known = leadership.newest_epoch_before(span.began)
+        later = sorted(one for one in leadership.leaders if one > known and leadership.first_named(one) < span.ended)
+        led = next((n for n, epoch in enumerate(later) if leadership.leaders[epoch] in span.nodes), len(later))
         for epoch in later[led:]:
             yield _at_begin(epoch, Permission.EPOCH_FILE_LOST_BY_FAULT)
 
     def _moment(self, event: int) -> Moment:
-        return self.story.newest_epoch_before(event), event
+        return self._leadership.newest_epoch_before(event), event
 
 
 _DISKS = Permission.DISKS_OF_MIN_ISR_LOST
@@ -258,21 +261,23 @@ def _may_lead(story: PartitionStory, epoch: int, before: Registration) -> bool:
     A controller takes a broker out of the ELR when it registers after an unclean shutdown (KIP-966), which may be later than the
     description.
     """
-    node = story.leaders[epoch]
+    leadership = story.derived(Leadership)
+    node = leadership.leaders[epoch]
     id = story.timeline.ids.get(node, -1)
     if id in before.isr:
         return True
-    return before.may_elect(id) and not started_uncleanly(story, node, before.described, story.began(epoch))
+    return before.may_elect(id) and not started_uncleanly(story, node, before.described, leadership.first_named(epoch))
 
 
 def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registration) -> bool:
     """Is it the last leader, elected with ISR and ELR empty, after an unclean shutdown (KIP-966)?"""
-    former = max((led for led in story.leaders if led < epoch), default=-1)
-    if before.leader >= 0 or before.isr or story.leaders.get(former) != node:
+    leadership = story.derived(Leadership)
+    former = max((led for led in leadership.leaders if led < epoch), default=-1)
+    if before.leader >= 0 or before.isr or leadership.leaders.get(former) != node:
         return False
-    end = story.began(epoch)
+    end = leadership.first_named(epoch)
     elr_ended = _all_started_uncleanly(story, before.eligible, before.described, end)
-    return elr_ended and started_uncleanly(story, node, story.began(former), end)
+    return elr_ended and started_uncleanly(story, node, leadership.first_named(former), end)
 
 
 def _all_started_uncleanly(story: PartitionStory, eligible: tuple[int, ...] | None, first: int, second: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, PRODUCER_STATE_LOST
 from conformance.judging.facts.exchange import Exchange
 from conformance.judging.facts.log import Batch, FetchResult
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment, PermittedLosses
 from conformance.judging.log.story import PartitionStory
@@ -41,5 +42,5 @@ def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> b
 
 def may_be_lost(story: PartitionStory, since: Moment, until: Exchange) -> str:
     """The permission by which what was there at a moment may be gone by then; empty where there is none."""
-    now = (story.newest_epoch_before(until.event), until.event)
+    now = (story.derived(Leadership).newest_epoch_before(until.event), until.event)
     return story.derived(PermittedLosses).between(since, now) or ""

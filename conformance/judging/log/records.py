@@ -13,6 +13,7 @@ from conformance.judging.excuses import EPOCHS_LOST
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult, ReplicaOnDisk, by_epoch
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Moment, Permission, PermittedLosses
 from conformance.judging.log.story import PartitionStory
@@ -155,7 +156,7 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Claim]:
     lost: set[tuple[int, str]] = set()
     kept_at = {write.event: acknowledged_at(story, write, stamps) for write, _ in acknowledged.writes}
     kept_as: dict[tuple[int, int], Batch] = {}
-    for read in (read for read in story.leader_reads if read.full or read.by_consumer):
+    for read in (read for read in story.derived(Leadership).leader_reads if read.full or read.by_consumer):
         case, kept, shown = "kept" if read.full else "readable", -1, shown_by(read, starts.bound(read.event))
         known = bisect_left(ends, (read.asked,))
         stop = min(shown.stop, ends[known - 1][1]) if known else 0
@@ -208,17 +209,18 @@ def _epoch_of(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> in
     """The epoch at which it was acknowledged: as it is stamped, or else one at which its leader led, as far as was known."""
     if (stamp := stamps.get((write.offset, write.values[0]))) is not None:
         return stamp
-    named = story.newest_epoch_before(write.asked)
-    led = [epoch for epoch, node in story.leaders.items() if node == write.node and epoch >= named]
-    return min(led, default=named)
+    leadership = story.derived(Leadership)
+    named = leadership.newest_epoch_before(write.asked)
+    return min((epoch for epoch in leadership.epochs_of(write.node) if epoch >= named), default=named)
 
 
 def acknowledged_at(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> Moment:
     """The same as a lower bound: a write that was never read may be a former leader's, at the last epoch that it led."""
-    stamp = stamps.get((write.offset, write.values[0]))
-    named = story.newest_epoch_before(write.asked)
-    led = [epoch for epoch, node in story.leaders.items() if node == write.node and epoch <= named]
-    return (max(led, default=named) if stamp is None else stamp), write.asked
+    if (stamp := stamps.get((write.offset, write.values[0]))) is not None:
+        return stamp, write.asked
+    leadership = story.derived(Leadership)
+    named = leadership.newest_epoch_before(write.asked)
+    return max((epoch for epoch in leadership.epochs_of(write.node) if epoch <= named), default=named), write.asked
 
 
 def shown_by(read: FetchResult, explained: float) -> range:
@@ -330,22 +332,22 @@ def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
 
 def _answered_at(story: PartitionStory, write: ProduceResult) -> Moment:
     """The last epoch that the broker was known to lead when it answered; none, so before all, if it never was."""
-    known = story.newest_epoch_before(write.event)
-    return max(
-        (epoch for epoch, node in story.leaders.items() if node == write.node and epoch <= known), default=-1
-    ), write.event
+    leadership = story.derived(Leadership)
+    known = leadership.newest_epoch_before(write.event)
+    return max((epoch for epoch in leadership.epochs_of(write.node) if epoch <= known), default=-1), write.event
 
 
 class _Rivals:
     """The leaders that had a record at each offset: the node, and the first event that shows it."""
 
     def __init__(self, story: PartitionStory) -> None:
+        leadership = story.derived(Leadership)
         self._at: dict[int, dict[str, int]] = {}
         for write in story.produced:
             if write.error == NONE and write.acks != 0 and write.offset >= 0:
                 self._add(range(write.offset, write.offset + len(write.values)), write.node, write.event)
         for batch, event in story.batches:
-            if (leader := story.leaders.get(batch.epoch)) is not None and not batch.control:
+            if (leader := leadership.leaders.get(batch.epoch)) is not None and not batch.control:
                 self._add(range(batch.base, batch.last + 1), leader, event)
 
     def _add(self, offsets: range, node: str, event: int) -> None:
@@ -429,8 +431,9 @@ def _replaced_by(
     """
     if not permitted.all:
         return None
+    leadership = story.derived(Leadership)
     lows = [(handed.cur if handed.cur >= 0 else epoch, handed.fetched) for handed, epoch in (one, two)]
-    newest = [(handed.cur if handed.cur >= 0 else story.newest_epoch_before(handed.event)) for handed, _ in (one, two)]
+    newest = [one.cur if one.cur >= 0 else leadership.newest_epoch_before(one.event) for one, _ in (one, two)]
     last = max(zip(newest, (one[0].event, two[0].event), strict=True))
     return permitted.between(min(lows), last, offset=offset)
 
@@ -454,9 +457,9 @@ def _case(known: _Handed, one: _Handed) -> str:
 
 
 def _consumed(story: PartitionStory) -> Iterator[_Handed]:
+    leadership = story.derived(Leadership)
     for read in story.reads:
-        leader = story.leaders.get(read.cur)
-        case = "leader" if leader == read.node else "follower"
+        case = "leader" if leadership.is_from_leader(read) else "follower"
         if read.by_consumer:
             batches = [(batch.epoch, batch.records) for batch in _sound(story, read.batches)]
             yield _Handed(read.event, read.event, read.cur, f"{read.node} at epoch {read.cur}", case, batches)
@@ -487,13 +490,17 @@ def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Claim
     """
     yield from _lost_while_in_sync(story)
     last: dict[str, FetchResult] = {}
-    logs = _logs_by_epoch(story)
+    leadership, logs = story.derived(Leadership), _logs_by_epoch(story)
     committed, permitted = _committed(story), story.derived(PermittedLosses)
     for read in story.full_reads if story.deletes else ():
         before, last[read.node] = last.get(read.node), read
         if before is None or (case := _became_follower(story, before, read)) is None:
             continue
-        leaders = [logs.get(epoch, frozenset()) for epoch in range(before.cur, read.cur + 1) if story.may_lead(epoch)]
+        leaders = [
+            logs.get(epoch, frozenset())
+            for epoch in range(before.cur, read.cur + 1)
+            if leadership.may_have_leader(epoch)
+        ]
         shared = frozenset.intersection(*leaders) if leaders else frozenset()
         now = set(read.batches)
         had = [batch for batch in before.batches if batch.base >= read.log_start]
@@ -552,7 +559,8 @@ def _last_in_sync(story: PartitionStory, read: FetchResult) -> PartitionMetadata
 def _follows_intact(story: PartitionStory, read: FetchResult) -> bool:
     """Does it follow another broker, has been a replica all the time, and lost neither records nor its leader epoch cache?"""
     intact = story.agree_below(read.event) == inf and story.is_undamaged(read.node, read.event)
-    return intact and story.stays(read.node) and story.leaders.get(read.cur) not in (None, read.node)
+    leader = story.derived(Leadership).leaders.get(read.cur)
+    return intact and story.stays(read.node) and leader not in (None, read.node)
 
 
 def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:
@@ -571,8 +579,8 @@ def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResu
 def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
     """All records seen at the leader of each epoch: while it leads it only appends."""
     found: dict[int, frozenset[Batch]] = {}
-    for read in story.full_reads:
-        if story.by_leader(read):
+    for read in story.derived(Leadership).leader_reads:
+        if read.full:
             found[read.cur] = found.get(read.cur, frozenset()) | frozenset(read.batches)
     return found
 
@@ -580,7 +588,7 @@ def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
 def _committed(story: PartitionStory) -> dict[Batch, Moment]:
     """Batches that a leader showed below its high watermark, each with the first such moment."""
     found: dict[Batch, Moment] = {}
-    for read in story.leader_reads:
+    for read in story.derived(Leadership).leader_reads:
         for batch in read.batches:
             if batch.last < read.high_watermark:
                 found.setdefault(batch, (read.cur, read.event))

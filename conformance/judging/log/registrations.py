@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import PartitionMetadata, RegisteredPartition
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.story import PartitionStory
 
 Described = PartitionMetadata | RegisteredPartition
@@ -51,6 +52,7 @@ class Registrations:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
+        self._leadership = story.derived(Leadership)
         self._by_epoch: dict[int, Registration] = {}
         described: list[Described] = [*story.metadata, *story.registered]
         self.described = sorted(described, key=by_event)
@@ -74,7 +76,7 @@ class Registrations:
 
     def leaderless(self) -> list[Registration]:
         """Those of leaderless epochs that come right after an epoch with a leader, with no other in between."""
-        leaders = self.story.leaders
+        leaders = self._leadership.leaders
         return [self._by_epoch[one] for one in self._epochs if one not in leaders and one - 1 in leaders]
 
 

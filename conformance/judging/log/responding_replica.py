@@ -21,6 +21,7 @@ from conformance.judging.facts.log import (
     by_epoch,
     by_last,
 )
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.story import PartitionStory
 
 Life = tuple[str, int, int]
@@ -73,6 +74,7 @@ class ReplicaLogs:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
+        self._leadership = story.derived(Leadership)
         self._reads: dict[Life, list[FetchResult]] = {}
         self._extends: dict[tuple[int, int], bool] = {}
         for read in story.full_reads:
@@ -81,10 +83,6 @@ class ReplicaLogs:
 
     def _life(self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> Life:
         return answer.node, answer.incarnation, answer.cur
-
-    def leads(self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> bool:
-        """Was it the leader of the epoch that the request named?"""
-        return answer.cur >= 0 and self.story.leaders.get(answer.cur) == answer.node
 
     def around(
         self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset
@@ -98,7 +96,7 @@ class ReplicaLogs:
     def of(self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> ReplicaLog | None:
         """The responding replica's log; None if it is not certain."""
         before, after = self.around(answer)
-        if self.leads(answer):
+        if self._leadership.is_from_leader(answer):
             return _of_leader(answer.cur, before, after)
         if before is None or after is None or not self._is_extended(before, after):
             return None

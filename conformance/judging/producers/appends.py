@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from conformance.judging.facts.exchange import NONE, by_asked
 from conformance.judging.facts.log import ProduceResult
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.producer_state import may_be_forgotten
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import identity, moment
@@ -109,7 +110,8 @@ def _again(partition: PartitionStory, same: Sequence[ProduceResult], write: Prod
 
 def _is_same_leader(partition: PartitionStory, first: ProduceResult, write: ProduceResult) -> bool:
     """One that restarted, or was elected since, may know the last batch of a producer only."""
-    epochs = {partition.newest_epoch_before(one.asked) for one in (first, write)}
+    leadership = partition.derived(Leadership)
+    epochs = {leadership.newest_epoch_before(one.asked) for one in (first, write)}
     return (first.node, first.incarnation) == (write.node, write.incarnation) and len(epochs) == 1
 
 
@@ -133,6 +135,7 @@ def forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVE
 
 def leads(partition: PartitionStory, write: ProduceResult) -> bool:
     """By the newest leader epoch before the request, and still by the next one that a broker names after it."""
-    epoch = partition.newest_epoch_before(write.asked)
+    leadership = partition.derived(Leadership)
+    epoch = leadership.newest_epoch_before(write.asked)
     after = next((seen.epoch for seen in partition.metadata if seen.asked > write.event), None)
-    return partition.leaders.get(epoch) == write.node and after == epoch
+    return leadership.leaders.get(epoch) == write.node and after == epoch

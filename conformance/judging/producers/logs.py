@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
+from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment
 from conformance.judging.log.settings import possible_min_isr
 from conformance.judging.log.story import PartitionStory
@@ -16,7 +17,7 @@ SEQUENCES = 1 << 31
 
 def own_reads(story: PartitionStory) -> list[FetchResult]:
     """The full reads of the leader of the epoch that they named."""
-    return [read for read in story.full_reads if story.by_leader(read)] if story.deletes else []
+    return [read for read in story.derived(Leadership).leader_reads if read.full] if story.deletes else []
 
 
 def final_read(story: PartitionStory) -> FetchResult | None:
@@ -77,7 +78,7 @@ def stable_end(read: FetchResult) -> int:
 
 def moment(story: PartitionStory, event: int) -> Moment:
     """The newest leader epoch that was named before an event, and the event."""
-    return story.newest_epoch_before(event), event
+    return story.derived(Leadership).newest_epoch_before(event), event
 
 
 def stamped(batch: Batch) -> Moment:

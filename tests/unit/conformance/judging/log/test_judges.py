@@ -7,12 +7,10 @@ import pytest
 from conformance.judging.judge import judge_all
 from conformance.judging.log import records
 from conformance.judging.log.judges import LOG_JUDGES
-from conformance.judging.log.story import PartitionStory
-from conformance.judging.reading import Reading
 from fixtures.wire import Error
 from history.effects import Effects
 from tests.support.histories import LogHistory, Producer, held_on_disk, stamped
-from tests.support.judging import judged_by
+from tests.support.judging import judged_by, partition_story
 
 BOTH = stamped(0, 0, "a", "b")
 
@@ -81,11 +79,9 @@ def test_what_the_cluster_makes_of_a_fault_neither_ends_it_nor_counts_as_a_fault
     history = LogHistory().created().hit("pause-past-fencing", 1)
     witnessed = len(history.events) - 1
     history.followed("pause-past-fencing", 1, met=met).metadata(2, 2, 1).heal("pause-past-fencing", 1)
-    reading = Reading(history.example, [PartitionStory])
-    reading.feed(history.events)
-    [story] = reading.stories(PartitionStory)
-    [span] = story.timeline.spans
-    assert not story.timeline.fault_between(witnessed, len(history.events) - 2)
+    timeline = partition_story(history).timeline
+    [span] = timeline.spans
+    assert not timeline.fault_between(witnessed, len(history.events) - 2)
     assert (span.witnessed, span.ended) == (witnessed, len(history.events) - 1)
 
 

@@ -11,23 +11,13 @@ from conformance.judging.log.convergence import healed_replicas_converge, replic
 from conformance.judging.log.leader_epochs import maps_cover_the_log
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.records import committed_means_kept, followers_cut_nothing_of_the_leader
-from conformance.judging.log.story import PartitionStory
-from conformance.judging.reading import Reading
 from conformance.judging.timeline import NEVER
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
-from tests.support.judging import broken, excused
+from tests.support.judging import broken, excused, partition_story
 
 A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
 LEFT = (1, 2)
-
-
-def story_of(history: LogHistory) -> PartitionStory:
-    reading = Reading(history.example, [PartitionStory])
-    reading.feed(history.events)
-    [story] = reading.stories(PartitionStory)
-    assert isinstance(story, PartitionStory)
-    return story
 
 
 def begun() -> LogHistory:
@@ -105,8 +95,8 @@ def emptied(replicas: tuple[int, ...], *lost: int) -> LogHistory:
 
 def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
     for replicas in ((1, 2), (1, 2, 3)):
-        assert story_of(emptied(replicas, 1, 2)).fewest_replicas(NEVER) == len(replicas)
-    losses = [PermittedLosses(story_of(emptied(replicas, 1, 2))).all for replicas in ((1, 2), (1, 2, 3))]
+        assert partition_story(emptied(replicas, 1, 2)).fewest_replicas(NEVER) == len(replicas)
+    losses = [PermittedLosses(partition_story(emptied(replicas, 1, 2))).all for replicas in ((1, 2), (1, 2, 3))]
     assert [[loss.by for loss in found if loss.by == "disks-of-min-isr-lost"] for found in losses] == [
         ["disks-of-min-isr-lost"],
         [],
@@ -118,7 +108,7 @@ def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
 def test_replicas_that_leave_later_permit_no_earlier_loss() -> None:
     """Three replicas had to acknowledge and two disks are lost; then the partition shrinks to two replicas."""
     history = emptied((1, 2, 3), 1, 2).reassigned(1, 2).settled(2, 2, replicas=LEFT, isr=LEFT)
-    assert story_of(history).fewest_replicas(NEVER) == 2
+    assert partition_story(history).fewest_replicas(NEVER) == 2
     assert broken(committed_means_kept, history) == ["kept"]
 
 

@@ -8,11 +8,9 @@ import pytest
 
 from conformance.judging.log import leader_epochs, records
 from conformance.judging.log.permitted_losses import Permission, PermittedLosses
-from conformance.judging.log.story import PartitionStory
-from conformance.judging.reading import Reading
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, stamped
-from tests.support.judging import broken, excused, held
+from tests.support.judging import broken, excused, held, partition_story
 
 A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
 AFTER_A = stamped(2, 1, "x")
@@ -22,11 +20,7 @@ STABLE = records.reads_are_stable
 
 
 def permissions(history: LogHistory) -> list[Permission]:
-    reading = Reading(history.example, [PartitionStory])
-    reading.feed(history.events)
-    [story] = reading.stories(PartitionStory)
-    assert isinstance(story, PartitionStory)
-    return [loss.by for loss in PermittedLosses(story).all]
+    return [loss.by for loss in PermittedLosses(partition_story(history)).all]
 
 
 def acknowledged(min_insync_replicas: str = "2", column: str = "4.3.1") -> LogHistory:

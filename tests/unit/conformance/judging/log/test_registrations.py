@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from conformance.judging.log.registrations import Described, Registrations
-from conformance.judging.log.story import PartitionStory
-from conformance.judging.reading import Reading
 from tests.support.histories import LogHistory
+from tests.support.judging import partition_story
 
 
 def newest(history: LogHistory, event: int) -> Described | None:
-    reading = Reading(history.example, [PartitionStory])
-    reading.feed(history.events)
-    [story] = reading.stories(PartitionStory)
-    assert isinstance(story, PartitionStory)
-    return Registrations(story).newest_at(event)
+    return Registrations(partition_story(history)).newest_at(event)
 
 
 def test_the_newest_epoch_counts_and_in_it_the_last_answer() -> None:

@@ -1,0 +1,92 @@
+"""The leaders of a partition: who led which leader epoch, and what is known of it at which event."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+from typing import Protocol
+
+from conformance.judging.facts.log import FetchResult
+from conformance.judging.log.story import PartitionStory
+
+
+class Answer(Protocol):
+    """A node's answer to a request; `cur` is the current leader epoch that the request named, -1 for none."""
+
+    @property
+    def node(self) -> str: ...
+
+    @property
+    def cur(self) -> int: ...
+
+
+class Leadership:
+    """The leader of each epoch of one partition, by the Metadata answers of all brokers."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        self._story = story
+        names = story.timeline.names
+        self.leaders: dict[int, str] = {}
+        """Epoch -> name of its leader, by the first Metadata that has one."""
+        self._first_named: dict[int, int] = {}
+        for seen in story.first_metadata:
+            self._first_named.setdefault(seen.epoch, seen.event)
+            if seen.leader >= 0:
+                self.leaders.setdefault(seen.epoch, names.get(seen.leader, ""))
+
+    def epochs_of(self, node: str) -> list[int]:
+        """The epochs that a node led, in their order."""
+        return self._epochs_by_leader.get(node, [])
+
+    @cached_property
+    def _epochs_by_leader(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for epoch, node in sorted(self.leaders.items()):
+            found.setdefault(node, []).append(epoch)
+        return found
+
+    def may_have_leader(self, epoch: int) -> bool:
+        """False if Metadata named this epoch only without a leader."""
+        return epoch in self.leaders or epoch not in self._first_named
+
+    def first_named(self, epoch: int) -> int:
+        """The event that first named an epoch, by which it had begun; -1 if none did."""
+        return self._first_named.get(epoch, -1)
+
+    @property
+    def first_epoch(self) -> int:
+        """The epoch that the first Metadata answer named; -1 for none."""
+        return next(iter(self._first_named), -1)
+
+    def newest_epoch_before(self, event: int) -> int:
+        """The newest epoch that any Metadata had named before; -1 for none."""
+        events, epochs = self._epochs_by_event
+        place = bisect_left(events, event)
+        return epochs[place - 1] if place else -1
+
+    @cached_property
+    def _epochs_by_event(self) -> tuple[list[int], list[int]]:
+        """The events at which an epoch newer than all before was named, and these epochs."""
+        events: list[int] = []
+        epochs: list[int] = []
+        for epoch, event in self._first_named.items():
+            if not epochs or epoch > epochs[-1]:
+                events.append(event)
+                epochs.append(epoch)
+        return events, epochs
+
+    # --- what a leader answered
+
+    def is_from_leader(self, answer: Answer) -> bool:
+        """True if the leader of the epoch that the request named answered it."""
+        return answer.cur >= 0 and self.leaders.get(answer.cur) == answer.node
+
+    @cached_property
+    def leader_reads(self) -> list[FetchResult]:
+        """The reads that the leader of the epoch that they named answered."""
+        return [read for read in self._story.reads if self.is_from_leader(read)]
+
+    def role_of(self, read: FetchResult) -> str:
+        """The role of the responding replica, by the epoch that was named or else the newest; empty if no leader is known."""
+        leader = self.leaders.get(read.cur if read.cur >= 0 else self.newest_epoch_before(read.asked))
+        return "" if leader is None else "leader" if leader == read.node else "follower"
