@@ -57,7 +57,10 @@ class TopicAdministration(StepExecutor[S]):
 
     def asked_broker(self) -> NodeClient:
         """The first broker that runs, if possible one that no standing fault has hit: another may not reach a controller."""
-        down, hit = self.bench.silent(), {node for one in self.standing for node in one.nodes}
+        down, hit = (
+            self.bench.processes.silent(self.bench.brokers),
+            {node for one in self.standing for node in one.nodes},
+        )
         running = [name for name in self.bench.brokers if name not in down]
         if not running:
             raise Absent("no broker runs")

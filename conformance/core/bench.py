@@ -1,5 +1,6 @@
 """The bench: what a check works with. Its clients, its waits and its faults all pass through one tape.
 
+>>> from fixtures.faults.kinds.process import Kill
 >>> from fixtures.wire.calls import Topic
 >>> from fixtures.wire.topics import NewTopic
 >>> [created] = bench.node("broker-1").create_topics([NewTopic(bench.fresh("orders"), ((1, 2, 3),))]).topics
@@ -18,26 +19,26 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import msgspec
 
 from conformance.core.cluster import Cluster, Moment, on_threads
 from conformance.core.damaging import Disk
-from conformance.core.faulting import Faults, record
+from conformance.core.faulting import Faults
+from conformance.core.processes import Processes
+from conformance.core.waiting import EVERY, LASTING, WITHIN, Waiting
 from fixtures import metrics
-from fixtures.cluster import NodeState, Peers
+from fixtures.cluster import Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, closed
 from fixtures.disk.held import HeldReplicas
 from fixtures.disk.words import RegistrationHistories, Word, word
 from fixtures.errors import KitError
-from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
 from fixtures.producers import KafkaPythonProducer, all_closed
-from fixtures.tape import OffTheRecord, Tape
+from fixtures.tape import Tape
 from fixtures.views.nodes import answers_in_turn
 from fixtures.waiting import Overdue, eventually, overdue_in
 from fixtures.wire import Error, NodeClient, Unanswered
@@ -52,22 +53,6 @@ A = TypeVar("A", bound=Answer)
 
 ClientKey = tuple[str, bool, str]
 """A node's name, whether its controller listener is meant, and the purpose of a client of one's own."""
-
-WITHIN = 30.0
-"""Seconds within which the tested system does what it owes (`conformance.judging.due`)."""
-
-
-STOP_WITHIN = 30
-LASTING = 30.0
-"""Seconds for which a client has to be known at least; with fewer, a refusal may be due to the pace of the kit."""
-"""Seconds that a controlled shutdown may take until SIGKILL ends it."""
-
-
-class Done(msgspec.Struct, frozen=True):
-    """The result of an action on a node: its state afterwards, as the engine reports it."""
-
-    state: NodeState
-    started_at: str = ""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -88,19 +73,6 @@ class Metric(msgspec.Struct, frozen=True):
     attributes: dict[str, Any] | None
 
 
-class Late(msgspec.Struct, frozen=True):
-    """The most seconds by which the kit itself woke late."""
-
-    seconds: float
-
-
-class Settled(msgspec.Struct, frozen=True):
-    """How often the kit looked whether something had come true, and whether it had at last."""
-
-    tries: int
-    met: bool
-
-
 class Bench:
     """Access to one cluster for one example.
 
@@ -117,6 +89,8 @@ class Bench:
         clients: dict[ClientKey, NodeClient] | None = None,
     ) -> None:
         self.tape = tape
+        self.processes = Processes(tape, self._live)
+        self.wait = Waiting(tape, cluster)
         self.column = column
         self.members = {member.name: member for member in members}
         self._cluster = cluster
@@ -126,7 +100,6 @@ class Bench:
         self._consumers: list[Consumer] = []
         self._producers: list[KafkaPythonProducer] = []
         self._faults: list[Faults] = []
-        self._broken: dict[str, ProcessFault] = {}
         self.excuses: list[str] = []
         """The names of excuses that a rig made, for the row and case of its check."""
 
@@ -229,7 +202,7 @@ class Bench:
         """Run all of them in parallel, each with clients of its own. An error of one is raised."""
         (on_threads if self._cluster is None else self._cluster.together)(actions)
 
-    # --- names, time, waiting
+    # --- names, time, tape
 
     def fresh(self, prefix: str) -> str:
         """A new name for a topic, group or transactional id."""
@@ -244,10 +217,10 @@ class Bench:
         probe: Callable[[], T | None],
         what: str,
         within: float = WITHIN,
-        every: float = 0.02,
+        every: float = EVERY,
         due: Due | None = "step",
     ) -> T:
-        """As `fixtures.waiting.eventually`; its tries are recorded.
+        """Return the first result that is neither None nor False, as `fixtures.waiting.eventually`; the tries are recorded.
 
         A check mostly waits for the effect of what it did, which the tested system owes; `due=None` says that it owes nothing.
         """
@@ -255,69 +228,21 @@ class Bench:
             return eventually(probe, within=within, what=what, every=0.0)
         return self._cluster.eventually(probe, what, within, every, due)
 
-    def unkept(self, due: Due, what: str, within: float) -> Overdue:
-        """The error for a rig's own wait that ended without what is due."""
-        late = 0.0 if self._cluster is None else self._late(within)
-        return Overdue(f"{what} within {within:g} s", due=due, within=within, late=late)
-
-    def granted(self, answer: A, due: Due, lasts: float) -> A:
-        """The answer to a request that its sender may make. Raises Overdue where it is refused.
+    def require(self, answer: A, due: Due, lasts: float) -> A:
+        """Return the answer to a request that must be granted. Raises Overdue if it is refused.
 
         `lasts` is for how many seconds a silent sender stays known: the time-out of its transaction or session. It may have
         passed while the kit was starved of CPU; where it is short, or a fault stands, avoiding a refusal is up to the kit.
         """
         if error_of(answer) is Error.NONE:
             return answer
-        late = 0.0 if self._cluster is None else self._cluster.late(self._cluster.now().seconds - lasts)
-        owed = None if lasts < LASTING or self._disturbed else due
-        raise Overdue(f"a request that has to succeed was refused: {answer}", due=owed, within=lasts, late=late)
-
-    def late(self, within: float) -> float:
-        """The most seconds by which the kit itself woke late in the last `within`. Ask once a bound has passed."""
-
-        def asked() -> Late:
-            return self.tape.call("kit", "late", {}, Late, lambda: Late(self._late(within)))
-
-        return self.if_recorded(asked, Late(0.0)).seconds
-
-    def if_recorded(self, ask: Callable[[], T], otherwise: T) -> T:
-        """The answer to a question that earlier kits did not ask: `otherwise` in a history of theirs."""
-        try:
-            return ask()
-        except OffTheRecord:
-            return otherwise
-
-    def _late(self, within: float) -> float:
-        return self._live().late(self._live().now().seconds - within)
+        owed = None if lasts < LASTING or self._is_disturbed() else due
+        text = f"a request that has to succeed was refused: {answer}"
+        raise Overdue(text, due=owed, within=lasts, late=self.wait.late(lasts))
 
     def excuse(self, name: str) -> None:
         """Count an excuse of a rig while it prepares something, such as a repeated try."""
         self.excuses.append(name)
-
-    def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
-        """Whether it comes true in time: for what a requirement says, where not coming true is a finding and no trouble."""
-        if self.stored:
-            # The tries are on the tape as well, and their answers have to be taken from it.
-            found = self.tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(0, False))
-            for _ in range(found.tries):
-                probe()
-            return found.met
-        found = self._settled(probe, what, within)
-        return self.tape.call("kit", "settles", {"what": what}, Settled, lambda: found).met
-
-    def _settled(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
-        tries = 0
-
-        def tried() -> bool:
-            nonlocal tries
-            tries += 1
-            return probe()
-
-        try:
-            self.eventually(tried, what, within)
-        except Overdue:
-            return Settled(tries, False)
-        return Settled(tries, True)
 
     def malformed(self, how: str) -> AbstractContextManager[None]:
         """While it lasts, requests break the protocol's rules on purpose; the law of internal errors leaves them out."""
@@ -340,120 +265,28 @@ class Bench:
         overdue = overdue_in(trouble)
         if overdue is not None and overdue.due is not None:
             self.tape.overdue(overdue.due, str(overdue), overdue.within, overdue.late)
-        if isinstance(trouble, Unanswered) and not self._disturbed:
-            late = self._cluster.late(self._cluster.now().seconds - trouble.within)
-            self.tape.overdue("answer", str(trouble), trouble.within, late)
+        if isinstance(trouble, Unanswered) and not self._is_disturbed():
+            self.tape.overdue("answer", str(trouble), trouble.within, self.wait.late(trouble.within))
         known = {event.node for event in self.tape.history.events if isinstance(event, Ended)}
         for name, end in self._cluster.ended().items():
             if name not in known:
                 self.tape.ended(name, end)
 
-    @property
-    def _disturbed(self) -> bool:
-        """Is a fault of the check still standing?"""
-        return bool(self._broken) or any(faults.stand for faults in self._faults)
+    def _is_disturbed(self) -> bool:
+        """True if a fault of the check still stands."""
+        return self.processes.are_broken or any(faults.stand for faults in self._faults)
 
     def heal_all(self) -> None:
         """Take back whatever the check left broken: faults that stand, nodes that are down or frozen. Raises KitError."""
         for faults in self._faults:
             faults.heal_all()
-        for name, fault in list(self._broken.items()):
-            (self.resume if isinstance(fault, Freeze) else self.start)(name)
-
-    def silent(self) -> list[str]:
-        """Brokers that the engine says are stopped or frozen: who asks them waits in vain. Not for checks that are judged
-        again by running them."""
-        return [name for name in self.brokers if self._live().node(name).state() != "running"]
+        self.processes.heal_all()
 
     def lacking(self) -> list[str]:
         """The damage that the check's faults left behind; empty if there is none."""
         return [line for faults in self._faults for line in faults.lacking()]
 
-    # --- actions on nodes
-
-    def kill(self, name: str, role: str = "") -> Done:
-        """SIGKILL. The witness is that the engine reports the process gone."""
-        return self._break(Kill(role=role or name), "kill", name)
-
-    def crash(self, *names: str) -> dict[str, NodeState]:
-        """SIGKILL of several nodes side by side, so that none of them notices the end of another."""
-        faults = {name: Kill(role=name) for name in names}
-        for name, fault in faults.items():
-            self._inject(fault, name)
-
-        def act() -> dict[str, NodeState]:
-            nodes = {name: self._live().node(name) for name in names}
-            self._live().together([partial(fault.act, nodes[name]) for name, fault in faults.items()])
-            return {name: node.state() for name, node in nodes.items()}
-
-        states = self.tape.call("cluster", "crash", {"nodes": list(names)}, dict[str, NodeState], act)
-        for name, fault in faults.items():
-            self._witness(fault, name, states[name])
-        return states
-
-    def stop(self, name: str, role: str = "") -> Done:
-        return self._break(Stop(role=role or name, within=STOP_WITHIN), "stop", name)
-
-    def terminate(self, name: str) -> Done:
-        """Begin a controlled shutdown without waiting for its end, which is `stop`'s to see."""
-
-        def begin() -> None:
-            self._live().node(name).terminate()
-
-        return self._act("terminate", name, begin)
-
-    def pause(self, name: str, role: str = "") -> Done:
-        return self._break(Freeze(role=role or name), "pause", name)
-
-    def resume(self, name: str) -> Done:
-        return self._mend("resume", name, Freeze(role=name))
-
-    def start(self, name: str) -> Done:
-        """Start a node that was killed or stopped; it is running then, not yet ready."""
-        return self._mend("start", name, Kill(role=name))
-
-    def _break(self, fault: ProcessFault, action: str, name: str) -> Done:
-        """The fault on the named node, under the name that its action has always had on tapes."""
-        self._inject(fault, name)
-        done = self._act(action, name, lambda: fault.act(self._live().node(name)))
-        self._witness(fault, name, done.state)
-        return done
-
-    def _inject(self, fault: ProcessFault, name: str) -> None:
-        record(self.tape, fault, "inject", node=name)
-        self._broken[name] = fault
-
-    def _witness(self, fault: ProcessFault, name: str, state: NodeState) -> None:
-        if state != fault.shows:
-            raise KitError(f"{fault.name} of {name} shows no effect: the engine reports {state}, not {fault.shows}")
-        record(self.tape, fault, "witness", node=name, detail={"state": state})
-
-    def _mend(self, action: str, name: str, usual: ProcessFault) -> Done:
-        """Undo the fault of the node; `usual` is what an earlier example or a rig of several may have left on it."""
-        fault = self._broken.get(name, usual)
-        done = self._act(action, name, lambda: fault.undo(self._live().node(name)))
-        if done.state != "running":
-            raise KitError(f"{action} of {name} did not bring it back: the engine reports {done.state}")
-        self._broken.pop(name, None)
-        record(self.tape, fault, "heal", node=name, detail={"started_at": done.started_at})
-        return done
-
-    def _act(self, action: str, name: str, do: Callable[[], None]) -> Done:
-        def act() -> Done:
-            do()
-            node = self._live().node(name)
-            return Done(node.state(), node.started_at())
-
-        return self.tape.call(name, action, {}, Done, act)
-
-    @contextmanager
-    def down(self, name: str, role: str = "") -> Iterator[Done]:
-        """The node is killed for as long as the block lasts, and started again whatever happens inside."""
-        done = self.kill(name, role)
-        try:
-            yield done
-        finally:
-            self.start(name)
+    # --- disks and metrics
 
     def read_file(self, name: str, path: str) -> File:
         """A file below the node's data directory."""

@@ -50,7 +50,7 @@ class Roles:
 
     def refresh(self) -> None:
         """Ask the engine which brokers are down, and forget which partitions had no leader, and which brokers did not answer."""
-        self.down = set(self._bench.silent())
+        self.down = set(self._bench.processes.silent(self._bench.brokers))
         self._leaderless.clear()
         self._unheard.clear()
 

@@ -153,7 +153,9 @@ def empty_epoch(partition: Partition, end: int) -> Generator[Claim, None, None]:
         bench.eventually(lambda: out_of_isr(partition, former, successor), f"{former} out of the ISR", every=OFTEN)
         ends = bench.node(successor).offset_for_leader_epoch(partition.name, partition.index, epoch)
     began = bench.now().seconds
-    back = bench.settles(lambda: in_every_isr(partition, former), f"{former} in the ISR again", CONVERGES_WITHIN)
+    back = bench.wait.comes_true(
+        lambda: in_every_isr(partition, former), f"{former} in the ISR again", CONVERGES_WITHIN
+    )
     detail = f"{former}, with nothing in epoch {epoch}, in the ISR of {successor} at {led.leader_epoch}: {back} "
     detail += f"after {bench.now().seconds - began:.1f} s"
     yield held_if(back, row="KIP101-TRUNC-07", case="empty", detail=detail)

@@ -40,7 +40,7 @@ def end_of(partition: Partition, id: int, timestamp: int = LATEST) -> ListedOffs
 
 
 def down(bench: Bench, name: str, clean: bool) -> None:
-    bench.stop(name, role="follower") if clean else bench.kill(name, role="follower")
+    bench.processes.stop(name, role="follower") if clean else bench.processes.kill(name, role="follower")
 
 
 def write_and_delete(partition: Partition, others: list[int], sizes: tuple[int, int], keep: int) -> Deletion:
@@ -143,8 +143,8 @@ def follower_behind_the_log_start(
     yield premise(knew < trim.start, f"{behind} ends at {knew}, below the log start {trim.start}")
     yield from low_watermark_without_the_stopped_broker(trim)
     yield from readers_of_deleted_epochs(partition, trim)
-    bench.start(bench.name_of(behind))
-    joined = bench.settles(lambda: in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGES_WITHIN)
+    bench.processes.start(bench.name_of(behind))
+    joined = bench.wait.comes_true(lambda: in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGES_WITHIN)
     at_rest(partition)
     yield from started_over(partition, behind, trim, joined=joined)
     yield from log_starts_agree(partition, state, trim.start)

@@ -68,13 +68,13 @@ def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: 
     partition.append(batch(FIRST), acks=1, to=partition.bench.node(state.leader))
     end = written(partition, state.leader, same, count)
     before = partition.loaded(follower)
-    partition.bench.settles(lambda: partition.end(follower) != before, "the first answer taken", SENT_WITHIN)
+    partition.bench.wait.comes_true(lambda: partition.end(follower) != before, "the first answer taken", SENT_WITHIN)
     return UnderWay(state.leader, follower, others[1 - pick], epoch, partition.loaded(follower), end)
 
 
 def stall(bench: Bench, follower: str) -> None:
     """Freeze the follower, and wait until the connection to it takes nothing more."""
-    bench.pause(follower, role="follower")
+    bench.processes.pause(follower, role="follower")
     began = bench.now().seconds
     bench.eventually(lambda: bench.now().seconds - began > STALLED, "full buffers", every=OFTEN)
 
@@ -111,8 +111,8 @@ def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Ge
     yield premise(waits, f"{follower} still waits for the answer from {answer.start} to {answer.end}")
     stall(bench, follower)
     written_again(partition, answer, same, faults, slow)
-    bench.resume(follower)
-    bench.settles(lambda: partition.end(answer.follower) != answer.start, "the answer taken", TAKEN_WITHIN)
+    bench.processes.resume(follower)
+    bench.wait.comes_true(lambda: partition.end(answer.follower) != answer.start, "the answer taken", TAKEN_WITHIN)
     yield from only_up_to_its_epoch(partition, answer)
     faults.heal(cut)
     at_rest(partition)

@@ -109,12 +109,12 @@ def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Cl
     bench, before, session = partition.bench, partition.whole(), session_of(QUICK_CLUSTER)
     [controller], leader = bench.controllers, bench.name_of(before.leader)
     began = bench.now().seconds
-    bench.pause(controller, role="active controller")
-    bench.kill(leader, role="leader")
-    bench.start(leader)
+    bench.processes.pause(controller, role="active controller")
+    bench.processes.kill(leader, role="leader")
+    bench.processes.start(leader)
     wait_for_session_end(bench, bench.now().seconds, session + tenths / 10)
     frozen_for = bench.now().seconds - began
-    bench.resume(controller)
+    bench.processes.resume(controller)
     back = leads_again(partition, before.leader)
     yield premise(frozen_for > session, f"{controller} frozen for {frozen_for:.1f} s, longer than a session")
     yield from never_at_its_epoch_again(partition, before, back, "controller-paused")
@@ -135,15 +135,15 @@ def active_controller_is_replaced(partition: Partition, case: str, tenths: int) 
     leader = bench.name_of(before.leader)
     active = bench.eventually(lambda: active_controller(bench), "an active controller", due="quorum")
     began, paused = bench.now().seconds, case == "controller-paused"
-    (bench.pause if paused else bench.kill)(active, role="active controller")
-    bench.kill(leader, role="leader")
-    bench.start(leader)
+    (bench.processes.pause if paused else bench.processes.kill)(active, role="active controller")
+    bench.processes.kill(leader, role="leader")
+    bench.processes.start(leader)
     successor = bench.eventually(
         lambda: active_controller(bench, besides=active), f"a successor of {active}", due="quorum"
     )
     yield held_if(successor != active, row="KIP595-LIVE-01", case="leader", detail=f"{successor} after {active}")
     wait_for_session_end(bench, began, session + tenths / 10)
-    (bench.resume if paused else bench.start)(active)
+    (bench.processes.resume if paused else bench.processes.start)(active)
     back = leads_again(partition, before.leader)
     yield premise(successor != active, f"{successor} took over from {active} meanwhile")
     # Older histories have the other half under the case in which all controllers are killed.
@@ -163,9 +163,9 @@ def controllers_restart_with_the_leader(partition: Partition, leader_first: bool
     bench, before = partition.bench, partition.whole()
     quorum, leader = QuorumView(bench), bench.name_of(before.leader)
     led = bench.eventually(quorum.active, "an active controller", due="quorum")
-    bench.crash(*bench.controllers, leader)
+    bench.processes.crash(*bench.controllers, leader)
     for name in (leader, *bench.controllers) if leader_first else (*bench.controllers, leader):
-        bench.start(name)
+        bench.processes.start(name)
     what = f"an active controller of an epoch above {led.epoch}"
     bench.eventually(lambda: _later(quorum, led), what, STARTS_WITHIN, due="quorum")
     back = leads_again(partition, before.leader)

@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers
 
-from conformance.core.bench import WITHIN
 from conformance.core.checks import Claim, held_if
+from conformance.core.waiting import WITHIN
 from conformance.rigs.log.elections_by_setting import ELECTIONS, Settings
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.unclean_elections import SESSION
@@ -38,7 +38,7 @@ def isr_is_lost_while_the_other_replica_is_alive(settings: Settings, records: in
 def led(settings: Settings, kind: str, case: str) -> Generator[Claim, None, bool]:
     """GEN-08: the lagging replica, which is the only live one, leads in time."""
     what = f"{settings.second} leading what is {kind}"
-    met = settings.bench.settles(lambda: settings.led_by(settings.second, [kind]), what, WITHIN + INTERVAL)
+    met = settings.bench.wait.comes_true(lambda: settings.led_by(settings.second, [kind]), what, WITHIN + INTERVAL)
     second = settings.bench.id_of(settings.second)
     for one in settings.partitions[kind]:
         seen = settings.leaders[one.name]

@@ -32,7 +32,7 @@ def truncated_follower_learns_the_high_watermark(
         reads[:] = partition.read(leader), partition.read(second)
         return reads[0].high_watermark == reads[1].high_watermark
 
-    met = partition.bench.settles(equal, "one high watermark", HEARS_WITHIN)
+    met = partition.bench.wait.comes_true(equal, "one high watermark", HEARS_WITHIN)
     marks, ends = [read.high_watermark for read in reads], [partition.end(id) for id in (leader, second)]
     yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were truncated: {ends}, {marks}")
     detail = f"high watermark {marks[0]} on {leader}, {marks[1]} on {second}, looked at for {HEARS_WITHIN:g} s at most"

@@ -84,12 +84,12 @@ def suffix_is_truncated_to_the_high_watermark(
     former, successor = partition.replicas
     committed = partition.acknowledged(*[b"committed"] * RECORDS)
     bench, names = partition.bench, [partition.bench.name_of(id) for id in (former, successor)]
-    bench.pause(names[1])
+    bench.processes.pause(names[1])
     # The first of these records answers a delayed fetch, so the frozen follower may still get it.
     for n in range(tail + 1):
         partition.write(b"of the tail, %d" % n, acks=1, to=bench.node(former))
-    bench.stop(names[0])
-    bench.resume(names[1])
+    bench.processes.stop(names[0])
+    bench.processes.resume(names[1])
     disk = partition.disk(former)
     mark, held = disk.checkpoints().high_watermark, disk.holds()
     disk.lose_epochs()
@@ -97,7 +97,7 @@ def suffix_is_truncated_to_the_high_watermark(
     shared = partition.loaded(successor)
     yield premise(mark == RECORDS and shared <= held.log_end - tail, f"{former} stopped at {held.log_end}, {mark=}")
     new = partition.acknowledged(*[b"of the successor"] * written_meanwhile, by=successor)
-    bench.start(names[0])
+    bench.processes.start(names[0])
     partition.joins(lambda: partition.in_sync(successor, former, successor), "both in sync")
     yield from rebuilt_from_the_leader(partition, former, successor, RECORDS, [*committed, *new], "clean-stop")
     at_rest(partition)
@@ -131,7 +131,7 @@ def epochs_are_learnt_from_new_batches(
     state = partition.whole()
     id = next(id for id in state.replicas if (id == state.leader) == (case == "clean-stop-leader"))
     others = {other for other in state.replicas if other != id}
-    partition.bench.stop(partition.bench.name_of(id))
+    partition.bench.processes.stop(partition.bench.name_of(id))
     disk = partition.disk(id)
     mark, held = disk.checkpoints().high_watermark, disk.holds()
     disk.lose_epochs()

@@ -31,18 +31,18 @@ def all_but_one_lose_their_disks(disks: LostDisks, shape: Shape, records: int) -
     disks.shaped(shape)
     bench, holders = disks.bench, [*disks.victims, disks.holder]
     for name in disks.others:
-        bench.stop(name)
+        bench.processes.stop(name)
     disks.until_isr_is(holders)
     for one in disks.partitions:
         one.write(*[b"acknowledged"] * records, to=bench.node(disks.victims[0]))
     yield premise(disks.holds(records), f"{disks.holder} has {records} records of each partition")
-    bench.stop(disks.holder)
+    bench.processes.stop(disks.holder)
     disks.until_isr_is(disks.victims)
     disks.lose_disks()
     bench.eventually(disks.alive, f"{disks.victims} unfenced", STARTS_WITHIN, due="node")
     disks.watch(2 * SESSION)
     for name in (disks.holder, *disks.others):
-        bench.start(name)
+        bench.processes.start(name)
     for one in disks.partitions:
         one.whole()
         one.write(b"at the end")

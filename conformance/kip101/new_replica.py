@@ -66,7 +66,7 @@ def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> 
         state = partition.known_to(leader.node)
         return state is not None and added in state.isr
 
-    return partition.bench.settles(written_and_joined, f"{added} in the ISR", CONVERGES_WITHIN)
+    return partition.bench.wait.comes_true(written_and_joined, f"{added} in the ISR", CONVERGES_WITHIN)
 
 
 # --- the leader epoch cache

@@ -71,7 +71,7 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
     bench, before = power.bench, power.alone.settled()
     power.alone.acknowledged(b"before")
     traffic = PowerLossWrites(power.trio, ENOUGH)
-    bench.crash(*bench.brokers)
+    bench.processes.crash(*bench.brokers)
     written = traffic.ended()
     yield premise(len(written) >= ENOUGH, f"{len(written)} writes acknowledged before the crash")
     ids = [bench.id_of(bench.brokers[n]) for n in order]
@@ -100,12 +100,12 @@ def all_nodes_without_power(power: Power, records: int) -> Generator[Claim, None
     before = alone.settled()
     written = alone.acknowledged(*[b"before %d" % n for n in range(records)])
     alone.read(before.leader)
-    bench.crash(*bench.brokers, *bench.controllers)
+    bench.processes.crash(*bench.brokers, *bench.controllers)
     alone.disk(before.leader).cut(written[-1].offset)
     power.start_controllers()
     alone.start(before.leader)
     yield from new_epoch(alone, before, "all-nodes")
     for name in bench.brokers:
         if name != bench.name_of(before.leader):
-            bench.start(name)
+            bench.processes.start(name)
     at_rest(power.trio, alone)

@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.bench import WITHIN
 from conformance.core.checks import Claim, held_if
+from conformance.core.waiting import WITHIN
 from conformance.rigs.log.lone_replicas import LONE_REPLICAS, LoneReplicas
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -26,7 +26,7 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
         faults.heal(replaced)
     except Unhealed:
         """The broker runs. Whether its partitions have a leader is what the check observes."""
-    lone.bench.settles(lone.are_led, "a leader of each partition", WITHIN)
+    lone.bench.wait.comes_true(lone.are_led, "a leader of each partition", WITHIN)
     for one in lone.partitions:
         state = one.newest()
         held = state is not None and state.leader >= 0

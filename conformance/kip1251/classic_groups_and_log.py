@@ -35,13 +35,13 @@ class Lone:
     def take(self, step: Step) -> None:
         """Join, or join again, with another assignment; leave; or leave, and another joins."""
         if step["do"] in ("leave", "replace") and self.member.id:
-            self.group.bench.granted(self.member.leave(), "member", SESSION)
+            self.group.bench.require(self.member.leave(), "member", SESSION)
             self.member = classic_member(self.group)
         if step["do"] != "leave":
             self._joined(range(int(step["partitions"])))
 
     def _joined(self, partitions: Sequence[int]) -> None:
-        granted, topic = self.group.bench.granted, self.group.topic.name
+        granted, topic = self.group.bench.require, self.group.topic.name
         asked: dict[str, Any] = {"protocols": {ASSIGNOR: subscription([topic], {topic: partitions})}}
         if self.instance_id is not None:
             asked |= {"instance_id": self.instance_id, "version": None}

@@ -104,7 +104,7 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> G
     """A commit at an epoch that the member has not reached is refused and changes nothing."""
     hand = group.hand_over()
     partition = hand.kept if case == "owned" else hand.lost
-    group.bench.granted(group.commit(hand.old, {partition: offset}, hand.now), "commit", SESSION)
+    group.bench.require(group.commit(hand.old, {partition: offset}, hand.now), "commit", SESSION)
     if case == "unowned":
         group.given(hand.new, partition)
         yield group.holding(hand.new, hand.new.epoch, partition)

@@ -51,7 +51,7 @@ def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Ge
     accepted(node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
     old = group.alone(bumps, instance_id=group.bench.fresh("instance"))
     group.store(old, 0, offset)
-    gone = group.bench.settles(lambda: group.seen(old) is None, f"{old.id} removed", REMOVED_WITHIN)
+    gone = group.bench.wait.comes_true(lambda: group.seen(old) is None, f"{old.id} removed", REMOVED_WITHIN)
     commit = group.commit(old, {0: offset + 1}, old.epoch)
     after = group.stored(0)
     unknown = gone and commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(offset)

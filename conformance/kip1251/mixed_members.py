@@ -143,7 +143,7 @@ def classic_member_is_told_before_the_next_owner(
     classic = MixedMember(group, first, range(group.partitions), cooperative=cooperative)
     early = [newcomer.keep_up() for _ in range(waits)]
     shown = newcomer.assigned
-    noticed = group.bench.settles(classic.has_to_rejoin, f"{classic.id} told to rejoin", TOLD_WITHIN)
+    noticed = group.bench.wait.comes_true(classic.has_to_rejoin, f"{classic.id} told to rejoin", TOLD_WITHIN)
     yield held_if(
         noticed and not shown, *early, case="classic-revocation", detail=f"noticed: {noticed}; {sorted(shown)} given"
     )

@@ -209,7 +209,7 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     def removed() -> bool:
         return old.heartbeat(owned=kept).error is Error.UNKNOWN_MEMBER_ID
 
-    gone = group.bench.settles(removed, f"{old.id} removed", REMOVED_WITHIN)
+    gone = group.bench.wait.comes_true(removed, f"{old.id} removed", REMOVED_WITHIN)
     commit = group.commit(old, {partition: offset}, old.epoch)
     after = group.stored(partition)
     refused = gone and commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1)

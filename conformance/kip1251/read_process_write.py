@@ -57,7 +57,9 @@ class Copying:
     def exactly_once(self) -> Claim:
         """Each record was copied once, those of a partition in their order, and all offsets are committed."""
         wanted = [self.values(partition) for partition in range(self.group.partitions)]
-        met = self.group.bench.settles(lambda: each_once(self.copied()[0], wanted), "the copies", VISIBLE_WITHIN)
+        met = self.group.bench.wait.comes_true(
+            lambda: each_once(self.copied()[0], wanted), "the copies", VISIBLE_WITHIN
+        )
         found, read = self.copied()
         offsets = [self.group.decided(partition) for partition in range(self.group.partitions)]
         done = all(answer.shows(INPUTS) for answer in offsets)

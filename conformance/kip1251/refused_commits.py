@@ -88,7 +88,7 @@ def refused_generation_is_not_stored(
     if case == "illegal-generation-upgraded":
         _, is_upgraded = upgraded(group, classic)
         yield is_upgraded
-    group.bench.granted(commit(group, classic, 0, offset, classic.generation), "commit", SESSION)
+    group.bench.require(commit(group, classic, 0, offset, classic.generation), "commit", SESSION)
     for step, distance in enumerate(distances, 1):
         answer = commit(group, classic, 0, offset + step, max(0, classic.generation + distance))
         after, stored = group.stored(0), log.offsets(0)

@@ -96,7 +96,7 @@ def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> 
     hand = group.hand_over()
     group.given(hand.new, hand.lost)
     partition, owner = (hand.kept, hand.old) if case == "future" else (hand.lost, hand.new)
-    group.bench.granted(group.commit(owner, {partition: 10}, hand.now), "commit", SESSION)
+    group.bench.require(group.commit(owner, {partition: 10}, hand.now), "commit", SESSION)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     producer = group.producer(group.dialect(pick))

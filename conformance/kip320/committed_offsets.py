@@ -148,7 +148,7 @@ def epoch_survives_a_restart_of_the_coordinator(
         transaction.end(committed=committed)
         offsets.settled()
     [node] = bench.brokers
-    with bench.down(node, role="group coordinator"):
+    with bench.processes.down(node, role="group coordinator"):
         pass
     answering_again(bench, node)
     kept, dropped = (offsets.settled() for offsets in groups)

@@ -140,7 +140,7 @@ def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back:
     """The only coordinator is killed and loads the offsets that it had stored."""
     commits = Commits(partition, offset, epoch, back)
     yield from commits.all_stored()
-    with partition.bench.down(commits.via, role="group coordinator"):
+    with partition.bench.processes.down(commits.via, role="group coordinator"):
         pass
     answering_again(partition.bench, commits.via)
     yield from commits.all_returned("restart")
@@ -176,7 +176,7 @@ def offsets_survive_a_move(
     before = log.whole().leader
     if killed:
         commits.via = next(name for name in bench.brokers if bench.id_of(name) != before)
-        with bench.down(bench.name_of(before), role="group coordinator"):
+        with bench.processes.down(bench.name_of(before), role="group coordinator"):
             bench.eventually(lambda: log.state(commits.via).leader not in (-1, before), "another coordinator")
             claims = list(commits.all_returned("move"))
             after = log.state(commits.via).leader

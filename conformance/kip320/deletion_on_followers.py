@@ -35,7 +35,7 @@ def entries_become(file: File, wanted: tuple[Boundary, ...]) -> bool:
 def begins_at(partition: Partition, id: int, start: int) -> bool:
     """True if the replica reaches this log start without further requests."""
     node = partition.bench.node(id)
-    return partition.bench.settles(
+    return partition.bench.wait.comes_true(
         lambda: start_of(partition, node).offset == start, f"{id} starting at {start}", ADOPTED_WITHIN
     )
 

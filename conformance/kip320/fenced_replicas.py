@@ -300,7 +300,7 @@ def fenced_replica_stays_out_for_longer_than_the_lag(
     bench = pairs.bench
     filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
     yield premise(all(one.error is Error.NONE for one in filled.partitions), "writes while the follower counts")
-    with bench.down(pairs.follower):
+    with bench.processes.down(pairs.follower):
         pairs.states_with_isr(1)
         bench.eventually(lambda: not pairs.is_listed(pairs.look()), f"{pairs.follower} fenced")
         tries = pairs.tempted(records, 2 * LAG)

@@ -161,5 +161,5 @@ def group_restarts(
         yield premise(new, f"a new member at another coordinator: {one.members}, {one.coordinator().node}")
     yield truncation_goes_undetected(couple, control, state, position, fetches)
     yield from truncation_is_detected(couple, group, state, reader, kept, fetches)
-    bench.start(first)
+    bench.processes.start(first)
     at_rest(couple)

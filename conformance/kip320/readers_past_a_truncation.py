@@ -129,7 +129,7 @@ def two_more_elections(
         for reader in awake:
             yield from follows(couple, reader, state, "repeated", exact=False)
     yield from follows(couple, asleep, state, "repeated", exact=False)
-    couple.bench.start(couple.first)
+    couple.bench.processes.start(couple.first)
     at_rest(couple)
     final = couple.settled()
     log = read_whole(couple, couple.bench.node(final.leader), final.leader_epoch)

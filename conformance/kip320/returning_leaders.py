@@ -40,14 +40,14 @@ def former_leader_restarts(crowd: ManyPartitions, doomed: int, more: int) -> Gen
     """A former leader restarts with records that were never committed, under a leader from an unclean election."""
     bench, heir = crowd.bench, crowd.bench.id_of(crowd.second)
     crowd.write(crowd.first, b"on both")
-    bench.pause(crowd.second, role="follower")
+    bench.processes.pause(crowd.second, role="follower")
     silent = bench.now().seconds
     bench.eventually(lambda: bench.now().seconds - silent > SILENT, "the follower frozen for some heartbeats")
     crowd.write(crowd.first, *[b"doomed"] * doomed, acks=1)
     ends = crowd.log_ends(crowd.first)
-    bench.kill(crowd.first, role="leader")
+    bench.processes.kill(crowd.first, role="leader")
     isrs = crowd.leaderless()
-    bench.resume(crowd.second)
+    bench.processes.resume(crowd.second)
     crowd.elect()
     yield premise(ends == {1 + doomed}, f"the uncommitted suffixes of the former leader end at {ends}")
     yield premise(all(heir not in isr for isr in isrs), f"no replica of the ISR is up: {isrs}")
@@ -56,10 +56,10 @@ def former_leader_restarts(crowd: ManyPartitions, doomed: int, more: int) -> Gen
     hammer = RepeatedFetches(crowd, crowd.first, 1, 1 + doomed + more)
     # Without its leader the former leader cannot truncate before it listens. The new one may be fenced, and leads
     # again.
-    bench.pause(crowd.second, role="leader")
-    bench.start(crowd.first)
+    bench.processes.pause(crowd.second, role="leader")
+    bench.processes.start(crowd.first)
     hammer.until_answered(CONVERGES_WITHIN)
-    bench.resume(crowd.second)
+    bench.processes.resume(crowd.second)
     hammer.until_caught_up(CONVERGES_WITHIN)
     at_rest(*crowd.couples.values())
     yield from suffix_never_returned(crowd, hammer, "restarted")

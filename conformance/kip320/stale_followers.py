@@ -72,7 +72,7 @@ class StaleFollower:
 
     def copied(self, end: int) -> bool:
         """True if the follower reaches this log end."""
-        return self.bench.settles(lambda: self.log_end(self.follower) == end, "the fenced follower copies", 5.0)
+        return self.bench.wait.comes_true(lambda: self.log_end(self.follower) == end, "the fenced follower copies", 5.0)
 
     def watch(self, seconds: float) -> tuple[set[int], list[PartitionMetadata]]:
         """The follower's log ends over a while, and the states in which its leader saw the partition."""
@@ -163,9 +163,9 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Clai
         in_sync = stale.id in stale.partition.state(stale.leader.node).isr
         return in_sync and stale.log_end(stale.follower) == stale.log_end(stale.leader)
 
-    heard = stale.bench.settles(listed, "no broker fenced", CONVERGES_WITHIN)
+    heard = stale.bench.wait.comes_true(listed, "no broker fenced", CONVERGES_WITHIN)
     yield premise(heard, "the controller hears it again", promised=("GEN-10", "start"))
-    held = stale.bench.settles(resumed, "the follower caught up and in sync", CONVERGES_WITHIN)
+    held = stale.bench.wait.comes_true(resumed, "the follower caught up and in sync", CONVERGES_WITHIN)
     detail = f"log ends {stale.log_end(stale.leader)}, {stale.log_end(stale.follower)}; {stale.partition.state()}"
     yield held_if(held, row="KIP320-REPL-01", case="resumed", detail=detail)
 

@@ -217,7 +217,9 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     log.led()
     shown = producer.completed()
     wanted = MARKERS[committed]
-    marked = stage.bench.settles(lambda: log.last_marker() is wanted, f"the {wanted.name} marker", MARKED_WITHIN)
+    marked = stage.bench.wait.comes_true(
+        lambda: log.last_marker() is wanted, f"the {wanted.name} marker", MARKED_WITHIN
+    )
     state = log.state(producer.producer_id)
     still_open = state.producer is not None and state.producer.current_txn_start_offset >= 0
     detail = f"{decided}; {shown}; marker {wanted.name} in the log: {marked}; {state}"

@@ -251,13 +251,13 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Gene
         given.update(served(bench, partial(bench.node(name).take_producer_ids, first)).producer_ids)
     active = active_controller(bench, bench.controllers)
     others = [name for name in bench.controllers if name != active]
-    (bench.kill if how == "kill" else bench.stop)(active, role="active controller")
+    (bench.processes.kill if how == "kill" else bench.processes.stop)(active, role="active controller")
     successor = active_controller(bench, others)
     for name in bench.brokers:
         knows_controller(bench, name, successor)
         for _ in range(ALL):
             yield new_ids(served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE)), given)
-    bench.start(active)
+    bench.processes.start(active)
 
 
 def knows_controller(bench: Bench, broker: str, controller: str) -> None:

@@ -49,7 +49,7 @@ def forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: 
         stage.restart(clean=True)
         log.led()
     gone = f"{log.name} without producer {producer.producer_id}"
-    return stage.bench.settles(lambda: log.producer(producer.producer_id) is None, gone, FORGOTTEN_WITHIN)
+    return stage.bench.wait.comes_true(lambda: log.producer(producer.producer_id) is None, gone, FORGOTTEN_WITHIN)
 
 
 @probe(
@@ -148,7 +148,7 @@ def forgotten_transactional_id(stage: Stage, bumps: int, records: int) -> Genera
     def unknown() -> bool:
         return producer.described().error is Error.TRANSACTIONAL_ID_NOT_FOUND
 
-    gone = stage.bench.settles(unknown, f"{producer.transactional_id} forgotten", FORGOTTEN_WITHIN)
+    gone = stage.bench.wait.comes_true(unknown, f"{producer.transactional_id} forgotten", FORGOTTEN_WITHIN)
     yield premise(gone, "the transactional id is forgotten")
     answer = producer.init(producer.producer_id, producer.epoch)
     new = answer.producer_id != producer.producer_id and gives(answer, answer.producer_id, 0)

@@ -95,7 +95,7 @@ def producers_are_counted(stage: Stage, producers: int) -> Generator[Claim, None
         listed[:] = [read(stage, PRODUCERS), sum(listed_producers(stage))]
         return listed[0] == listed[1]
 
-    same = stage.bench.settles(agree, "the count of producers", COUNTED_WITHIN)
+    same = stage.bench.wait.comes_true(agree, "the count of producers", COUNTED_WITHIN)
     yield held_if(
         same and listed[1] >= producers, *answers, detail=f"ProducerIdCount {listed[0]}, DescribeProducers {listed[1]}"
     )

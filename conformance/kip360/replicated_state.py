@@ -74,7 +74,7 @@ def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) 
     for producer in producers:
         leaders = comparable(brokers.known(partition, producer))
         for name in followers:
-            met = brokers.bench.settles(
+            met = brokers.bench.wait.comes_true(
                 partial(describes, brokers, partition, producer, name, leaders),
                 f"{name} describing {producer.producer_id} as {leaders}",
                 REPLICATED_WITHIN,

@@ -65,7 +65,7 @@ def producer_notices_lost_records(
     values = [record.value for one in read.batches for record in one.records]
     once = len(values) == len(set(values)) == end + size
     yield held_if(appended(bumped, end) and once, bumped, read, row="KIP360-SEQ-19", case="bump")
-    couple.bench.start(couple.first)
+    couple.bench.processes.start(couple.first)
     at_rest(couple)
 
 
@@ -115,7 +115,7 @@ def transaction_without_its_marker(
     there = sum(len(one.records) for one in read.batches if one.producer_id == other.producer_id and not one.control)
     untouched = other.producer_id not in aborted and there == before
     yield held_if(free and closed and untouched, ended, read, row="KIP360-TXN-14", case=case)
-    couple.bench.start(couple.first)
+    couple.bench.processes.start(couple.first)
     at_rest(couple)
 
 

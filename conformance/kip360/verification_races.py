@@ -55,9 +55,11 @@ def aborted_after_the_verification(
             node.describe_producers(partitions[0].name, 0)
             frozen.enter_context(brokers.gone(leader, "freeze"))
         wanted = {(one.name, one.index) for one in partitions}
-        added = brokers.bench.settles(lambda: wanted <= {*asked.described().partitions}, "partitions added", SOON)
+        added = brokers.bench.wait.comes_true(
+            lambda: wanted <= {*asked.described().partitions}, "partitions added", SOON
+        )
         asked.init_once()
-        aborts = brokers.bench.settles(lambda: asked.described().state == "PrepareAbort", "an abort", SOON)
+        aborts = brokers.bench.wait.comes_true(lambda: asked.described().state == "PrepareAbort", "an abort", SOON)
     return added and aborts, node.parked_produce(parked, within=ANSWERED_WITHIN)
 
 

@@ -86,7 +86,7 @@ def grown_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | N
         found.append(mixed.describe(led))
         return own_end(slow, found[-1]) < own_end(led.leader_id, found[-1])
 
-    return found[-1] if mixed.bench.settles(grown, "a log beyond that of a frozen voter", LIVES) else None
+    return found[-1] if mixed.bench.wait.comes_true(grown, "a log beyond that of a frozen voter", LIVES) else None
 
 
 @probe("KIP595-FETCH-13", rig=MIXED, cases=["observer-asks-others"], examples=2, smoke=False)

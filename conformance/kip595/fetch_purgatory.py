@@ -52,7 +52,7 @@ def waited(
 
 def timed(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> Wait:
     """A wait in milliseconds that should have ended after `due` of them; the step is a fetch that did not wait."""
-    late = quorum.bench.late(lasted / 1000) if lasted >= due + AT_ONCE else 0.0
+    late = quorum.bench.wait.recorded_late(lasted / 1000) if lasted >= due + AT_ONCE else 0.0
     return Wait(lasted, step.milliseconds, late)
 
 

@@ -165,7 +165,7 @@ def candidacy(
     gone = resigned(frozen, leader, successors, version)
     asked = frozen.vote_after(epoch_of(gone.fetch))
     lasted = (asked.at - gone.at) * 1000 if asked else inf
-    late = 0.0 if lasted < share + AT_ONCE else frozen.bench.late(min(lasted / 1000, SOON))
+    late = 0.0 if lasted < share + AT_ONCE else frozen.bench.wait.recorded_late(min(lasted / 1000, SOON))
     return Candidacy(gone, asked, Wait(lasted, (gone.fetch.at - began) * 1000, late))
 
 

@@ -21,7 +21,7 @@ CANDIDATES = sampled_from(PEERS)
 
 def killed(frozen: Frozen) -> None:
     """SIGKILL the voter and start it again; it answers when this returns."""
-    with frozen.bench.down(frozen.name, role="voter"):
+    with frozen.bench.processes.down(frozen.name, role="voter"):
         pass
     what = f"{frozen.name} answering after its restart"
     frozen.bench.eventually(lambda: _answers(frozen), what, STARTS_WITHIN, due="node")

@@ -48,11 +48,11 @@ def gives_up(isolated: Isolated, leader: str, cut: float) -> Iterator[Claim]:
             led.append((looked[-1], answer))
         return answer is None or looked[-1] > GIVES_UP_WITHIN
 
-    isolated.bench.settles(over, f"{leader} gives up", 2 * GIVES_UP_WITHIN)
+    isolated.bench.wait.comes_true(over, f"{leader} gives up", 2 * GIVES_UP_WITHIN)
     if led:
         seconds, answer = led[-1]
         detail = f"{leader} still led {seconds:.1f} s after it was cut off: {answer}"
-        if seconds > GIVES_UP_WITHIN and starved(isolated.bench.late(GIVES_UP_WITHIN), GIVES_UP_WITHIN):
+        if seconds > GIVES_UP_WITHIN and starved(isolated.bench.wait.recorded_late(GIVES_UP_WITHIN), GIVES_UP_WITHIN):
             yield excused(STARVED)
         else:
             yield held_if(seconds <= GIVES_UP_WITHIN, answer, detail=detail)

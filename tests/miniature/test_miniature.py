@@ -199,8 +199,8 @@ def test_a_trimmed_history_gives_consistent_answers(bench: Bench, partition: Par
 def test_a_follower_is_impersonated(bench: Bench, partition: Partition) -> None:
     """Catalogue, tool T6: a fetch in a follower's name counts, unless it is refused or diverges."""
     partition.write(b"a")
-    bench.pause("broker-2")
-    bench.pause("broker-3")
+    bench.processes.pause("broker-2")
+    bench.processes.pause("broker-3")
     leader = bench.node(1)
     leader.produce(partition.topic, 0, batch(b"b"), acks=1)
     for id in (2, 3):
@@ -307,7 +307,7 @@ def test_elections_that_are_not_to_be_had(bench: Bench, partition: Partition) ->
 
 def test_a_leaderless_partition_raises_the_epoch_twice(bench: Bench) -> None:
     partition = new_partition(bench, (1,))
-    with bench.down("broker-1"):
+    with bench.processes.down("broker-1"):
         bench.eventually(lambda: partition.state("broker-2").leader == -1, "no leader")
         assert partition.state("broker-2").leader_epoch == 1
     assert partition.settled().leader_epoch == 2
@@ -345,7 +345,7 @@ def test_a_wait_that_is_not_met_is_overdue_by_the_logical_clock(bench: Bench) ->
     began = bench.now().seconds
     with pytest.raises(KitError, match="never"):
         bench.eventually(lambda: None, "never")
-    assert not bench.settles(lambda: False, "neither", 5.0)
+    assert not bench.wait.comes_true(lambda: False, "neither", 5.0)
     assert bench.now().seconds - began == pytest.approx(35.0)
 
 

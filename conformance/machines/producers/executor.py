@@ -297,7 +297,9 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
                 client.end(self.partitions, commit=False)
         self._python.settle()
         if healed:
-            self.bench.settles(self._all_begun, "a last instance of each transactional id", GIVEN_WITHIN + ONE_MORE)
+            self.bench.wait.comes_true(
+                self._all_begun, "a last instance of each transactional id", GIVEN_WITHIN + ONE_MORE
+            )
 
     def _all_begun(self) -> bool:
         """No coordinator gives a producer id before the markers of the transaction before are written."""
@@ -318,7 +320,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
         return at_rest(*self.partitions.values())
 
     def at_rest(self) -> None:
-        self.bench.settles(self._all_ended, "no transaction is open", MARKED_WITHIN)
+        self.bench.wait.comes_true(self._all_ended, "no transaction is open", MARKED_WITHIN)
         with self.roles.one_look():
             self.run(Describe())
             with suppress(*UNANSWERED, Absent):

@@ -98,7 +98,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
         if type is not ResourceType.BROKER or not name:
             return self.asked_broker()
         broker = self.bench.name_of(int(name))
-        if broker in self.bench.silent():
+        if broker in self.bench.processes.silent(self.bench.brokers):
             raise Absent(f"{broker} does not run")
         return self.bench.node(broker)
 
@@ -125,7 +125,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
     def _produce_sized(self, topic: Topic, size: int) -> None:
         metadata = self.asked_broker().metadata([topic.name]).topic(topic.name)
         leader = metadata.partitions[0].leader if metadata.partitions else -1
-        if leader < 0 or self.bench.name_of(leader) in self.bench.silent():
+        if leader < 0 or self.bench.name_of(leader) in self.bench.processes.silent(self.bench.brokers):
             raise Absent(f"{topic.name} has no leader that can be reached")
         known = Topic(topic.name, metadata.topic_id)
         self.bench.node(leader).produce(known, 0, batch(b"v" * size), timeout_ms=2_000)
@@ -134,7 +134,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
 
     def read_everything(self) -> None:
         """Topics and configurations, as every broker that runs describes them."""
-        down = self.bench.silent()
+        down = self.bench.processes.silent(self.bench.brokers)
         for broker in self.bench.brokers:
             if broker not in down:
                 with suppress(*UNANSWERED):
@@ -186,7 +186,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
                 )
             return False
 
-        return self.bench.settles(described, what, DESCRIBED_WITHIN)
+        return self.bench.wait.comes_true(described, what, DESCRIBED_WITHIN)
 
     def _delete_broker_configs(self) -> None:
         """An earlier example may have ended before it could do so."""

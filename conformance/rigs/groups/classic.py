@@ -24,7 +24,7 @@ A = TypeVar("A", bound=Answer)
 
 def rejoined(group: Group, member: ClassicMember) -> None:
     """Join again, or for the first time, and take all partitions."""
-    granted = group.bench.granted
+    granted = group.bench.require
     granted(member.join(member_id=member.id), "member", SESSION)
     granted(member.sync({group.topic.name: range(group.partitions)}), "member", SESSION)
 
@@ -106,4 +106,4 @@ class MixedMember:
         self._granted(self.classic.leave())
 
     def _granted(self, answer: A) -> A:
-        return self.group.bench.granted(answer, "member", SESSION)
+        return self.group.bench.require(answer, "member", SESSION)

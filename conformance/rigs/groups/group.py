@@ -103,7 +103,7 @@ class GroupMember(ConsumerMember):
         return self.granted(super().leave_to_return())
 
     def granted(self, answer: HeartbeatAnswer) -> HeartbeatAnswer:
-        return self.group.bench.granted(answer, "member", SESSION)
+        return self.group.bench.require(answer, "member", SESSION)
 
 
 def classic_member(group: Group) -> ClassicMember:
@@ -250,7 +250,7 @@ class Group:
 
     def is_given(self, member: GroupMember, partitions: frozenset[int]) -> bool:
         """Whether the member, which heartbeats, is assigned all of these in time."""
-        return self.bench.settles(
+        return self.bench.wait.comes_true(
             lambda: bool(member.keep_up()) and member.assigned >= partitions,
             f"{member.id} being given {sorted(partitions)}",
             GIVEN_WITHIN,
@@ -280,7 +280,7 @@ class Group:
 
     def store(self, member: GroupMember, partition: int, offset: int) -> None:
         """A commit at the member's epoch that must succeed; KitError if it is refused."""
-        self.bench.granted(self.commit(member, {partition: offset}, member.epoch), "commit", SESSION)
+        self.bench.require(self.commit(member, {partition: offset}, member.epoch), "commit", SESSION)
 
     def stored(self, partition: int, topic: Topic | None = None) -> OffsetFetchAnswer:
         """The committed offset as any client may read it."""
@@ -299,8 +299,8 @@ class Group:
     def restart_coordinator(self, *, clean: bool = False) -> None:
         """Kill or stop the node, start it again, and wait until it has loaded the group."""
         name = self.bench.brokers[0]
-        (self.bench.stop if clean else self.bench.kill)(name, role="group coordinator")
-        self.bench.start(name)
+        (self.bench.processes.stop if clean else self.bench.processes.kill)(name, role="group coordinator")
+        self.bench.processes.start(name)
         answering_again(self.bench, name)
         coordinated(self.bench, self.name)
 

@@ -49,7 +49,7 @@ class StreamsMember:
             warmup=(),
             **fields,
         )
-        self.group.bench.granted(answer, "member", SESSION)
+        self.group.bench.require(answer, "member", SESSION)
         if received:
             self._receive(answer)
         return answer

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from conformance.core.bench import WITHIN, Bench
+from conformance.core.bench import Bench
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.damaging import Disk
 from conformance.core.topologies import LAGGING, QUICK_CLUSTER
+from conformance.core.waiting import WITHIN
 from conformance.judging.facts.log import FUTURE_REPLICA
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.lagging_watermark import watermark_and_end
@@ -81,10 +82,10 @@ class Crashing(Partition):
         return answer.base_offset
 
     def kill(self, id: int) -> None:
-        self.bench.kill(self.bench.name_of(id))
+        self.bench.processes.kill(self.bench.name_of(id))
 
     def start(self, id: int) -> None:
-        self.bench.start(self.bench.name_of(id))
+        self.bench.processes.start(self.bench.name_of(id))
 
     def disk(self, id: int) -> Disk:
         return self.bench.disk(self.bench.name_of(id), self.directory)

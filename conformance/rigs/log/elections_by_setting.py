@@ -72,15 +72,15 @@ class Settings:
     def lose_isr(self, records: int) -> None:
         """The second broker is killed, the first takes records alone and is killed, and the second starts again."""
         first = self.bench.id_of(self.first)
-        self.bench.kill(self.second, role="follower")
+        self.bench.processes.kill(self.second, role="follower")
         self._until(lambda one: one.isr == (first,), f"{self.first} alone in the ISR")
         for one in self.all:
             one.write(*[b"on the first only"] * records, to=self.bench.node(self.first))
-        self.bench.kill(self.first, role="leader")
+        self.bench.processes.kill(self.first, role="leader")
         self._until(lambda one: one.leader == -1, "no leader")
         for one in self.partitions["wiped"]:
             self.bench.disk(self.first, f"{one.name}-0").lose()
-        self.bench.start(self.second)
+        self.bench.processes.start(self.second)
         self.bench.eventually(self._is_listed, f"{self.second} unfenced", STARTS_WITHIN, due="node")
 
     def _until(self, holds: Callable[[PartitionMetadata], bool], what: str) -> None:
@@ -108,7 +108,7 @@ class Settings:
 
     def rest(self) -> None:
         """The last in-sync replica starts again, and a record is written to each partition: in the end the replicas agree."""
-        self.bench.start(self.first)
+        self.bench.processes.start(self.first)
         for one in self.all:
             one.whole()
             one.write(b"at the end")

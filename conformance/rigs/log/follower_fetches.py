@@ -42,11 +42,11 @@ A_WHILE = 1.0
 def frozen(bench: Bench, name: str) -> Iterator[float]:
     """The broker is frozen for as long as the block lasts. Yields the time in seconds at which that began."""
     began = bench.now().seconds
-    bench.pause(name)
+    bench.processes.pause(name)
     try:
         yield began
     finally:
-        bench.resume(name)
+        bench.processes.resume(name)
 
 
 @contextmanager
@@ -59,14 +59,14 @@ def leaving(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
 
     def see_out() -> None:
         if not ended:
-            ended.append(bench.stop(name))
+            ended.append(bench.processes.stop(name))
 
-    bench.terminate(name)
+    bench.processes.terminate(name)
     try:
         yield see_out
     finally:
         see_out()
-        bench.start(name)
+        bench.processes.start(name)
         whole_again(bench)
 
 

@@ -65,12 +65,12 @@ class LostDisks:
 
     def lose_disks(self) -> None:
         """The victims are killed together, and their replicas are gone when they start again."""
-        self.bench.crash(*self.victims)
+        self.bench.processes.crash(*self.victims)
         for name in self.victims:
             for one in self.partitions:
                 self.bench.disk(name, str(one)).lose()
         for name in self.victims:
-            self.bench.start(name)
+            self.bench.processes.start(name)
 
     def alive(self) -> bool:
         """Do the victims answer, and list each other as alive?"""

@@ -83,7 +83,7 @@ class Power:
         An active controller checks sessions when a broker sends it a heartbeat; none does, since all are down.
         """
         for name in self.bench.controllers:
-            self.bench.start(name)
+            self.bench.processes.start(name)
         QuorumView(self.bench, via=self.bench.controllers[0]).leader()
         began = self.bench.now().seconds
         self.bench.eventually(lambda: self.bench.now().seconds - began > RUN_OUT, "the end of sessions", every=0.2)

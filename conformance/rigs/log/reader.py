@@ -96,7 +96,9 @@ class Reader:
     def reaches(self, offset: int, within: float = 10.0) -> bool:
         """True if polling reaches the offset in time; for cases in which a live broker may prevent that."""
         what = f"{self.name} at {offset}"
-        return self.partition.bench.settles(lambda: self.poll() and self.position.offset >= offset, what, within)
+        return self.partition.bench.wait.comes_true(
+            lambda: self.poll() and self.position.offset >= offset, what, within
+        )
 
     def _fetch(self, leader: NodeClient, epoch: int) -> FetchedPartition:
         return leader.fetch(

@@ -118,13 +118,13 @@ class Rotation:
     def freeze(self, *ids: int) -> None:
         for id in ids:
             if id not in self._frozen:
-                self.bench.pause(self.bench.name_of(id))
+                self.bench.processes.pause(self.bench.name_of(id))
                 self._frozen.add(id)
 
     def wake(self, *ids: int) -> None:
         for id in ids:
             if id in self._frozen:
-                self.bench.resume(self.bench.name_of(id))
+                self.bench.processes.resume(self.bench.name_of(id))
                 self._frozen.discard(id)
 
     def alone(self) -> NodeClient:

@@ -66,7 +66,7 @@ def two_disks(bench: Bench) -> TwoLogDirsData:
     bench.eventually(disks.lost, f"{broker} without its log directory {LOST}")
     # From 3.7 (KIP-858) the broker reports to the controller, which elects another leader; the broker then has to apply
     # that.
-    bench.settles(disks.leaderless, f"nobody leads what {broker} had in {LOST}", within=HEARD_WITHIN)
+    bench.wait.comes_true(disks.leaderless, f"nobody leads what {broker} had in {LOST}", within=HEARD_WITHIN)
     return data
 
 

@@ -70,7 +70,7 @@ class UncleanPartition(Partition):
     def leave_alone(self, survivor: str) -> PartitionMetadata:
         """Kill the other replica. Returns the state once the survivor is the ISR."""
         [other] = {self.first, self.second} - {survivor}
-        self.bench.kill(other, role="follower")
+        self.bench.processes.kill(other, role="follower")
         id = self.bench.id_of(survivor)
 
         def alone() -> PartitionMetadata | None:
@@ -81,12 +81,12 @@ class UncleanPartition(Partition):
 
     def lose_leader(self, leader: str) -> None:
         """Kill the only replica in the ISR, and wait until the partition has no leader."""
-        self.bench.kill(leader, role="leader")
+        self.bench.processes.kill(leader, role="leader")
         self.bench.eventually(lambda: self.seen().leader == -1, f"no leader of {self.name}")
 
     def come_back(self, name: str) -> None:
         """Start a lagging replica, and wait until the cluster lists it as alive."""
-        self.bench.start(name)
+        self.bench.processes.start(name)
         self.bench.eventually(lambda: self._is_listed(name), f"{name} unfenced", STARTS_WITHIN, due="node")
 
     def _is_listed(self, name: str) -> bool:

@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import asdict
 
-from conformance.core.bench import LASTING, Bench
+from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.damaging import Disk
 from conformance.core.topologies import COMBINED, EXPIRING, MEASURED
+from conformance.core.waiting import LASTING
 from conformance.rigs.groups.group import answering_again
 from conformance.rigs.log.partition import new_topic, new_topics
 from conformance.rigs.producers.producer import CheckProducer
@@ -90,7 +91,7 @@ class Log:
 
     def producer(self, producer_id: int) -> ProducerState | None:
         described = self.stage.broker.describe_producers(self.name, self.index)
-        return self.stage.bench.granted(described, "description", LASTING).producer(producer_id)
+        return self.stage.bench.require(described, "description", LASTING).producer(producer_id)
 
     def state(self, producer_id: int) -> LogState:
         return LogState(self.start(), self.stable_end(), self.end(), self.producer(producer_id))
@@ -176,10 +177,10 @@ class Stage:
 
     def restart(self, *, clean: bool) -> None:
         """Restart the broker on its data, after SIGTERM or SIGKILL. Returns when its coordinators have loaded again."""
-        (self.bench.stop if clean else self.bench.kill)(self._broker, role="broker")
+        (self.bench.processes.stop if clean else self.bench.processes.kill)(self._broker, role="broker")
         while self.while_down:
             self.while_down.pop()()
-        self.bench.start(self._broker)
+        self.bench.processes.start(self._broker)
         answering_again(self.bench, self._broker)
         self.bench.eventually(
             self._coordinates, f"{self._broker} coordinating again", COORDINATES_WITHIN, due="coordinator"

@@ -54,4 +54,4 @@ class CheckProducer(Producer):
         return self.write(to, count)
 
     def granted(self, answer: A, due: Due) -> A:
-        return self.bench.granted(answer, due, self.timeout_ms / 1000)
+        return self.bench.require(answer, due, self.timeout_ms / 1000)

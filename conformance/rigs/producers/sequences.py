@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from conformance.core.bench import LASTING
 from conformance.core.checks import ObservationClaim, PremiseClaim, held_if, premise
+from conformance.core.waiting import LASTING
 from conformance.rigs.producers.combined_node import Log, Stage, StageProducer
 from fixtures.views.producer import DIALECTS
 from fixtures.wire import Error

@@ -162,11 +162,12 @@ class ThreeBrokers:
     @contextmanager
     def gone(self, name: str, how: How) -> Iterator[None]:
         """The broker is killed, stopped or frozen for as long as the block lasts."""
-        {"kill": self.bench.kill, "stop": self.bench.stop, "freeze": self.bench.pause}[how](name, role="broker")
+        processes = self.bench.processes
+        {"kill": processes.kill, "stop": processes.stop, "freeze": processes.pause}[how](name, role="broker")
         try:
             yield
         finally:
-            (self.bench.resume if how == "freeze" else self.bench.start)(name)
+            (processes.resume if how == "freeze" else processes.start)(name)
 
     @contextmanager
     def lost_while_prepared(
@@ -238,7 +239,7 @@ class ThreeBrokers:
 
     def completes(self, partition: Partition, producer: CheckProducer, wanted: ControlType) -> tuple[bool, Outcome]:
         """Whether the transaction has its marker there in time, and nothing is left open; and what was seen last."""
-        met = self.bench.settles(
+        met = self.bench.wait.comes_true(
             lambda: self.outcome(partition, producer).is_complete(wanted),
             f"{wanted.name} on {partition}",
             MARKED_WITHIN,

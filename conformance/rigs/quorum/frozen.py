@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from conformance.core.bench import WITHIN, Bench
+from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import FROZEN_VOTER
+from conformance.core.waiting import WITHIN, if_recorded
 from conformance.judging.excuses import GIVEN_UP
 from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, cluster_id_of, of, stored_in
 from fixtures.cluster import Peers, Received
@@ -137,12 +138,14 @@ class Frozen:
         epoch = self.next_epoch(ahead)
         answer = self.begin(leader, epoch)
         if answer.error is not Error.NONE or of(answer) != LeaderAndEpoch(leader, epoch):
-            raise self.bench.unkept(
+            raise self.bench.wait.overdue(
                 "following", f"{self.name} does not follow {leader} in epoch {epoch}: {answer}", SOON
             )
         fetch = self.fetch_in(epoch, leader)
         if fetch is None:
-            raise self.bench.unkept("following", f"{self.name} does not fetch from {leader} in epoch {epoch}", SOON)
+            raise self.bench.wait.overdue(
+                "following", f"{self.name} does not fetch from {leader} in epoch {epoch}", SOON
+            )
         return fetch
 
     def fetch_in(self, epoch: int, leader: int) -> Received | None:
@@ -164,8 +167,8 @@ class Frozen:
 
     def came(self, asked: Received | None, due: Due, what: str) -> Received | None:
         """The request that was waited for until SOON, or None. Overdue if the kit was starved of CPU, which leaves open why."""
-        if asked is None and starved(self.bench.late(SOON), SOON):
-            raise self.bench.unkept(due, what, SOON)
+        if asked is None and starved(self.bench.wait.recorded_late(SOON), SOON):
+            raise self.bench.wait.overdue(due, what, SOON)
         return asked
 
     def _dismiss(self, asked: Received) -> None:
@@ -215,7 +218,7 @@ class Frozen:
         """Like `vote_after`; Overdue if there is none."""
         asked = self.vote_after(epoch)
         if asked is None:
-            raise self.bench.unkept("candidacy", f"{self.name} does not ask for votes after epoch {epoch}", SOON)
+            raise self.bench.wait.overdue("candidacy", f"{self.name} does not ask for votes after epoch {epoch}", SOON)
         return asked
 
     def candidate(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
@@ -229,7 +232,7 @@ class Frozen:
         self.grant(asked)
         vote = self.vote_after(candidate_epoch(asked) + 1, granted=asked, within=WITHIN)
         if vote is None:
-            raise self.bench.unkept("step", f"{self.name} sends no Vote after its pre-vote was granted", WITHIN)
+            raise self.bench.wait.overdue("step", f"{self.name} sends no Vote after its pre-vote was granted", WITHIN)
         return vote
 
     def lead(self, leader: int = PEERS[0], ahead: int = 1) -> int:
@@ -259,7 +262,7 @@ class Frozen:
             if done():
                 return True
             # At this peer only: requests to the other one belong to the next step.
-            again = self.bench.if_recorded(lambda: self.peers.receive(asked.api, peer=asked.peer, within=0.0), None)
+            again = if_recorded(lambda: self.peers.receive(asked.api, peer=asked.peer, within=0.0), None)
             if again is not None and self._repeats(again, asked):
                 answer(again)
             return False
@@ -281,7 +284,7 @@ class Frozen:
             fetch, lambda asked: self.serve(asked, records=records, high_watermark=high_watermark)
         )
         if following is None:
-            raise self.bench.unkept("next fetch", f"{self.name} does not go on fetching from {fetch.peer}", SOON)
+            raise self.bench.wait.overdue("next fetch", f"{self.name} does not go on fetching from {fetch.peer}", SOON)
         return following
 
     def diverge(self, fetch: Received, diverging: EpochAndOffset) -> Received | None:
@@ -428,7 +431,7 @@ def prepare_frozen(bench: Bench) -> FrozenData:
     end = log_end_of(frozen.feed(fetch, older, newer))
     if end != LogEnd(epoch - 2, start + 2 * RECORDS):
         what = f"{frozen.name} does not take the log that it was given from {start} on: it ends at {end}"
-        raise bench.unkept("next fetch", what, SOON)
+        raise bench.wait.overdue("next fetch", what, SOON)
     return FrozenData(frozen.cluster_id)
 
 

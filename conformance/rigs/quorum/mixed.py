@@ -30,7 +30,7 @@ class Mixed(Quorum):
         """Kill the leader; one of the other two is elected with the vote of a peer. Returns that leader and its epoch."""
         killed = self.one("leader")
         self.controllers = self.followers()
-        self.bench.kill(killed, role="active controller")
+        self.bench.processes.kill(killed, role="active controller")
         return self.bench.eventually(lambda: self._elected(voter), f"a successor of {killed}", due="leadership")
 
     def _elected(self, voter: int) -> LeaderAndEpoch | None:
@@ -57,7 +57,7 @@ class Mixed(Quorum):
     def has_snapshot(self) -> bool:
         """True if a log that ends in epoch 0 gets a snapshot id in time."""
         led = self.settled()
-        return self.bench.settles(
+        return self.bench.wait.comes_true(
             lambda: self.fetch_as(-1, led, LogEnd(0, 1)).snapshot_id is not None,
             "a snapshot after epoch 0",
             SNAPSHOT_WITHIN,
@@ -74,7 +74,7 @@ class Mixed(Quorum):
             found.extend(answer.snapshot_id for answer in answers if answer.snapshot_id is not None)
             return bool(found)
 
-        return found[0] if self.bench.settles(named, "a snapshot", SNAPSHOT_WITHIN) else None
+        return found[0] if self.bench.wait.comes_true(named, "a snapshot", SNAPSHOT_WITHIN) else None
 
     def fetch_as(self, replica: int, led: LeaderAndEpoch, log: LogEnd) -> FetchedPartition:
         """Fetch from the leader as a replica whose log ends there."""

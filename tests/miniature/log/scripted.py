@@ -66,7 +66,7 @@ def last_replica_comes_back(*bugs: str) -> list[Observation]:
     faults = bench.faults(partition.topic)
     faults.inject(Stop(role="leader"))
     partition.state("broker-2")
-    bench.start("broker-1")
+    bench.processes.start("broker-1")
     began = bench.now().seconds
     bench.eventually(lambda: _over(partition, began), "the end of the bound", within=60.0)
     return _violations(bench)
@@ -87,7 +87,7 @@ def follower_comes_back_first(*bugs: str) -> list[Observation]:
     bench.node(1).produce(partition.topic, 0, batch(b"on one", timestamp=bench.now().unix_ms))
     faults.inject(Kill(role="leader"))
     bench.eventually(lambda: partition.state("broker-3").leader == -1, "no leader")
-    bench.start("broker-2")
+    bench.processes.start("broker-2")
     for _ in range(40):
         state = partition.state("broker-3")
         if state.leader == 2:
@@ -104,10 +104,10 @@ def follower_is_elected_unseen(*bugs: str) -> list[Observation]:
     faults.inject(Kill(role="follower"))
     partition.settled(["broker-1"])
     faults.inject(Kill(role="leader"))
-    bench.start("broker-2")
+    bench.processes.start("broker-2")
     began = bench.now().seconds
     bench.eventually(lambda: bench.now().seconds - began > CONVERGES_WITHIN, "the end of elections", within=60.0)
-    bench.start("broker-1")
+    bench.processes.start("broker-1")
     partition.settled(["broker-1", "broker-2"])
     bench.registrations([(partition.topic, partition.index)])
     return _violations(bench)

@@ -176,7 +176,7 @@ def goes_on_without_an_answer(log: Log) -> Generator[Claim, None, None]:
 
 def disturbs(log: Log) -> Generator[Claim, None, None]:
     """Kills a node and reads a file."""
-    with log.bench.down("broker-2", role="a follower"):
+    with log.bench.processes.down("broker-2", role="a follower"):
         there = log.bench.read_file("broker-2", "topic-0/leader-epoch-checkpoint")
         gone = log.bench.read_file("broker-2", "topic-0/nothing")
     yield held_if(there.text == "0\n0\n" and gone.content is None, there, gone)
@@ -184,7 +184,7 @@ def disturbs(log: Log) -> Generator[Claim, None, None]:
 
 def pauses_nothing(log: Log) -> Generator[Claim, None, None]:
     """The fault shows no effect."""
-    log.bench.pause("broker-2")
+    log.bench.processes.pause("broker-2")
     yield held_if(False)
 
 
@@ -295,7 +295,7 @@ def looks_before_and_after(log: Log) -> Generator[Claim, None, None]:
     before = log.end()
     yield held_if(before.offset == 5, before)
     yield held_if(True, detail="calm")
-    with log.bench.down("broker-2", role="a follower"):
+    with log.bench.processes.down("broker-2", role="a follower"):
         yield held_if(True, before)
     after = log.end()
     yield held_if(after.offset == 7, before, after)

@@ -119,9 +119,9 @@ def test_without_a_group_or_its_coordinator_no_group_is_asked_for() -> None:
 def test_there_is_no_sweep_of_a_partition_without_leader() -> None:
     bench = mini_bench(MiniCluster())
     swept = prepared(bench)
-    bench.kill("broker-1")
+    bench.processes.kill("broker-1")
     bench._live().cluster.tick(60)  # type: ignore[attr-defined]
-    bench.start("broker-1")
+    bench.processes.start("broker-1")
     with pytest.raises(Absent, match="has no leader that broker-1 knows"):
         sweep(bench, swept, 3)
     assert asked(bench) == []

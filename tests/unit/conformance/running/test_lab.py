@@ -134,7 +134,7 @@ def leaves_a_fault(bench: Bench) -> Generator[Claim, None, None]:
 
 def leaves_a_node_down(bench: Bench) -> Generator[Claim, None, None]:
     """Kills and never starts."""
-    bench.kill("broker-2")
+    bench.processes.kill("broker-2")
     raise KitError("no answer")
     yield
 
@@ -239,7 +239,7 @@ def test_when_no_cluster_comes_up_again_the_check_says_so(play: Play) -> None:
 
 def test_a_rig_that_breaks_the_cluster_costs_it(play: Play) -> None:
     def breaking(bench: Bench) -> Data:
-        bench.kill("broker-2")
+        bench.processes.kill("broker-2")
         raise KitError("nothing to stand on")
 
     rig: Rig[Data, Bench] = Rig(TOPOLOGY, breaking, handle, shared=True)

@@ -1,0 +1,138 @@
+"""Processes of named nodes: a check ends, freezes and starts them, each as a recorded fault with its witness and healing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import msgspec
+
+from conformance.core.cluster import Cluster
+from conformance.core.faulting import record
+from fixtures.cluster import NodeState
+from fixtures.errors import KitError
+from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
+from fixtures.tape import Tape
+
+STOP_WITHIN = 30
+"""Seconds that a controlled shutdown may take until SIGKILL ends it."""
+
+
+class Done(msgspec.Struct, frozen=True):
+    """The result of an action on a node: its state afterwards, as the engine reports it."""
+
+    state: NodeState
+    started_at: str = ""
+
+
+class Processes:
+    """The nodes' processes. Whatever a check leaves broken is healed after its example."""
+
+    def __init__(self, tape: Tape, live: Callable[[], Cluster]) -> None:
+        self._tape = tape
+        self._live = live
+        self._broken: dict[str, ProcessFault] = {}
+
+    @property
+    def are_broken(self) -> bool:
+        """True if the check has ended or frozen a node that does not run again yet."""
+        return bool(self._broken)
+
+    def kill(self, name: str, role: str = "") -> Done:
+        """Send SIGKILL. The witness is that the engine reports the process gone."""
+        return self._break(Kill(role=role or name), "kill", name)
+
+    def crash(self, *names: str) -> dict[str, NodeState]:
+        """Send SIGKILL to several nodes side by side, so that none of them notices the end of another."""
+        faults = {name: Kill(role=name) for name in names}
+        for name, fault in faults.items():
+            self._inject(fault, name)
+
+        def act() -> dict[str, NodeState]:
+            nodes = {name: self._live().node(name) for name in names}
+            self._live().together([partial(fault.act, nodes[name]) for name, fault in faults.items()])
+            return {name: node.state() for name, node in nodes.items()}
+
+        states = self._tape.call("cluster", "crash", {"nodes": list(names)}, dict[str, NodeState], act)
+        for name, fault in faults.items():
+            self._witness(fault, name, states[name])
+        return states
+
+    def stop(self, name: str, role: str = "") -> Done:
+        """Shut the node down and wait for its end."""
+        return self._break(Stop(role=role or name, within=STOP_WITHIN), "stop", name)
+
+    def terminate(self, name: str) -> Done:
+        """Begin a controlled shutdown without waiting for its end, which is `stop`'s to see."""
+        return self._act("terminate", name, lambda: self._live().node(name).terminate())
+
+    def pause(self, name: str, role: str = "") -> Done:
+        """Freeze the node: its connections stay open, and nothing is answered."""
+        return self._break(Freeze(role=role or name), "pause", name)
+
+    def resume(self, name: str) -> Done:
+        """Let a frozen node go on."""
+        return self._mend("resume", name, Freeze(role=name))
+
+    def start(self, name: str) -> Done:
+        """Start a node that was killed or stopped; it is running then, not yet ready."""
+        return self._mend("start", name, Kill(role=name))
+
+    @contextmanager
+    def down(self, name: str, role: str = "") -> Iterator[Done]:
+        """Kill the node for as long as the block lasts, and start it again whatever happens inside."""
+        done = self.kill(name, role)
+        try:
+            yield done
+        finally:
+            self.start(name)
+
+    def heal_all(self) -> None:
+        """Bring back all nodes that the check left down or frozen. Raises KitError."""
+        for name, fault in list(self._broken.items()):
+            (self.resume if isinstance(fault, Freeze) else self.start)(name)
+
+    def silent(self, names: Iterable[str]) -> list[str]:
+        """The nodes among these that the engine says are stopped or frozen: who asks them waits in vain.
+
+        Not for checks that are judged again by running them.
+        """
+        return [name for name in names if self._live().node(name).state() != "running"]
+
+    def _break(self, fault: ProcessFault, action: str, name: str) -> Done:
+        """Do the fault to the named node, under the name that its action has on tapes."""
+        self._inject(fault, name)
+        done = self._act(action, name, lambda: fault.act(self._live().node(name)))
+        self._witness(fault, name, done.state)
+        return done
+
+    def _inject(self, fault: ProcessFault, name: str) -> None:
+        record(self._tape, fault, "inject", node=name)
+        self._broken[name] = fault
+
+    def _witness(self, fault: ProcessFault, name: str, state: NodeState) -> None:
+        if state != fault.shows:
+            raise KitError(f"{fault.name} of {name} shows no effect: the engine reports {state}, not {fault.shows}")
+        record(self._tape, fault, "witness", node=name, detail={"state": state})
+
+    def _mend(self, action: str, name: str, usual: ProcessFault) -> Done:
+        """Undo the fault of the node; `usual` is what an earlier example or a rig of several may have left on it."""
+        fault = self._broken.get(name, usual)
+        done = self._act(action, name, lambda: fault.undo(self._live().node(name)))
+        if done.state != "running":
+            raise KitError(f"{action} of {name} did not bring it back: the engine reports {done.state}")
+        self._broken.pop(name, None)
+        record(self._tape, fault, "heal", node=name, detail={"started_at": done.started_at})
+        return done
+
+    def _act(self, action: str, name: str, do: Callable[[], None]) -> Done:
+        def act() -> Done:
+            do()
+            node = self._live().node(name)
+            return Done(node.state(), node.started_at())
+
+        return self._tape.call(name, action, {}, Done, act)
+
+
+__all__ = ["Done", "Processes"]

@@ -1,0 +1,98 @@
+"""Waits of a check that may end without what is due: whether it comes true in time, and how late the kit itself was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from conformance.core.cluster import Cluster
+from fixtures.tape import OffTheRecord, Tape
+from fixtures.waiting import Overdue
+from history.due import Due
+
+T = TypeVar("T")
+
+WITHIN = 30.0
+"""Seconds within which the tested system does what it owes (`conformance.judging.due`)."""
+
+EVERY = 0.02
+"""Seconds between two tries."""
+
+LASTING = 30.0
+"""Seconds for which a client has to be known at least; with fewer, a refusal may be due to the pace of the kit."""
+
+
+class Late(msgspec.Struct, frozen=True):
+    """The most seconds by which the kit itself woke late."""
+
+    seconds: float
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """How often the kit looked whether something had come true, and whether it had at last."""
+
+    tries: int
+    met: bool
+
+
+class Waiting:
+    """Waits on one cluster's clock. A stored tape has the number of tries, and nothing is waited for."""
+
+    def __init__(self, tape: Tape, cluster: Cluster | None) -> None:
+        self._tape = tape
+        self._cluster = cluster
+
+    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> bool:
+        """True if it is so in time: for what a requirement says, where the opposite is a finding and no trouble."""
+        if self._cluster is None:
+            # The tries are on the tape as well, and their answers have to be taken from it.
+            found = self._tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(0, False))
+            for _ in range(found.tries):
+                probe()
+            return found.met
+        found = _settled(self._cluster, probe, what, within)
+        return self._tape.call("kit", "settles", {"what": what}, Settled, lambda: found).met
+
+    def overdue(self, due: Due, what: str, within: float) -> Overdue:
+        """The error for a rig's own wait that ended without what is due."""
+        return Overdue(f"{what} within {within:g} s", due=due, within=within, late=self.late(within))
+
+    def late(self, within: float) -> float:
+        """The most seconds by which the kit itself woke late in the last `within`; none on a stored tape."""
+        return 0.0 if self._cluster is None else self._cluster.late(self._cluster.now().seconds - within)
+
+    def recorded_late(self, within: float) -> float:
+        """`late`, recorded: for a check that looks at it. Ask once a bound has passed."""
+
+        def ask() -> Late:
+            return self._tape.call("kit", "late", {}, Late, lambda: Late(self.late(within)))
+
+        return if_recorded(ask, Late(0.0)).seconds
+
+
+def _settled(cluster: Cluster, probe: Callable[[], bool], what: str, within: float) -> Settled:
+    tries = 0
+
+    def try_once() -> bool:
+        nonlocal tries
+        tries += 1
+        return probe()
+
+    try:
+        cluster.eventually(try_once, what, within, EVERY, "step")
+    except Overdue:
+        return Settled(tries, False)
+    return Settled(tries, True)
+
+
+def if_recorded(ask: Callable[[], T], otherwise: T) -> T:
+    """Return the answer to a question that earlier kits did not ask: `otherwise` in a history of theirs."""
+    try:
+        return ask()
+    except OffTheRecord:
+        return otherwise
+
+
+__all__ = ["EVERY", "LASTING", "WITHIN", "Waiting", "if_recorded"]
