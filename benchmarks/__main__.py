@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import faults, judging, reports, small_merges, startup
-from fixtures.errors import KitError, UnknownVersion
+from fixtures.errors import UnknownVersion
 from fixtures.images import newest, obtain
 from fixtures.leases import workers
+from protocol.errors import KitError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,7 +18,6 @@ import msgspec
 
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.engine import connect
-from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Injector
 from fixtures.faults.base.target import FaultTarget
@@ -29,6 +28,7 @@ from fixtures.faults.selftest import Targets, run_once
 from fixtures.faults.traffic import Writer
 from fixtures.images import Image
 from fixtures.runs import Progress, Run
+from protocol.errors import KitError
 
 CLUSTER = Topology(
     name="fault-benchmark",

@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import MetadataAnswer, Node, PartitionMetadata, TopicMetadata
-from fixtures.wire.log import (
+from fixtures.wire import NodeClient
+from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
+from protocol.cluster import MetadataAnswer, Node, PartitionMetadata, TopicMetadata
+from protocol.codes import Error
+from protocol.log import (
     CONSUMER,
     EARLIEST,
     LATEST,
@@ -27,8 +28,8 @@ from fixtures.wire.log import (
     ListedOffset,
     ProducedPartition,
 )
-from fixtures.wire.records import Batch, Codec, Record, batch
-from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
+from protocol.messages import Topic
+from protocol.records import Batch, Codec, Record, batch
 
 BROKERS = (1, 2, 3)
 PARTITIONS = 4

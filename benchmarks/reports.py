@@ -17,8 +17,8 @@ import msgspec
 from benchmarks.processes import Watched, watched
 from benchmarks.runs import write_run
 from benchmarks.shards import write_shards
-from fixtures.errors import KitError
 from fixtures.runs import Progress
+from protocol.errors import KitError
 
 MASTER = "local[2]"
 ROOM = 0.7

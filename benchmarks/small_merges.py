@@ -16,8 +16,8 @@ import msgspec
 
 from benchmarks.processes import Watched, watched
 from benchmarks.shards import write_shards
-from fixtures.errors import KitError
 from fixtures.runs import Progress
+from protocol.errors import KitError
 
 MASTER = "local[2]"
 VERSIONS = ("3.9.2", "4.3.1")

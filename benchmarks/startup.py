@@ -17,11 +17,11 @@ import msgspec
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.cluster.storage import META_PROPERTIES, bootstrap_files, meta_properties, tar
 from fixtures.engine import connect
-from fixtures.errors import KitError
 from fixtures.images import Image
 from fixtures.runs import Progress, Run
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient, Schemas, WireError
+from protocol.errors import KitError
 
 CLUSTER = Topology(name="startup", controllers=1, brokers=3)
 

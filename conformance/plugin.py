@@ -22,10 +22,10 @@ from conformance.running.planning.watchdog import Watchdog
 from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
 from conformance.running.violations import violation_of
-from fixtures.errors import KitError
 from fixtures.leases import workers
 from fixtures.signals import interruptible
 from history.command import INSTALLED
+from protocol.errors import KitError
 
 HERE = Path(__file__).parent
 SESSION = pytest.StashKey[ConformanceSession]()

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from fixtures.errors import KitError
+from protocol.errors import KitError
 
 TABLE = Path(__file__).with_name("table.toml")
 

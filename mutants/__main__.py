@@ -7,11 +7,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fixtures.errors import KitError, UnknownVersion
+from fixtures.errors import UnknownVersion
 from fixtures.images import from_image, obtain
 from mutants import all_mutants, mutant
 from mutants.build import mutant_image
 from mutants.compare import compare
+from protocol.errors import KitError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,11 +10,11 @@ from pathlib import Path
 from filelock import FileLock
 
 from fixtures.engine import connect
-from fixtures.errors import KitError
 from fixtures.images import Image, from_image, layers
 from fixtures.paths import cache_dir
 from fixtures.runs import Progress, quiet
 from mutants import mutant
+from protocol.errors import KitError
 
 SOURCES = Path(__file__).with_name("agent")
 AGENT_INSIDE = "/opt/mutants/agent.jar"

@@ -5,7 +5,7 @@
 runs on all cores of this machine (`local[*]`). The same through `spark-submit`, on the master it is given, with
 the code as a zip:
 
-    python -m zipfile -c kit.zip history conformance reports
+    python -m zipfile -c kit.zip protocol history conformance reports
     spark-submit --py-files kit.zip reports/__main__.py --in DIR/shards --out DIR/matrix
 
 (or with `PYTHONPATH` set to the checkout in place of the zip). The driver needs the Python packages msgspec, jinja2,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis.strategies import integers, sampled_from
 
-from fixtures.wire.records import Codec
+from protocol.records import Codec
 
 RECORDS = integers(1, 4)
 """The number of records of a batch, or of records written one after the other."""

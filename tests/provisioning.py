@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from conformance.cli.engine import make_ready
-from fixtures.errors import KitError
+from protocol.errors import KitError
 
 VERSIONS = ("3.9.2", "4.3.1")
 """Those that the tests start."""

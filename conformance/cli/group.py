@@ -10,8 +10,9 @@ from typing import Any, Final
 import click
 
 from conformance.running.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE
-from fixtures.errors import KitError, WrongUse
+from fixtures.errors import WrongUse
 from fixtures.signals import interruptible
+from protocol.errors import KitError
 from reports.commands.ending import exit_code
 
 HELP: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

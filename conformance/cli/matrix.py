@@ -38,13 +38,14 @@ from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXI
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.settings import make_writable
-from fixtures.errors import KitError, WrongUse
+from fixtures.errors import WrongUse
 from fixtures.images import select
 from fixtures.leases import workers
 from fixtures.ready import have_ready
 from fixtures.runs import kept_of
 from history.command import COMMAND
 from history.shards import read_shards
+from protocol.errors import KitError
 from reports.errors import spark_missing
 
 Prepare = Callable[[Sequence[str]], object]

@@ -2,7 +2,7 @@
 
 On a cluster:
 
-    python -m zipfile -c kit.zip history fixtures strategies conformance reports
+    python -m zipfile -c kit.zip protocol history fixtures strategies conformance reports
     spark-submit --master MASTER --py-files kit.zip conformance/submit/rejudge.py DIR --spark
 """
 

@@ -18,7 +18,6 @@ from typing import Literal
 import msgspec
 
 from conformance.running.probe.run import draw
-from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Injector, Unhealed, Unwitnessed
 from fixtures.faults.base.target import FaultTarget
@@ -29,6 +28,7 @@ from fixtures.faults.selftest import Targets, staged
 from fixtures.faults.traffic import Writer
 from fixtures.runs import Progress
 from fixtures.waiting import eventually
+from protocol.errors import KitError
 from strategies.faults import faults_of
 
 Ending = Literal["healed", "skipped", "unwitnessed", "no consequence", "unhealed", "error"]

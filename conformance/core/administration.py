@@ -10,10 +10,11 @@ from conformance.core.bench import Bench
 from conformance.core.executor import StepExecutor
 from conformance.core.faulting import Faults
 from conformance.core.roles import Absent
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Topic
-from fixtures.wire.configs import ResourceType
-from fixtures.wire.topics import ElectionType, NewTopic, Reassignment
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.messages import Topic
+from protocol.topics import ElectionType, NewTopic, Reassignment
 from strategies.steps import (
     AddPartitions,
     AlterClusterDefault,

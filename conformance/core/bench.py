@@ -36,17 +36,18 @@ from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, closed
 from fixtures.disk.held import HeldReplicas
 from fixtures.disk.words import RegistrationHistories, Word, word
-from fixtures.errors import KitError
 from fixtures.producers import KafkaPythonProducer, all_closed
 from fixtures.tape import Tape
 from fixtures.views.nodes import answers_in_turn
 from fixtures.waiting import Overdue, eventually, overdue_in
-from fixtures.wire import Error, NodeClient, Unanswered
-from fixtures.wire.calls import Answer, Topic
+from fixtures.wire import NodeClient, Unanswered
 from fixtures.wire.retriable import error_of
 from history.due import Due
 from history.events import Ended
 from history.shards import Column
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.messages import Answer, Topic
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Answer)

@@ -17,7 +17,7 @@ from fixtures.cluster.peers import ScriptedPeers
 from fixtures.consumers import Consumer
 from fixtures.disk.held import HeldReplicas, held
 from fixtures.disk.words import RegistrationHistories, registration_histories
-from fixtures.errors import KitError, NotKafka
+from fixtures.errors import NotKafka
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess
 from fixtures.images import jar_of
@@ -26,11 +26,12 @@ from fixtures.starvation import STARVATION
 from fixtures.tape import Tape
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient, Schemas, Tap
-from fixtures.wire.calls import Topic
 from fixtures.wire.schemas import Message, SchemaError
 from fixtures.wire.tap import WaitingTap
 from history.due import Due
 from history.events import ProcessEnd
+from protocol.errors import KitError
+from protocol.messages import Topic
 
 T = TypeVar("T")
 

@@ -18,7 +18,6 @@ from fixtures.disk.log_dirs import beside, log_dir_of
 from fixtures.disk.producers import is_whole, snapshot_name, snapshot_offsets
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
 from fixtures.disk.volume import cut, on_volume, remove, write
-from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.kinds.damage import Place, places
 from fixtures.faults.kinds.disk import (
@@ -36,6 +35,7 @@ from fixtures.faults.kinds.disk import (
 )
 from fixtures.tape import Tape
 from history.events import Phase
+from protocol.errors import KitError
 
 
 class CutLog(msgspec.Struct, frozen=True):

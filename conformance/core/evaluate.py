@@ -16,11 +16,11 @@ from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, Premis
 from conformance.judging.due import DUE_JUDGES, hindrance
 from conformance.judging.judge import Judged, judged
 from conformance.judging.laws.judges import with_laws
-from fixtures.errors import KitError
 from fixtures.spending import spending
 from history.events import Fault, History, Premise
 from history.observations import Observation
 from history.shards import ExcuseCount
+from protocol.errors import KitError
 
 C = TypeVar("C", Observation, ExcuseCount)
 Excuses = Counter[tuple[str, str, str]]

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Injector
 from fixtures.faults.base.target import FaultTarget
 from fixtures.tape import Tape
-from fixtures.wire.calls import Topic
 from history.events import Phase
+from protocol.errors import KitError
+from protocol.messages import Topic
 
 CLUSTER = "cluster"
 """To whom the tape says a fault was done: which node it hit is known only by then."""

@@ -11,9 +11,9 @@ import msgspec
 from conformance.core.cluster import Cluster
 from conformance.core.faulting import record
 from fixtures.cluster import NodeState
-from fixtures.errors import KitError
 from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
 from fixtures.tape import Tape
+from protocol.errors import KitError
 
 STOP_WITHIN = 30
 """Seconds that a controlled shutdown may take until SIGKILL ends it."""

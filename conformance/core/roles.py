@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from conformance.core.bench import Bench
-from fixtures.errors import KitError
 from fixtures.views.partition import PartitionView
 from fixtures.waiting import Overdue
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
+from fixtures.wire import NodeClient, WireError
+from protocol.cluster import CoordinatorType, PartitionMetadata
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.messages import Topic
 
 LEADS_WITHIN = 2.0
 """Seconds that a step waits for a leader. Whatever replica can be elected mostly is by the time a fault has shown."""

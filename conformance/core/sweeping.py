@@ -14,21 +14,16 @@ from uuid import NAMESPACE_OID, uuid5
 
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Topic
+from fixtures.wire import NodeClient
 from fixtures.wire.client import NotOffered
-from fixtures.wire.cluster import COORDINATOR_KEYS_FROM, PartitionMetadata
-from fixtures.wire.configs import ConfigsQuery, ResourceType
-from fixtures.wire.log import (
-    DEBUGGER,
-    EARLIEST,
-    LATEST,
-    MAGIC_2_FROM,
-    EpochQuery,
-    FetchPartition,
-    OffsetQuery,
-)
+from fixtures.wire.cluster import COORDINATOR_KEYS_FROM
+from fixtures.wire.log import MAGIC_2_FROM
 from history.taken import SWEEP_NOTE, SWEPT_NOTE
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.configs import ConfigsQuery, ResourceType
+from protocol.log import DEBUGGER, EARLIEST, LATEST, EpochQuery, FetchPartition, OffsetQuery
+from protocol.messages import Topic
 
 TopicPartition = tuple[Topic, int]
 

@@ -11,9 +11,9 @@ import msgspec
 from conformance.judging import transactions_in_words
 from conformance.judging.record_values import value_in_words
 from conformance.judging.transactions_in_words import by_producer, control
-from history.codes import Error
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Note, Overdue, Premise
 from history.subjects import Subject, subjects_of_exchange
+from protocol.codes import Error
 
 LONGEST = 400
 KIT = "kit"

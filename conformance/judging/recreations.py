@@ -13,7 +13,7 @@ from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.topics import OPEN, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, deleted_by
 from conformance.judging.timeline import Timeline
 from history.events import Answer, Call
-from history.since import since
+from protocol.since import since
 
 UNTOLD: Final = -1
 """In place of a number: it may be about any topic of that name, or fall between two of them."""

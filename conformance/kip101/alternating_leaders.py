@@ -28,8 +28,9 @@ from conformance.rigs.log.rotation import (
     stamped,
 )
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import EpochEnd
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.log import EpochEnd
 
 OFTEN = 0.1
 

@@ -15,12 +15,13 @@ from conformance.rigs.log.led_together import FIVE, Several
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.producers.transactions import Transaction, coordinator_of
 from fixtures.views.nodes import served
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.groups import NewOffset
-from fixtures.wire.log import FetchedPartition
-from fixtures.wire.records import Batch, Codec, NewBatch, batch, batches
+from fixtures.wire.records import batches, encode_batch
 from fixtures.wire.retriable import accepted
+from protocol.cluster import CoordinatorType
+from protocol.groups import NewOffset
+from protocol.log import FetchedPartition
+from protocol.messages import Topic
+from protocol.records import Batch, Codec, NewBatch, batch
 from strategies.batches import CODECS, RECORDS
 
 WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
@@ -52,7 +53,7 @@ def leader_sets_its_epoch(
     answer, stored = appended(partition, sent)
     yield premise(partition.epoch() == epoch and written != epoch, f"one epoch, {epoch}, and not the one written")
     yield held_if(stored.leader_epoch == epoch, answer, case="stamp")
-    [as_sent] = batches(sent.encoded())
+    [as_sent] = batches(encode_batch(sent))
     yield held_if(stored.crc_valid and stored.crc == as_sent.crc, answer, case="checksum")
 
 

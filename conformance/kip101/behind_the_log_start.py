@@ -16,9 +16,10 @@ from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.rotation import in_every_isr, out_of_isr, prefer, quick_partition, stamped
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.held import HeldReplica
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, DeletedRecords, EpochAndOffset, ListedOffset
+from fixtures.wire import NodeClient
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.log import DEBUGGER, EARLIEST, LATEST, DeletedRecords, EpochAndOffset, ListedOffset
 
 OFTEN = 0.1
 

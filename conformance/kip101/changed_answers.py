@@ -22,8 +22,8 @@ from conformance.rigs.log.rotation import elect_preferred, put_first
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.kinds.network import RateLimit
 from fixtures.faults.kinds.zombies import CutOffFromControllers
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.records import NewBatch, batch
+from protocol.cluster import PartitionMetadata
+from protocol.records import NewBatch, batch
 
 KBIT = 512
 """A hundredth of the rate at which the leader takes batches."""

@@ -13,12 +13,12 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.versions import BACK, spoken
-from fixtures.errors import KitError
-from fixtures.wire import Error
-from fixtures.wire.configs import ResourceType
-from fixtures.wire.log import EpochEnd, FetchedPartition
-from fixtures.wire.records import NewBatch, NewRecord
-from history.since import since
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.errors import KitError
+from protocol.log import EpochEnd, FetchedPartition
+from protocol.records import NewBatch, NewRecord
+from protocol.since import since
 
 CLEANED_WITHIN = 60.0
 LAG = "min.compaction.lag.ms"

@@ -16,10 +16,11 @@ from conformance.rigs.log.scenarios import log_scenario
 from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL
 from fixtures.views.quorum import ActiveController, QuorumView
-from fixtures.wire import Error, WireError
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.records import batch
+from fixtures.wire import WireError
 from history.due import STARTS_WITHIN
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.records import batch
 
 RECORDS = 3
 FIRST = batch(b"first after the crash")

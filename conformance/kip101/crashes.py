@@ -12,8 +12,8 @@ from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.wire import Error
-from fixtures.wire.log import EARLIEST, EpochEnd
+from protocol.codes import Error
+from protocol.log import EARLIEST, EpochEnd
 from strategies.batches import FEW_RECORDS
 
 

@@ -21,13 +21,13 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.rotation import elect_preferred, put_first
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.held import HeldBatch, HeldReplica
-from fixtures.errors import KitError
 from fixtures.faults.kinds.network import RateLimit
 from fixtures.faults.kinds.unclean import UncleanElection
-from fixtures.wire import Error
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.configs import ResourceType
-from fixtures.wire.records import batch
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.errors import KitError
+from protocol.records import batch
 
 SEGMENT_SIZES = ("segment.bytes", "internal.segment.bytes")
 """The setting that may be small: newer releases refuse less than 1 MiB for the older name."""

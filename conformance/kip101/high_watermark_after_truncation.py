@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, premise
 from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.wire.log import FetchedPartition
+from protocol.log import FetchedPartition
 
 HEARS_WITHIN = 10.0
 """Seconds: some twenty fetches of a follower, each of which is delayed by half a second."""

@@ -12,9 +12,10 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
 from conformance.rigs.log.led_together import FIVE, RETAINED, SEGMENT_BYTES, SEGMENTS, TRIMMABLE, Several
 from conformance.rigs.log.partition import Boundary, Partition, partition_at_epoch
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.configs import ResourceType
-from fixtures.wire.log import DEBUGGER, EARLIEST
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.log import DEBUGGER, EARLIEST
 from strategies.batches import RECORDS
 
 

@@ -9,8 +9,9 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.log.follower_fetches import PAIRS, SharedFollower, frozen, whole_again
 from conformance.rigs.log.partition import Partition, partition_at_epoch
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import PartitionAnswer
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.messages import PartitionAnswer
 
 FENCE_ERRORS = (Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
 

@@ -11,8 +11,8 @@ from conformance.rigs.log.crashes import PAIR, TRIO, Crashing, Written
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.wire.log import EpochAndOffset
-from fixtures.wire.records import Batch
+from protocol.log import EpochAndOffset
+from protocol.records import Batch
 
 RECORDS = 3
 

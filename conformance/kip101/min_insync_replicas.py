@@ -12,8 +12,8 @@ from conformance.rigs.log.crashes import Crashing, on_brokers
 from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.log.lagging_watermark import watermark_and_end
-from fixtures.wire import Error
-from fixtures.wire.records import batch
+from protocol.codes import Error
+from protocol.records import batch
 
 ROW = "KIP101-INV-17"
 STRICT_PAIR = on_brokers("strict_pair", QUICK_CLUSTER, 2, min_insync_replicas="2")

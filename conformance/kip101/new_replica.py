@@ -15,12 +15,13 @@ from conformance.rigs.log.partition import Boundary, Partition, PartitionData, n
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.rotation import RECORDS, assign
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.errors import KitError
 from fixtures.faults.kinds.frames import Delay
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import FetchedPartition
-from fixtures.wire.records import batch
+from fixtures.wire import NodeClient
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.log import FetchedPartition
+from protocol.records import batch
 
 SLOW_MS = 200
 """The delay of every frame between leader and controller: heartbeats still arrive in time, even over a new connection."""

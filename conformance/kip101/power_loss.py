@@ -13,8 +13,8 @@ from conformance.rigs.log.power_loss import POWER, Power, PowerLossWrites
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.words import Word
-from fixtures.wire.cluster import PartitionMetadata
 from history.due import STARTS_WITHIN
+from protocol.cluster import PartitionMetadata
 from strategies.batches import FEW_RECORDS
 
 ENOUGH = 10

@@ -10,7 +10,8 @@ from conformance.core.bench import File
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.follower_fetches import TRIO, reassign
 from conformance.rigs.log.partition import Partition
-from fixtures.wire.records import LENGTHS, Codec, batch
+from fixtures.wire.records import LENGTHS
+from protocol.records import Codec, batch
 
 
 def whole_batches(file: File) -> dict[int, bytes]:

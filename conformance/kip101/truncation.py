@@ -13,7 +13,7 @@ from conformance.rigs.log.crashes import LAGGING_TRIO, PAIR, Crashing, Written
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.wire import Error
+from protocol.codes import Error
 
 # --- KIP101-SC-01: an acknowledged record and truncation to the high watermark
 

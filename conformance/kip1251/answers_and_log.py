@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group_log import GroupLog, GroupState
 from conformance.rigs.groups.members import Members
 from conformance.rigs.groups.transactions import TxnGroup, fresh_txn_group
-from fixtures.wire.groups import DescribedGroup
+from protocol.groups import DescribedGroup
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=6, max_size=7)
 OFFSET_CHANGES = lists(sampled_from(["plain", "committed", "aborted", "back"]), min_size=8, max_size=10)

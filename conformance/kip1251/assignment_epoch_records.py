@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredPartitions
-from fixtures.wire.groups import LEAVE_TO_RETURN
+from protocol.groups import LEAVE_TO_RETURN
 from strategies.epochs import EPOCH_BUMPS
 
 

@@ -12,7 +12,8 @@ from conformance.rigs.coordinator_logs import described_at_rest
 from conformance.rigs.groups.group import SESSION, Group, classic_member, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
 from fixtures.views.member import ASSIGNOR
-from fixtures.wire.groups import ClassicGroup, subscription
+from protocol.assignments import subscription
+from protocol.groups import ClassicGroup
 
 STEPS = lists(
     fixed_dictionaries({"do": sampled_from(["rejoin", "rejoin", "replace", "leave"]), "partitions": integers(0, 4)}),

@@ -9,10 +9,10 @@ from hypothesis.strategies import integers, uuids
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, fresh_group, new_topic
-from fixtures.errors import KitError
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.groups import NewOffset
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.groups import NewOffset
+from protocol.messages import Topic
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 

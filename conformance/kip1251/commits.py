@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, kept_if, probe
 from conformance.rigs.groups.group import ON_FORMER_LEVEL, SESSION, Group, HandOver, fresh_group
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
-from fixtures.wire import Error
+from protocol.codes import Error
 from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
 from strategies.offsets import OFFSETS
 

@@ -8,7 +8,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, fresh_group
-from fixtures.wire import Error
+from protocol.codes import Error
 from strategies.offsets import OFFSETS
 
 OLD_VERSIONS = integers(2, 8)

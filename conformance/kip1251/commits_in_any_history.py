@@ -11,8 +11,8 @@ from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, GroupMember, fresh_group
 from conformance.rigs.groups.members import Owners, Ownership
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
-from fixtures.wire import Error
-from fixtures.wire.groups import OffsetFetchAnswer
+from protocol.codes import Error
+from protocol.groups import OffsetFetchAnswer
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=4, max_size=5)
 """Changes of the group, each before a time when members have to revoke partitions."""

@@ -13,8 +13,8 @@ from conformance.rigs.groups.group_log import OFFSETS_TOPIC, GroupLog
 from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
-from fixtures.wire.configs import ResourceType
 from fixtures.wire.retriable import accepted
+from protocol.configs import ResourceType
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 

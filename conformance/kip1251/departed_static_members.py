@@ -8,9 +8,9 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import MANY, Group, fresh_group
-from fixtures.wire import Error
-from fixtures.wire.configs import ResourceType
 from fixtures.wire.retriable import accepted
+from protocol.codes import Error
+from protocol.configs import ResourceType
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 

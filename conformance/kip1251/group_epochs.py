@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredAssignment, StoredPartitions
 from conformance.rigs.groups.members import Members
-from fixtures.wire.groups import LEAVE_TO_RETURN, DescribedGroup
+from protocol.groups import LEAVE_TO_RETURN, DescribedGroup
 
 CHANGES = lists(sampled_from(["join", "bump", "revoke", "return", "leave"]), min_size=6, max_size=8)
 OF_DYNAMIC_MEMBERS = lists(sampled_from(["join", "bump", "revoke", "leave"]), min_size=6, max_size=8)

@@ -9,8 +9,8 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, HandOver, fresh_group
 from fixtures.views.member import listed
-from fixtures.wire import Error
-from fixtures.wire.groups import JOIN, HeartbeatAnswer
+from protocol.codes import Error
+from protocol.groups import JOIN, HeartbeatAnswer
 from strategies.epochs import EPOCH_BUMPS
 
 

@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.classic import classic_alone, commit, rejoined, upgraded
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
-from fixtures.wire import Error
+from protocol.codes import Error
 from strategies.offsets import OFFSETS
 
 REJOINS = integers(1, 3)

@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, known_to_the_coordinator, new_topic
 from fixtures.views.member import listed
-from fixtures.wire.groups import DescribedGroup
+from protocol.groups import DescribedGroup
 
 ROUNDS = integers(6, 8)
 ABSENT = "of-no-topic"

@@ -8,8 +8,8 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import Group, classic_member, fresh_group, joined
-from fixtures.wire import Error
-from fixtures.wire.groups import OffsetFetchAnswer
+from protocol.codes import Error
+from protocol.groups import OffsetFetchAnswer
 from strategies.offsets import OFFSETS
 
 

@@ -9,9 +9,9 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, new_topic
 from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_while
-from fixtures.wire import Error
-from fixtures.wire.configs import ResourceType
 from fixtures.wire.retriable import accepted
+from protocol.codes import Error
+from protocol.configs import ResourceType
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 

@@ -13,11 +13,11 @@ from conformance.rigs.log.partition import Partition, PartitionData, new_partiti
 from conformance.rigs.producers.outcomes import ALL, delivered
 from conformance.rigs.producers.producer import CheckProducer
 from fixtures.views.producer import DIALECTS
-from fixtures.wire import Error
-from fixtures.wire.groups import HeartbeatAnswer, NewOffset
-from fixtures.wire.log import READ_COMMITTED, FetchedPartition
-from fixtures.wire.records import batch
-from fixtures.wire.transactions import TxnOffsetCommitAnswer
+from protocol.codes import Error
+from protocol.groups import HeartbeatAnswer, NewOffset
+from protocol.log import READ_COMMITTED, FetchedPartition
+from protocol.records import batch
+from protocol.transactions import TxnOffsetCommitAnswer
 
 INPUTS = 12
 """Records in each partition that is read."""

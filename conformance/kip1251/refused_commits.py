@@ -10,8 +10,8 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.classic import classic_alone, commit, upgraded
 from conformance.rigs.groups.group import SESSION, Group, GroupMember, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
-from fixtures.wire import Error
-from fixtures.wire.groups import OffsetCommitAnswer
+from protocol.codes import Error
+from protocol.groups import OffsetCommitAnswer
 from strategies.epochs import EPOCHS_AHEAD
 from strategies.offsets import OFFSETS
 

@@ -12,10 +12,10 @@ from hypothesis.strategies import lists, sampled_from
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, GroupMember, classic_member, fresh_group
 from conformance.rigs.groups.members import Members
-from fixtures.wire import Error
-from fixtures.wire.calls import Answer
-from fixtures.wire.groups import JOIN, LEAVE, DescribedGroup, TopicPartitions
 from fixtures.wire.retriable import error_of
+from protocol.codes import Error
+from protocol.groups import JOIN, LEAVE, DescribedGroup, TopicPartitions
+from protocol.messages import Answer
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=2, max_size=4)
 BEYOND = 7

@@ -9,9 +9,9 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.transactions import TxnGroup, fresh_txn_group
 from conformance.rigs.producers.combined_node import STAGE, Stage
-from fixtures.wire import Error
-from fixtures.wire.groups import NewOffset
 from fixtures.wire.retriable import accepted
+from protocol.codes import Error
+from protocol.groups import NewOffset
 from strategies.offsets import OFFSETS
 
 

@@ -9,8 +9,8 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, GroupMember, fresh_group
 from fixtures.views.member import listed
-from fixtures.wire import Error
-from fixtures.wire.groups import JOIN, LEAVE_TO_RETURN
+from protocol.codes import Error
+from protocol.groups import JOIN, LEAVE_TO_RETURN
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 

@@ -9,8 +9,8 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import new_topic
 from conformance.rigs.groups.streams import STREAMS_GROUP, StreamsGroup
-from fixtures.wire import Error
-from fixtures.wire.groups import NewOffset
+from protocol.codes import Error
+from protocol.groups import NewOffset
 
 BACK = integers(1, 5)
 OFFSET = integers(1, 1000)

@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, kept_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
-from fixtures.wire import Error
+from protocol.codes import Error
 
 
 @probe(

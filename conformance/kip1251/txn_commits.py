@@ -12,9 +12,9 @@ from conformance.rigs.groups.group import SESSION, GroupMember, new_group
 from conformance.rigs.groups.members import loses_all_for_a_while
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
 from conformance.rigs.producers.combined_node import StageProducer
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.transactions import TxnOffsetCommitAnswer
+from protocol.codes import Error
+from protocol.messages import Topic
+from protocol.transactions import TxnOffsetCommitAnswer
 from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
 from strategies.offsets import OFFSETS
 

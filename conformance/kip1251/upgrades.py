@@ -13,7 +13,7 @@ from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_ON_FORMER_LEVEL, RoutedGroup
 from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.images import select
-from fixtures.wire import Error
+from protocol.codes import Error
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 

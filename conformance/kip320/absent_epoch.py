@@ -11,8 +11,8 @@ from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FRO
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import FetchedLog, reads_nothing, replica_log, serves
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error
-from fixtures.wire.log import FetchedPartition
+from protocol.codes import Error
+from protocol.log import FetchedPartition
 
 VERSIONS: dict[str, tuple[int, int | None]] = {
     "sentinel": (FENCED_FROM, None),

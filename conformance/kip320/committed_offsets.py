@@ -23,9 +23,9 @@ from conformance.rigs.log.partition import Partition, PartitionData, new_partiti
 from conformance.rigs.producers.transactions import Transaction
 from conformance.rigs.versions import BACK, spoken
 from fixtures.views.producer import LEGACY, TV2
-from fixtures.wire import Error
-from fixtures.wire.groups import NewOffset
-from history.since import since
+from protocol.codes import Error
+from protocol.groups import NewOffset
+from protocol.since import since
 from strategies.epochs import EPOCHS_AHEAD
 
 GROUPED_FROM = since("OffsetFetchRequest", "Groups")

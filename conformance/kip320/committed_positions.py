@@ -13,9 +13,10 @@ from conformance.rigs.log.epoch_requests import DIVERGES_FROM, ENDS_FENCED_FROM,
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.groups import CommittedOffset
-from fixtures.wire.log import EpochEnd, FetchedPartition
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.groups import CommittedOffset
+from protocol.log import EpochEnd, FetchedPartition
 
 
 def positions(log: FetchedLog) -> list[tuple[int, int]]:

@@ -18,15 +18,16 @@ from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.follower_fetches import whole_again
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
 from conformance.rigs.versions import BACK, spoken
-from fixtures.errors import KitError
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.groups import CommittedOffset, NewOffset
-from fixtures.wire.records import Record
+from fixtures.wire import NodeClient, WireError
 from fixtures.wire.retriable import NOT_COORDINATED_YET, accepted, ask_again
 from history.due import COORDINATES_WITHIN
-from history.since import since
+from protocol.cluster import CoordinatorType
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.groups import CommittedOffset, NewOffset
+from protocol.messages import Topic
+from protocol.records import Record
+from protocol.since import since
 
 NOT_LOADED_YET = NOT_COORDINATED_YET | {Error.UNSTABLE_OFFSET_COMMIT}
 """Errors of a coordinator that has not read, or not replicated, the committed offsets."""

@@ -16,9 +16,10 @@ from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.suffixes import suffix_to_truncate
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import PendingRequest
-from fixtures.wire.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition
+from protocol.messages import PendingRequest
 from strategies.batches import RECORDS
 
 MAX_WAIT = 12.0

@@ -24,10 +24,10 @@ from conformance.rigs.log.epoch_requests import (
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error
-from fixtures.wire.log import EARLIEST, DeletedRecords, ListedOffset
-from fixtures.wire.records import NewBatch, NewRecord
-from history.since import since
+from protocol.codes import Error
+from protocol.log import EARLIEST, DeletedRecords, ListedOffset
+from protocol.records import NewBatch, NewRecord
+from protocol.since import since
 from strategies.batches import RECORDS
 
 LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")

@@ -12,7 +12,7 @@ from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.epoch_requests import start_of
 from conformance.rigs.log.follower_fetches import PATIENCE, frozen
 from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
-from fixtures.wire import Error
+from protocol.codes import Error
 
 ADOPTED_WITHIN = 5.0
 """Seconds: far longer than a follower takes until its next fetch."""

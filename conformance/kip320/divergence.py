@@ -14,7 +14,7 @@ from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error
+from protocol.codes import Error
 from strategies.batches import RECORDS
 from strategies.epochs import EPOCHS_AHEAD
 

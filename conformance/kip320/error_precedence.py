@@ -23,9 +23,11 @@ from conformance.rigs.log.epoch_requests import (
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Topic
-from fixtures.wire.log import FETCH_BY_ID_FROM, EpochAndOffset, EpochEnd, EpochQuery
+from fixtures.wire import NodeClient
+from fixtures.wire.log import FETCH_BY_ID_FROM
+from protocol.codes import Error
+from protocol.log import EpochAndOffset, EpochEnd, EpochQuery
+from protocol.messages import Topic
 from strategies.epochs import EPOCHS_BACK
 
 

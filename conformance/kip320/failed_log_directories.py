@@ -11,10 +11,10 @@ from conformance.rigs.log.epoch_requests import ends, refused
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoLogDirs
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error
-from fixtures.wire.log import EpochQuery
-from fixtures.wire.records import batch
-from history.since import since
+from protocol.codes import Error
+from protocol.log import EpochQuery
+from protocol.records import batch
+from protocol.since import since
 
 
 @probe(

@@ -28,10 +28,10 @@ from conformance.rigs.log.follower_fetches import (
 )
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.quorum.controller import Controller
-from fixtures.wire import Error
-from fixtures.wire.controller import AlteredPartition, IsrChange
-from fixtures.wire.log import FetchedPartition, ProduceAnswer, ProducePartition
-from fixtures.wire.records import batch
+from protocol.codes import Error
+from protocol.controller import AlteredPartition, IsrChange
+from protocol.log import FetchedPartition, ProduceAnswer, ProducePartition
+from protocol.records import batch
 from strategies.batches import RECORDS
 
 AT_ONCE_MS = 1_500

@@ -11,10 +11,11 @@ from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FRO
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import reads_nothing, replica_log, serves
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import FetchedPartition, LeaderAndEpoch
-from history.since import since
+from fixtures.wire import NodeClient
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.log import FetchedPartition, LeaderAndEpoch
+from protocol.since import since
 from strategies.epochs import EPOCHS_BACK
 
 HINTS_FROM = since("FetchResponse", "NodeEndpoints")

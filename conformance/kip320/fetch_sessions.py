@@ -13,9 +13,10 @@ from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
 from conformance.rigs.log.suffixes import suffix_to_truncate
 from conformance.rigs.versions import BACK, spoken
-from fixtures.errors import KitError
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import FetchAnswer, FetchedPartition, FetchOptions, FetchPartition
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.log import FetchAnswer, FetchedPartition, FetchOptions, FetchPartition
 from strategies.batches import RECORDS
 
 

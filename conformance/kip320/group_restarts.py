@@ -17,14 +17,15 @@ from conformance.rigs.log.truncated_readers import epoch_of_last_shared, silentl
 from conformance.rigs.log.unclean_elections import UncleanPartition, UncleanPartitionData, couple_led_by
 from conformance.rigs.producers.transactions import coordinator_of
 from conformance.rigs.versions import BACK, spoken
-from fixtures.errors import KitError
 from fixtures.views.coordinator import Coordinator
 from fixtures.views.member import ClassicMember
 from fixtures.views.nodes import served
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
-from fixtures.wire.groups import CommittedOffset, NewOffset
+from fixtures.wire import NodeClient, WireError
 from fixtures.wire.retriable import accepted
+from protocol.cluster import CoordinatorType, PartitionMetadata
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.groups import CommittedOffset, NewOffset
 
 SESSION_MS, REBALANCE_MS = 1_500, 3_000
 """The session time-out: a member that vanishes is removed after this."""

@@ -12,9 +12,10 @@ from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.rotation import elect_preferred, put_first
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import DEBUGGER, LATEST, ListedOffset
-from fixtures.wire.records import batch
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.log import DEBUGGER, LATEST, ListedOffset
+from protocol.records import batch
 from strategies.batches import RECORDS
 
 AHEAD_MS = 60_000

@@ -14,9 +14,10 @@ from conformance.rigs.log.follower_fetches import PATIENCE, frozen
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.rotation import assign
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import DEBUGGER, LATEST, FetchedPartition
+from fixtures.wire import NodeClient
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.log import DEBUGGER, LATEST, FetchedPartition
 
 TRIES = 5
 """A leader needs this many matching fetches before it adds their sender to the ISR."""

@@ -17,8 +17,9 @@ from conformance.rigs.log.rotation import quick_partition
 from conformance.rigs.producers.transactions import Transaction
 from conformance.rigs.versions import BACK, spoken
 from fixtures.faults.kinds.shapes import Isolate
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import (
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.log import (
     CONSUMER,
     DEBUGGER,
     EARLIEST,
@@ -28,8 +29,8 @@ from fixtures.wire.log import (
     READ_UNCOMMITTED,
     ListedOffset,
 )
-from fixtures.wire.records import NewBatch, NewRecord
-from history.since import since
+from protocol.records import NewBatch, NewRecord
+from protocol.since import since
 from strategies.batches import RECORDS
 from strategies.epochs import EPOCHS_AHEAD, EPOCHS_BACK
 

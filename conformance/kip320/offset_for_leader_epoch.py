@@ -12,9 +12,9 @@ from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error
-from fixtures.wire.log import DEBUGGER, LATEST, EpochEnd
-from history.since import since
+from protocol.codes import Error
+from protocol.log import DEBUGGER, LATEST, EpochEnd
+from protocol.since import since
 from strategies.batches import RECORDS
 from strategies.epochs import EPOCHS_AHEAD, EPOCHS_BACK
 

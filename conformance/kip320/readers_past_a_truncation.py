@@ -13,8 +13,8 @@ from conformance.rigs.log.reader import Reader, common_prefix, delivered_of
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.truncated_readers import epoch_of_last_shared, silently_skips, take_over, values
 from conformance.rigs.log.unclean_elections import COUPLE, SESSION, UncleanPartition
-from fixtures.wire import Error
-from fixtures.wire.cluster import PartitionMetadata
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
 
 OLDEST_FETCH = 4
 """The lowest version of 4.x."""

@@ -21,11 +21,12 @@ from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.zombies import CutOffFromControllers
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import DEBUGGER, LATEST, ProducedPartition
-from fixtures.wire.records import batch
+from fixtures.wire import NodeClient
 from history.due import STARTS_WITHIN
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.log import DEBUGGER, LATEST, ProducedPartition
+from protocol.records import batch
 from strategies.batches import FEW_RECORDS
 
 A_WHILE = 0.5

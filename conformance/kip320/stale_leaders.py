@@ -17,10 +17,11 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.unclean_elections import UncleanPartition, couple_on
 from fixtures.faults.kinds.zombies import CutOffFromControllers
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import PartitionAnswer
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.records import batch
+from fixtures.wire import NodeClient
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.messages import PartitionAnswer
+from protocol.records import batch
 
 PATIENCE_MS = int(2.5 * LAG * 1000)
 """Milliseconds for which the write with acks=all waits: long enough for several ISR shrink requests of the stale leader."""

@@ -18,8 +18,9 @@ from conformance.rigs.log.lagging_watermark import Behind, watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import DEBUGGER, LATEST, READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.log import DEBUGGER, LATEST, READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition
 from strategies.batches import RECORDS
 from strategies.epochs import EPOCHS_AHEAD
 

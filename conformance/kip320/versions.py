@@ -13,10 +13,10 @@ from conformance.rigs.log.epoch_requests import diverges, sender, unmoved
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log, serves
 from conformance.rigs.producers.transactions import Transaction
-from fixtures.wire import Error
-from fixtures.wire.groups import CommittedOffset, NewOffset
-from fixtures.wire.log import LATEST
-from fixtures.wire.schemas import Versions
+from protocol.codes import Error
+from protocol.groups import CommittedOffset, NewOffset
+from protocol.log import LATEST
+from protocol.messages import Versions
 from strategies.epochs import EPOCHS_AHEAD
 
 RANGE = re.compile(r"(\w+) (\d+)-(\d+)")

@@ -25,10 +25,10 @@ from conformance.rigs.producers.sequences import (
     open_at,
     rolled_back,
 )
-from fixtures.wire import Error
-from fixtures.wire.records import Batch, batch
 from fixtures.wire.retriable import accepted
-from fixtures.wire.transactions import ProducerState
+from protocol.codes import Error
+from protocol.records import Batch, batch
+from protocol.transactions import ProducerState
 from strategies.epochs import EPOCH_BUMPS
 
 Part = Generator[Claim | None, None, None]

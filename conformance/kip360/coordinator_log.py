@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.coordinator_logs import described_at_rest
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.transaction_log import TransactionLog
-from fixtures.wire.transactions import DescribedTransaction
+from protocol.transactions import DescribedTransaction
 from strategies.batches import FEW_RECORDS
 
 TIMEOUTS_MS = integers(60_000, 600_000)

@@ -21,8 +21,8 @@ from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import gives
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
 from fixtures.views.nodes import served
-from fixtures.wire import Error
-from fixtures.wire.transactions import InitProducerIdAnswer, ProducerIdsAnswer
+from protocol.codes import Error
+from protocol.transactions import InitProducerIdAnswer, ProducerIdsAnswer
 from strategies.epochs import EPOCH_BUMPS
 
 HOW = sampled_from(["move", "kill", "freeze"])

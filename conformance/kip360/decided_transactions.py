@@ -15,9 +15,9 @@ from conformance.rigs.producers.combined_node import unchanged
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
-from fixtures.wire import Error
-from fixtures.wire.records import ControlType
-from history.since import since
+from protocol.codes import Error
+from protocol.records import ControlType
+from protocol.since import since
 from strategies.batches import FEW_RECORDS
 
 EPOCH_FROM = since("InitProducerIdRequest", "ProducerEpoch")

@@ -10,8 +10,8 @@ from hypothesis.strategies import integers, lists, sampled_from, text
 
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
-from fixtures.wire import Error
-from fixtures.wire.transactions import DescribedTransaction
+from protocol.codes import Error
+from protocol.transactions import DescribedTransaction
 from strategies.batches import FEW_RECORDS
 
 TIMEOUTS_MS = integers(60_000, 600_000)

@@ -10,8 +10,8 @@ from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.core.topologies import EXPIRY
 from conformance.rigs.producers.combined_node import EXPIRING_STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import appended, fenced, gives, open_at
-from fixtures.wire import Error
-from fixtures.wire.configs import ResourceType
+from protocol.codes import Error
+from protocol.configs import ResourceType
 from strategies.batches import FEW_RECORDS
 from strategies.epochs import EPOCH_BUMPS
 

@@ -10,8 +10,8 @@ from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
 from conformance.rigs.producers.sequences import bumped, described_as, gives
 from fixtures.views.producer import COMPLETE, LEGACY
-from fixtures.wire import Error
-from fixtures.wire.transactions import DescribedTransaction
+from protocol.codes import Error
+from protocol.transactions import DescribedTransaction
 from strategies.epochs import EPOCH_BUMPS
 
 

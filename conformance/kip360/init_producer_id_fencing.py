@@ -9,8 +9,8 @@ from hypothesis.strategies import integers, sampled_from
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer, unchanged
 from conformance.rigs.producers.sequences import described_as, fenced, gives, open_at
-from fixtures.wire import Error
-from fixtures.wire.records import ControlType
+from protocol.codes import Error
+from protocol.records import ControlType
 from strategies.batches import FEW_RECORDS
 from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
 

@@ -12,8 +12,8 @@ from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
 from fixtures.wire import NodeClient
-from fixtures.wire.records import ControlType
 from history.due import STARTS_WITHIN
+from protocol.records import ControlType
 from strategies.batches import FEW_RECORDS
 
 BESIDE_MS = 2_000

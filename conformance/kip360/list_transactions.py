@@ -10,8 +10,8 @@ from hypothesis.strategies import integers, sampled_from, sets, text
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
-from fixtures.wire import Error
-from fixtures.wire.transactions import ListTransactionsAnswer
+from protocol.codes import Error
+from protocol.transactions import ListTransactionsAnswer
 
 STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort")
 SOME_STATES = sets(sampled_from(STATES), min_size=1, max_size=3).map(sorted)

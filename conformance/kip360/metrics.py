@@ -9,9 +9,9 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import MEASURED_STAGE, Log, Stage, StageProducer
-from fixtures.wire import Error
-from fixtures.wire.calls import Answer
-from fixtures.wire.configs import ResourceType
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.messages import Answer
 from strategies.batches import FEW_RECORDS
 
 OF_REPLICAS = "kafka.server:type=ReplicaManager,name="

@@ -11,9 +11,9 @@ from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StagePro
 from conformance.rigs.producers.outcomes import ALL, KnownRecords
 from conformance.rigs.producers.sequences import open_at
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error
-from fixtures.wire.log import READ_COMMITTED
-from history.since import since
+from protocol.codes import Error
+from protocol.log import READ_COMMITTED
+from protocol.since import since
 from strategies.batches import FEW_RECORDS
 
 LOWEST = since("FetchRequest", "IsolationLevel")

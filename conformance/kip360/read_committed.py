@@ -10,8 +10,8 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage
 from conformance.rigs.producers.sequences import open_at
 from conformance.rigs.versions import spoken
-from fixtures.wire.log import READ_COMMITTED, FetchedPartition
-from history.since import since
+from protocol.log import READ_COMMITTED, FetchedPartition
+from protocol.since import since
 
 LOWEST = since("FetchRequest", "IsolationLevel")
 

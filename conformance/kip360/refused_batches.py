@@ -10,8 +10,8 @@ from hypothesis.strategies import booleans, integers, lists, sampled_from
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import REFUSED, at_epoch, described_as
-from fixtures.wire import Error
-from fixtures.wire.records import NewBatch
+from protocol.codes import Error
+from protocol.records import NewBatch
 from strategies.batches import FEW_RECORDS
 
 TRIES = lists(integers(1, 1_000_000), min_size=6, max_size=8)

@@ -10,11 +10,11 @@ from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer, unchanged
 from conformance.rigs.producers.sequences import described_as
 from fixtures.views.producer import LEGACY
-from fixtures.wire import Error
-from fixtures.wire.calls import Answer
-from fixtures.wire.groups import OffsetFetchAnswer
 from fixtures.wire.retriable import error_of
-from history.since import since
+from protocol.codes import Error
+from protocol.groups import OffsetFetchAnswer
+from protocol.messages import Answer
+from protocol.since import since
 from strategies.batches import RECORDS
 
 OFFSETS = "__consumer_offsets"

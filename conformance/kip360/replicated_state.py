@@ -16,10 +16,10 @@ from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import REFUSED, appended
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers, log_end
-from fixtures.wire import Error
-from fixtures.wire.log import EARLIEST, ProducedPartition
-from fixtures.wire.records import NewBatch, batch
-from fixtures.wire.transactions import ProducerState
+from protocol.codes import Error
+from protocol.log import EARLIEST, ProducedPartition
+from protocol.records import NewBatch, batch
+from protocol.transactions import ProducerState
 
 SIZES = lists(integers(1, 3), min_size=5, max_size=6)
 REPLICATED_WITHIN = 30.0

@@ -20,7 +20,7 @@ from conformance.rigs.producers.sequences import (
     ready_to_write,
 )
 from fixtures.views.producer import SEQUENCES
-from fixtures.wire import Error
+from protocol.codes import Error
 from strategies.batches import RECORDS
 
 REMEMBERED = 5

@@ -11,11 +11,12 @@ from conformance.core.checks import Claim, ObservationClaim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, LogState, Stage, StageProducer, unchanged
 from conformance.rigs.producers.sequences import REFUSED, described_as
 from fixtures.views.producer import LEGACY
-from fixtures.wire import Error
-from fixtures.wire.log import ProduceAnswer, ProducedPartition, ProducePartition
-from fixtures.wire.records import NewBatch
-from fixtures.wire.transactions import ADD_PARTITIONS_BATCHED_FROM, AddPartitionsToTxnAnswer, TxnPartitions
-from history.since import since
+from fixtures.wire.transactions import ADD_PARTITIONS_BATCHED_FROM
+from protocol.codes import Error
+from protocol.log import ProduceAnswer, ProducedPartition, ProducePartition
+from protocol.records import NewBatch
+from protocol.since import since
+from protocol.transactions import AddPartitionsToTxnAnswer, TxnPartitions
 from strategies.batches import FEW_RECORDS
 from strategies.epochs import EPOCH_BUMPS
 

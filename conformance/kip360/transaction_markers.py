@@ -10,10 +10,10 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.sequences import at_epoch
-from fixtures.wire import Error
 from fixtures.wire.retriable import accepted, error_of
-from fixtures.wire.transactions import ProducerState, TxnMarker, WriteTxnMarkersAnswer
-from history.since import since
+from protocol.codes import Error
+from protocol.since import since
+from protocol.transactions import ProducerState, TxnMarker, WriteTxnMarkersAnswer
 from strategies.batches import FEW_RECORDS
 
 TRANSACTION_VERSION_FROM = since("WriteTxnMarkersRequest", "TransactionVersion")

@@ -10,10 +10,10 @@ from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.sequences import described_as, ends_at, fenced, gives, open_at, rolled_back
-from fixtures.wire import Error
-from fixtures.wire.records import batch
 from fixtures.wire.retriable import accepted
-from fixtures.wire.transactions import DescribedTransaction
+from protocol.codes import Error
+from protocol.records import batch
+from protocol.transactions import DescribedTransaction
 from strategies.batches import FEW_RECORDS, RECORDS
 from strategies.epochs import EPOCH_BUMPS
 

@@ -14,10 +14,11 @@ from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import REFUSED, appended
 from fixtures.views.nodes import served
 from fixtures.views.producer import DIALECTS
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED
+from fixtures.wire import NodeClient
 from fixtures.wire.retriable import error_of
-from fixtures.wire.transactions import ProducerState, TxnMarker
+from protocol.codes import Error
+from protocol.log import EARLIEST, LATEST, READ_COMMITTED
+from protocol.transactions import ProducerState, TxnMarker
 from strategies.batches import FEW_RECORDS
 
 MARKERS = 1

@@ -13,8 +13,8 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, ThreeBrokers
-from fixtures.wire import Error
-from fixtures.wire.log import ProduceAnswer, ProducePartition
+from protocol.codes import Error
+from protocol.log import ProduceAnswer, ProducePartition
 from strategies.batches import FEW_RECORDS
 
 RACED = (Error.INVALID_PRODUCER_EPOCH, Error.INVALID_TXN_STATE)

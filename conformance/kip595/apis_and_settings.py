@@ -11,9 +11,10 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.quorum import FAR, QUORUM, QUORUM_STATE, Quorum
-from fixtures.wire import ConnectionClosed, Error
-from fixtures.wire.configs import ResourceType
-from fixtures.wire.schemas import Versions
+from fixtures.wire import ConnectionClosed
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.messages import Versions
 
 CONTROLLER_ONLY = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot"}
 EVERYWHERE = "DescribeQuorum"

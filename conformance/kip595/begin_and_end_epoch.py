@@ -8,9 +8,9 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.quorum.quorum import QUORUM, Quorum, Tried, of
-from fixtures.wire import Error
-from fixtures.wire.log import LeaderAndEpoch
-from fixtures.wire.quorum import RaftAnswer
+from protocol.codes import Error
+from protocol.log import LeaderAndEpoch
+from protocol.quorum import RaftAnswer
 from strategies.quorum import CONTROLLERS
 from strategies.requests import versions_back
 

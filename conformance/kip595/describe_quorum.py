@@ -9,9 +9,10 @@ from hypothesis.strategies import integers, sampled_from
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.fetching import majority_has, own_end
 from conformance.rigs.quorum.quorum import GHOSTS, LISTENER, QUORUM, Quorum
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import METADATA_TOPIC, Listener, QuorumAnswer, QuorumNode, QuorumReplica
+from fixtures.wire import NodeClient
 from fixtures.wire.schemas import SchemaError
+from protocol.codes import Error
+from protocol.quorum import METADATA_TOPIC, Listener, QuorumAnswer, QuorumNode, QuorumReplica
 from strategies.quorum import CONTROLLERS
 from strategies.requests import versions_back
 

@@ -11,9 +11,9 @@ from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.quorum.fetching import majority_has, own_end
 from conformance.rigs.quorum.frozen import PEERS, LogEnd
 from conformance.rigs.quorum.mixed import MIXED, Mixed
-from fixtures.wire import Error
-from fixtures.wire.cluster import QuorumAnswer
-from fixtures.wire.log import CONSUMER, LeaderAndEpoch
+from protocol.codes import Error
+from protocol.log import CONSUMER, LeaderAndEpoch
+from protocol.quorum import QuorumAnswer
 
 LATE = 25.0
 """Seconds after which an observer has certainly given up its leader: its request and fetch time-outs add up to 6 s."""

@@ -10,8 +10,8 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.fetching import fetched, log_end, own_end
 from conformance.rigs.quorum.quorum import FAR, QUORUM, EpochStart, Quorum, Tried, skipped_epochs
-from fixtures.wire import Error
-from fixtures.wire.log import EpochAndOffset, FetchedPartition
+from protocol.codes import Error
+from protocol.log import EpochAndOffset, FetchedPartition
 from strategies.quorum import CONTROLLERS
 from strategies.requests import versions_back
 

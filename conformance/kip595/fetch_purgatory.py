@@ -13,9 +13,9 @@ from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, Wait, bounded, shorte
 from conformance.rigs.quorum.fetching import log_end
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, took
-from fixtures.wire.log import FetchedPartition
-from fixtures.wire.quorum import METADATA
-from history.since import since
+from protocol.log import FetchedPartition
+from protocol.quorum import METADATA
+from protocol.since import since
 
 NAMES_HIGH_WATERMARK_FROM = since("FetchRequest", "HighWatermark")
 

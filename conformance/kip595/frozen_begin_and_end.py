@@ -23,9 +23,9 @@ from conformance.rigs.quorum.frozen import (
 )
 from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.cluster import Received
-from fixtures.wire import Error
-from fixtures.wire.log import LeaderAndEpoch
-from fixtures.wire.quorum import RaftAnswer, VoteAnswer
+from protocol.codes import Error
+from protocol.log import LeaderAndEpoch
+from protocol.quorum import RaftAnswer, VoteAnswer
 from strategies.epochs import NEAR_EPOCHS_AHEAD
 from strategies.requests import versions_back
 

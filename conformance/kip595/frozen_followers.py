@@ -27,8 +27,8 @@ from conformance.rigs.quorum.frozen import (
 )
 from conformance.rigs.quorum.quorum import Stored
 from fixtures.cluster import Received
-from fixtures.wire import Error
-from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch
+from protocol.codes import Error
+from protocol.log import EpochAndOffset, LeaderAndEpoch
 from strategies.epochs import NEAR_EPOCHS_AHEAD
 
 LEADERS = sampled_from(PEERS)

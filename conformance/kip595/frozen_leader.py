@@ -10,9 +10,9 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, PEERS, Frozen, LogEnd, candidate_epoch
 from conformance.rigs.quorum.quorum import GHOSTS
 from fixtures.cluster import Received
-from fixtures.wire import Error
-from fixtures.wire.cluster import QuorumAnswer
-from fixtures.wire.log import CONSUMER, LeaderAndEpoch
+from protocol.codes import Error
+from protocol.log import CONSUMER, LeaderAndEpoch
+from protocol.quorum import QuorumAnswer
 from strategies.requests import versions_back
 
 VOTERS = sampled_from(PEERS)

@@ -11,9 +11,9 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, epoch_of
 from conformance.rigs.quorum.quorum import Stored
 from fixtures.cluster import Received
-from fixtures.wire import Error
-from fixtures.wire.calls import PartitionAnswer
-from fixtures.wire.log import LeaderAndEpoch
+from protocol.codes import Error
+from protocol.log import LeaderAndEpoch
+from protocol.messages import PartitionAnswer
 from strategies.epochs import EPOCHS_AHEAD
 
 LEADERS = sampled_from(PEERS)

@@ -10,10 +10,11 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.candidates import other
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
 from conformance.rigs.quorum.quorum import Stored, of
-from fixtures.wire import Error, WireError
-from fixtures.wire.log import LeaderAndEpoch
-from fixtures.wire.quorum import METADATA
+from fixtures.wire import WireError
 from history.due import STARTS_WITHIN
+from protocol.codes import Error
+from protocol.log import LeaderAndEpoch
+from protocol.quorum import METADATA
 from strategies.epochs import NEAR_EPOCHS_AHEAD
 
 CANDIDATES = sampled_from(PEERS)

@@ -11,9 +11,9 @@ from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.quorum.candidates import BEHIND, other
 from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
 from conformance.rigs.quorum.quorum import Stored, of
-from fixtures.wire import Error
-from fixtures.wire.log import LeaderAndEpoch
-from fixtures.wire.quorum import VoteAnswer
+from protocol.codes import Error
+from protocol.log import LeaderAndEpoch
+from protocol.quorum import VoteAnswer
 from strategies.epochs import NEAR_EPOCHS_AHEAD
 from strategies.requests import versions_back
 

@@ -11,8 +11,8 @@ from conformance.core.checks import Claim, excused, held_if, probe
 from conformance.judging.excuses import STARVED
 from conformance.rigs.quorum.isolated import FETCH_TIMEOUT, ISOLATED, Isolated
 from fixtures.faults.kinds.zombies import IsolatedControllerLeader
-from fixtures.wire.cluster import QuorumAnswer
 from history.due import starved
+from protocol.quorum import QuorumAnswer
 
 GIVES_UP_WITHIN = 1.5 * FETCH_TIMEOUT + 2.0
 ROUNDS = 2

@@ -11,11 +11,10 @@ from hypothesis.strategies import integers, sampled_from, text
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.fetching import endpoint_of_leader
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Tried, of
-from fixtures.wire import Error
-from fixtures.wire.calls import PartitionAnswer, Topic
-from fixtures.wire.cluster import METADATA_TOPIC
-from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
-from fixtures.wire.quorum import METADATA, RaftAnswer, SnapshotPiece
+from protocol.codes import Error
+from protocol.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from protocol.messages import PartitionAnswer, Topic
+from protocol.quorum import METADATA, METADATA_TOPIC, RaftAnswer, SnapshotPiece
 from strategies.epochs import EPOCHS_AHEAD
 from strategies.quorum import CONTROLLERS
 from strategies.requests import versions_back

@@ -10,10 +10,9 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.fetching import fetched, log_end
 from conformance.rigs.quorum.quorum import FAR, GHOSTS, QUORUM, Quorum
-from fixtures.wire import Error
-from fixtures.wire.cluster import METADATA_TOPIC
-from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch
-from fixtures.wire.quorum import SnapshotPiece
+from protocol.codes import Error
+from protocol.log import EpochAndOffset, LeaderAndEpoch
+from protocol.quorum import METADATA_TOPIC, SnapshotPiece
 from strategies.requests import versions_back
 
 BACK = integers(0, 20)

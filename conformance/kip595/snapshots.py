@@ -10,9 +10,9 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.fetching import endpoint_of_leader
 from conformance.rigs.quorum.mixed import MIXED, Mixed
-from fixtures.wire import Error
-from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch
-from fixtures.wire.quorum import SnapshotPiece
+from protocol.codes import Error
+from protocol.log import EpochAndOffset, LeaderAndEpoch
+from protocol.quorum import SnapshotPiece
 from strategies.requests import versions_back
 
 

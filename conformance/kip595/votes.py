@@ -10,10 +10,10 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Role, Tried, of
-from fixtures.wire import Error
-from fixtures.wire.log import LeaderAndEpoch
-from fixtures.wire.quorum import VoteAnswer
-from history.since import since
+from protocol.codes import Error
+from protocol.log import LeaderAndEpoch
+from protocol.quorum import VoteAnswer
+from protocol.since import since
 from strategies.epochs import EPOCHS_AHEAD
 from strategies.quorum import CONTROLLERS
 from strategies.requests import versions_back

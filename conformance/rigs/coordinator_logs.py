@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator, Iterator
 from typing import TypeVar
 
 from conformance.core.checks import Claim, premise
-from fixtures.errors import KitError
 from fixtures.wire import NodeClient
-from fixtures.wire.records import Batch
+from protocol.errors import KitError
+from protocol.records import Batch
 
 D = TypeVar("D")
 L = TypeVar("L")

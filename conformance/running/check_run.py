@@ -14,12 +14,12 @@ from conformance.core.registry import AnyCheck
 from conformance.running.lab import Hindered, Lab
 from conformance.running.standing import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Standing
 from conformance.running.violations import breaks_its_row
-from fixtures.errors import KitError
 from fixtures.waiting import deadline
 from history.events import Fault, History, Premise
 from history.observations import Observation
 from history.shards import Column, ExcuseCount, FaultCount, PremiseCount
 from history.taken import taken
+from protocol.errors import KitError
 
 MOST_ERRORS, MOST_SECONDS_IN_TROUBLE = 3, 120.0
 """A check gives up after this many examples that ended in trouble of the kit, or this many seconds of them together."""

@@ -26,7 +26,7 @@ from conformance.running.recording.shard_writer import ShardWriter
 from conformance.running.settings import Settings
 from conformance.running.standing import HEALED_WITHIN, REPLACED_NOTE, Standing, with_reason
 from fixtures.cluster import KRaftCluster, Topology
-from fixtures.errors import EngineTrouble, KitError
+from fixtures.errors import EngineTrouble
 from fixtures.faults.base.watch import Watch
 from fixtures.images import Image
 from fixtures.runs import Run
@@ -37,6 +37,7 @@ from history.command import COMMAND
 from history.events import End, Example, Fault
 from history.shards import SCHEMA, Column
 from history.store import HistoryWriter
+from protocol.errors import KitError
 
 READY_AGAIN_WITHIN = 60.0
 WHOLE_AGAIN_WITHIN = 60.0

@@ -46,12 +46,13 @@ from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.search import Search
 from conformance.running.settings import Settings, make_writable, read
 from fixtures.engine import ensure
-from fixtures.errors import KitError, WrongUse
+from fixtures.errors import WrongUse
 from fixtures.images import Image, newest, refuse_home, select
 from fixtures.runs import Run, kept_of, sweep
 from fixtures.spending import counted_in, spending
 from history.command import COMMAND
 from history.shards import read_shards
+from protocol.errors import KitError
 
 ALL_MACHINES = "all"
 

@@ -11,17 +11,18 @@ import docker
 import pytest
 
 from fixtures.cluster import KRaftCluster, Topology, node
-from fixtures.errors import KitError
 from fixtures.images import Image, obtain
 from fixtures.runs import RUN_LABEL, Run
 from fixtures.waiting import eventually
-from fixtures.wire import Error, Unanswered
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.groups import NewOffset
-from fixtures.wire.log import EARLIEST
-from fixtures.wire.records import batch
-from fixtures.wire.topics import NewTopic
+from fixtures.wire import Unanswered
+from protocol.cluster import CoordinatorType
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.groups import NewOffset
+from protocol.log import EARLIEST
+from protocol.messages import Topic
+from protocol.records import batch
+from protocol.topics import NewTopic
 
 pytestmark = pytest.mark.docker
 

@@ -13,12 +13,12 @@ from conformance.core.evaluate import Outcome, evaluate
 from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.running.lab import Lab
 from conformance.running.settings import Settings
-from fixtures.errors import KitError
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.tape import StoredTape
 from history.events import End, Fault, History
 from history.store import read_histories
+from protocol.errors import KitError
 
 pytestmark = pytest.mark.docker
 

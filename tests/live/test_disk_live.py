@@ -17,9 +17,9 @@ from fixtures.faults.base.target import FaultTarget
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually
-from fixtures.wire import Error
-from fixtures.wire.records import batch
-from fixtures.wire.transactions import InitProducerIdAnswer
+from protocol.codes import Error
+from protocol.records import batch
+from protocol.transactions import InitProducerIdAnswer
 
 pytestmark = pytest.mark.docker
 

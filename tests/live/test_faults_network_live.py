@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from fixtures.cluster import KRaftCluster
-from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injector
 from fixtures.faults.base.links import Piece, rule
@@ -20,6 +19,7 @@ from fixtures.faults.lab import LAB
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually
+from protocol.errors import KitError
 
 pytestmark = pytest.mark.docker
 

@@ -66,7 +66,7 @@ def test_it_is_small_without_spark(installed: Installed) -> None:
 
 def test_its_packages_are_not_on_a_strangers_path(installed: Installed) -> None:
     """Their own folder shows them two packages of these names, and none of ours."""
-    names = ("conformance", "fixtures", "history", "reports", "strategies")
+    names = ("conformance", "fixtures", "history", "protocol", "reports", "strategies")
     code = f"import importlib.util as u; print([u.find_spec(n).origin for n in {names} if u.find_spec(n)])"
     found = installed.started("python", "-c", code)
     assert found.stdout.strip() == str(

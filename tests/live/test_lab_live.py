@@ -17,7 +17,6 @@ from conformance.running.probe.run import ProbeRun
 from conformance.running.settings import Settings
 from conformance.running.standing import REPLACED_NOTE
 from fixtures.engine import connect
-from fixtures.errors import KitError
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.lab import LAB
 from fixtures.images import obtain
@@ -25,6 +24,7 @@ from fixtures.runs import Run
 from fixtures.tape import StoredTape
 from history.shards import CheckLine, ExampleLine, read_shards
 from history.store import read_histories
+from protocol.errors import KitError
 
 pytestmark = pytest.mark.docker
 

@@ -5,10 +5,10 @@ import pytest
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.images import obtain
 from fixtures.runs import Run
-from fixtures.wire import Error
-from fixtures.wire.topics import NewTopic
 from mutants import mutant
 from mutants.build import mutant_image
+from protocol.codes import Error
+from protocol.topics import NewTopic
 
 PLANTED = "unfenced-leader-epoch"
 

@@ -9,10 +9,11 @@ import msgspec
 import pytest
 
 from fixtures.cluster import KRaftCluster, Peers, Received, Topology
-from fixtures.errors import KitError
 from fixtures.images import obtain
 from fixtures.runs import Run
-from fixtures.wire import Error, NodeClient, PassThrough
+from fixtures.wire import NodeClient, PassThrough
+from protocol.codes import Error
+from protocol.errors import KitError
 
 FROZEN = Topology(
     name="frozen",

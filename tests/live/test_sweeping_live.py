@@ -18,12 +18,12 @@ from conformance.running.lab import Lab
 from conformance.running.settings import Settings
 from fixtures.images import obtain
 from fixtures.runs import Run
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.groups import NewOffset
-from fixtures.wire.records import Codec, batch
 from history.events import Call, End, History, Note
 from history.taken import SWEEP_NOTE, SWEPT_NOTE
+from protocol.codes import Error
+from protocol.groups import NewOffset
+from protocol.messages import Topic
+from protocol.records import Codec, batch
 
 pytestmark = pytest.mark.docker
 

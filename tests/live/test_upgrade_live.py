@@ -11,9 +11,10 @@ from fixtures.faults.selftest import without_effect
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.groups import NewOffset
+from fixtures.wire import NodeClient
+from protocol.cluster import CoordinatorType
+from protocol.codes import Error
+from protocol.groups import NewOffset
 
 pytestmark = pytest.mark.docker
 

@@ -14,18 +14,19 @@ from fixtures.consumers import Consumer
 from fixtures.disk.checkpoint import EPOCHS, render_epochs
 from fixtures.disk.held import HeldReplica, HeldReplicas
 from fixtures.disk.words import RegistrationHistories, RegistrationHistory, Word
-from fixtures.errors import KitError
 from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import LiveTape, Tape
 from fixtures.waiting import Overdue
 from fixtures.wire import NodeClient, Tap, Unanswered
-from fixtures.wire.calls import Reply, Topic
+from fixtures.wire.calls import Reply
 from fixtures.wire.client import AT_ONCE, NotOffered
 from fixtures.wire.errors import NotSent
-from fixtures.wire.schemas import Message, Plain, Versions
+from fixtures.wire.schemas import Message, Plain
 from history.due import Due
 from history.events import AnyEvent, Example, ProcessEnd
 from history.shards import Column
+from protocol.errors import KitError
+from protocol.messages import Topic, Versions
 from tests.miniature.apis import HANDLERS, NEEDS_CONTROLLER, VERSIONS
 from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.core.controller import PartitionState

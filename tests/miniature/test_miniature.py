@@ -7,18 +7,19 @@ import pytest
 from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
-from fixtures.errors import KitError
 from fixtures.faults.kinds.disk import RemoveEpochCheckpoint
 from fixtures.faults.kinds.process import Kill
 from fixtures.faults.kinds.shapes import Isolate
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Topic
-from fixtures.wire.groups import NewOffset
-from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, MAX_TIMESTAMP, EpochAndOffset
-from fixtures.wire.records import batch
-from fixtures.wire.topics import ElectionType
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.groups import NewOffset
+from protocol.log import DEBUGGER, EARLIEST, LATEST, MAX_TIMESTAMP, EpochAndOffset
+from protocol.messages import Topic
+from protocol.records import batch
+from protocol.topics import ElectionType
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.log.bugs import BUGS

@@ -380,7 +380,10 @@ def test_the_command_ends_with_the_matrix_and_the_path_of_the_page(tmp_path: Pat
 def test_spark_submit_with_the_code_as_a_zip_gives_the_same_bytes(whole: Matrix, tmp_path: Path) -> None:
     shards = _write(tmp_path / "shards", _sample())
     code = tmp_path / "kit.zip"
-    assert _run(sys.executable, "-m", "zipfile", "-c", code, "history", "conformance", "reports").returncode == 0
+    assert (
+        _run(sys.executable, "-m", "zipfile", "-c", code, "protocol", "history", "conformance", "reports").returncode
+        == 0
+    )
     submit = Path(sys.executable).with_name("spark-submit")
     command: list[str | Path] = [submit, "--master", "local[2]", "--conf", "spark.ui.enabled=false", "--py-files", code]
     script = ROOT / "reports" / "__main__.py"

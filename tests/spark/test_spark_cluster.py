@@ -19,7 +19,7 @@ from tests.support.spark_cluster import WITHIN, Cluster, cluster
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("history", "fixtures", "strategies", "conformance", "reports")
+PACKAGES = ("protocol", "history", "fixtures", "strategies", "conformance", "reports")
 
 
 @pytest.fixture(scope="module")

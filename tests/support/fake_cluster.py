@@ -6,11 +6,11 @@ from typing import Any
 
 from conformance.running.standing import Standing
 from fixtures.cluster.topology import Member, Topology
-from fixtures.errors import KitError
 from fixtures.wire import NodeClient, Tap
 from fixtures.wire.calls import Reply
 from history.events import ProcessEnd
 from history.shards import Column
+from protocol.errors import KitError
 
 TOPOLOGY = Topology(name="fake", controllers=1, brokers=2)
 

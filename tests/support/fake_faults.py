@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from fixtures.errors import EngineTrouble, KitError
+from fixtures.errors import EngineTrouble
 from fixtures.faults.base.fault import AVAILABLE, Availability, Fault, Measured
 from fixtures.faults.base.injector import Injector
 from fixtures.faults.base.target import Snapshot
 from fixtures.faults.kinds.cuts import Link, LinkFault, SeveredLinks
 from fixtures.tape import RecordedPhase
-from fixtures.wire import Error
-from fixtures.wire.cluster import PartitionMetadata
 from history.due import Due
 from history.effects import Effects
 from history.events import Phase
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.errors import KitError
 
 BROKERS = ["broker-1", "broker-2", "broker-3"]
 CONTROLLERS = ["controller-101", "controller-102", "controller-103"]

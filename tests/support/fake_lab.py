@@ -18,7 +18,6 @@ from conformance.running.profiles import Profile
 from conformance.running.settings import Settings
 from conformance.running.standing import Standing
 from fixtures.cluster import Topology
-from fixtures.errors import KitError
 from fixtures.images import Image
 from fixtures.runs import Run
 from fixtures.spending import counted_in, spending
@@ -27,6 +26,7 @@ from history.due import Due
 from history.events import History
 from history.shards import Column, Shard, read_shard
 from history.store import read_histories
+from protocol.errors import KitError
 from tests.support.declared import facts_of
 from tests.support.fake_cluster import FakeCluster, standing_on
 from tests.support.fake_faults import FakeTarget

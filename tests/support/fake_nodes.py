@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from fixtures.errors import KitError
 from fixtures.views.nodes import answers_in_turn
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient, PassThrough, Unanswered
 from fixtures.wire.calls import Reply
 from history.due import Due
+from protocol.errors import KitError
 
 T = TypeVar("T")
 

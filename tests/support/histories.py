@@ -13,9 +13,10 @@ from fixtures.consumers import Assigned, CommitDone, CommittedPartition, Deliver
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.disk.held import HeldBatch, HeldReplica, HeldReplicas
 from fixtures.disk.words import RegistrationHistories, RegistrationHistory, Word
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import (
+from fixtures.wire import NodeClient
+from history.effects import Effects
+from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
+from protocol.cluster import (
     LogDir,
     LogDirReplica,
     LogDirsAnswer,
@@ -25,9 +26,10 @@ from fixtures.wire.cluster import (
     TopicMetadata,
     TopicPartitionsAnswer,
 )
-from fixtures.wire.configs import AlterConfigsAnswer, Config, ConfigsAnswer, ResourceType
-from fixtures.wire.groups import CommitResult, CommittedOffset, NewOffset, OffsetCommitAnswer, OffsetFetchAnswer
-from fixtures.wire.log import (
+from protocol.codes import Error
+from protocol.configs import AlterConfigsAnswer, Config, ConfigsAnswer, ResourceType
+from protocol.groups import CommitResult, CommittedOffset, NewOffset, OffsetCommitAnswer, OffsetFetchAnswer
+from protocol.log import (
     CONSUMER,
     EARLIEST,
     LATEST,
@@ -39,8 +41,9 @@ from fixtures.wire.log import (
     ListedOffset,
     ProducedPartition,
 )
-from fixtures.wire.records import Batch, Codec, Record, batch
-from fixtures.wire.topics import (
+from protocol.messages import Topic
+from protocol.records import Batch, Codec, Record, batch
+from protocol.topics import (
     CreatedTopic,
     CreateTopicsAnswer,
     ElectionType,
@@ -51,8 +54,6 @@ from fixtures.wire.topics import (
     TopicResult,
     TopicResults,
 )
-from history.effects import Effects
-from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
 
 TOPIC = Topic("topic")
 BROKERS = (1, 2, 3)

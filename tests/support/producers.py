@@ -11,11 +11,13 @@ from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.reading import Reading
 from conformance.judging.together import Together
-from fixtures.wire import Error
-from fixtures.wire.groups import NewOffset
-from fixtures.wire.log import ProducedPartition
-from fixtures.wire.records import Batch, ControlType, Record, batch
-from fixtures.wire.transactions import (
+from history.effects import Effects
+from history.events import Answer
+from protocol.codes import Error
+from protocol.groups import NewOffset
+from protocol.log import ProducedPartition
+from protocol.records import Batch, ControlType, Record, batch
+from protocol.transactions import (
     AddOffsetsToTxnAnswer,
     AddPartitionsToTxnAnswer,
     DescribedTransaction,
@@ -27,8 +29,6 @@ from fixtures.wire.transactions import (
     TxnOffsetResult,
     TxnPartition,
 )
-from history.effects import Effects
-from history.events import Answer
 from tests.support.histories import TOPIC, LogHistory, Producer, stamped
 
 ID = 7

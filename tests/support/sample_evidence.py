@@ -15,12 +15,12 @@ from conformance.running.evidence.folder import ReplayResult, conclude, write_ev
 from conformance.running.standing import Standing
 from fixtures.cluster import Topology
 from fixtures.errors import EngineTrouble
-from fixtures.wire import Error
 from fixtures.wire.transcript import Entry
 from history.events import Call, End, History, Note
 from history.observations import Observation
 from history.shards import Column
 from history.taken import STEP_NOTE
+from protocol.codes import Error
 from tests.support.fake_cluster import standing_on
 from tests.support.histories import TOPIC, LogHistory, stamped
 from tests.support.sample_matrix import ROW

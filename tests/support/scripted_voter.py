@@ -23,13 +23,15 @@ from conformance.rigs.quorum.quorum import QUORUM_STATE
 from fixtures.cluster import Received
 from fixtures.tape import LiveTape
 from fixtures.waiting import Overdue
-from fixtures.wire import Error, NodeClient, Tap
+from fixtures.wire import NodeClient, Tap
 from fixtures.wire.calls import Reply
-from fixtures.wire.cluster import METADATA_TOPIC
-from fixtures.wire.records import NewBatch, batches
+from fixtures.wire.records import batches, encode_batch
 from history.due import Due
 from history.events import Example, ProcessEnd
 from history.shards import Column
+from protocol.codes import Error
+from protocol.quorum import METADATA_TOPIC
+from protocol.records import NewBatch
 from tests.miniature.bench import Unwritten
 from tests.support.declared import facts_of
 
@@ -267,7 +269,7 @@ class Voter:
             (self.ends if replica in PEERS else self.observers)[replica] = asked["fetch_offset"]
             self.commit()
             after = [one for one in self.log if one.base_offset >= asked["fetch_offset"]]
-            partition["records"] = b"".join(one.encoded() for one in after)
+            partition["records"] = b"".join(encode_batch(one) for one in after)
         partition["high_watermark"] = self.high_watermark
         return {"error_code": 0, "responses": [{"topic_id": UUID(int=1), "partitions": [partition]}]}
 
@@ -330,7 +332,7 @@ class Voter:
 
     def read_file(self, path: str) -> bytes:
         if path == SEGMENT:
-            return b"".join(one.encoded() for one in self.log)
+            return b"".join(encode_batch(one) for one in self.log)
         if path == "meta.properties":
             return f"cluster.id={CLUSTER}\ndirectory.id=AAAAAAAAAAAAAAAAAAAABw\n".encode()
         if path != QUORUM_STATE or "no-quorum-state" in self.bugs:

@@ -19,6 +19,7 @@ PACKAGES = (
     "history",
     "kafka_conformance_kit",
     "mutants",
+    "protocol",
     "reports",
     "strategies",
 )
@@ -31,6 +32,13 @@ SEEN_OTHERWISE: dict[str, str] = {
     "conformance.rigs.*": "rigs need brokers; the checks on them run in the matrix, and their rows read the premise back",
     "conformance.submit.*": "a door for spark-submit",
     "conformance.cli.*": "commands, called as such by tests of `python -m conformance`",
+    **dict.fromkeys(
+        [
+            f"fixtures.wire.{area}"
+            for area in ("cluster", "configs", "controller", "groups", "log", "streams", "topics", "transactions")
+        ],
+        "typed calls: methods of NodeClient, which tests of clients and of the miniature make",
+    ),
     "benchmarks.*": "measurements, which assert nothing",
     "reports.commands.*": "commands, called as such by the tests of `python -m reports`",
 }

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from conformance.judging.facts.exchange import NONE, Attributed, Decoding, decodes
-from history.codes import Error
 from history.events import Answer, Call
-from history.since import since
+from protocol.codes import Error
+from protocol.since import since
 
 Plain: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[Any, ...]

@@ -21,7 +21,7 @@ from conformance.judging.facts.exchange import (
     version_of,
 )
 from history.events import Answer, Call
-from history.since import since
+from protocol.since import since
 
 COMMITS_EPOCH_FROM = since("OffsetCommitRequest", "CommittedLeaderEpoch")
 SHOWS_EPOCH_FROM = since("OffsetFetchResponse", "CommittedLeaderEpoch")

@@ -39,7 +39,7 @@ from conformance.judging.facts.log import (
     UncleanElectionResult,
 )
 from history.events import Answer, Call
-from history.since import since
+from protocol.since import since
 
 UNCLEAN_ELECTION = 1
 ELECTION_REFUSED = 84

@@ -19,7 +19,7 @@ from conformance.judging.facts.exchange import (
     name_of,
 )
 from history.events import Answer, Call
-from history.since import since
+from protocol.since import since
 
 OPEN = {7: "REQUEST_TIMED_OUT", 13: "NETWORK_EXCEPTION", 20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 41: "NOT_CONTROLLER"}
 """Errors that leave it open whether the request took effect."""

@@ -9,7 +9,7 @@ from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.committed_offsets import REFUSED
 from conformance.judging.log.story import PartitionStory
-from history.codes import Error
+from protocol.codes import Error
 
 DEFINITE = REFUSED - {NEVER_SENT} | {
     Error.INVALID_PRODUCER_EPOCH,

@@ -14,8 +14,8 @@ from conformance.judging.facts.apis import CASES, Plain
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
 from conformance.judging.laws.sweeps import OF_GROUPS, About, Sweep, sweeps
-from history.codes import Error
-from history.since import since
+from protocol.codes import Error
+from protocol.since import since
 
 BY_ID_FROM = {
     "fetch_many": since("FetchRequest", "TopicId"),

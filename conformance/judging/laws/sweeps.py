@@ -16,8 +16,8 @@ from conformance.judging.facts.apis import BATCHES, Key, Plain
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.timeline import Timeline
 from history.events import Answer, AnyEvent, Call, History, Note
-from history.since import since
 from history.taken import SWEEP_NOTE, SWEPT_NOTE
+from protocol.since import since
 
 Fields: TypeAlias = Mapping[str, "int | Fields"]
 """Fields of an answer's item that are compared: since which version each is there, or the fields of its elements."""

@@ -20,7 +20,7 @@ from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.responding_replica import ReplicaLog, ReplicaLogs
 from conformance.judging.log.story import PartitionStory
-from history.since import since
+from protocol.since import since
 
 SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
 """The Fetch version from which LastFetchedEpoch is on the wire."""

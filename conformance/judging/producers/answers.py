@@ -24,7 +24,7 @@ from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers
 from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
-from history.codes import Error
+from protocol.codes import Error
 
 _COORDINATOR = frozenset((Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR))
 PASSING: dict[Api, frozenset[int]] = {

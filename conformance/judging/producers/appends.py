@@ -12,7 +12,7 @@ from conformance.judging.log.producer_state import may_be_forgotten
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import identity, moment
 from conformance.judging.timeline import NEVER
-from history.codes import Error
+from protocol.codes import Error
 
 REMEMBERED = 5
 """Batches of a producer that a leader recognises when they come again."""

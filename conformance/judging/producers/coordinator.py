@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from conformance.judging.excuses import BUMPED_BY_FENCED
-from history.codes import Error
-from history.since import SUPPORT, since
+from protocol.codes import Error
+from protocol.since import SUPPORT, since
 
 Status = Literal["", "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"]
 """In the coordinator's words; empty where it does not know the transactional id."""

@@ -17,8 +17,8 @@ from conformance.judging.facts.transactions import (
 )
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
-from history.since import since
 from history.subjects import Kind
+from protocol.since import since
 
 TV2_END, TV2_PRODUCE = since("EndTxn", "transaction V2"), since("Produce", "transaction V2")
 """The versions from which on clients speak the second transaction protocol (KIP-890)."""

@@ -22,14 +22,15 @@ from conformance.rigs.log.partition import Partition, PartitionData, keep_last
 from conformance.rigs.log.quiescence import at_rest, log_start, read_whole
 from fixtures.cluster.topology import rack_of
 from fixtures.consumers import Consumer, ConsumerTrouble
-from fixtures.errors import KitError
 from fixtures.faults.base.roles import CONTROLLER_ROLES
 from fixtures.waiting import Overdue
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.calls import Topic
-from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
-from fixtures.wire.records import Codec, NewBatch, NewRecord
-from fixtures.wire.topics import NewTopic
+from fixtures.wire import NodeClient, WireError
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.log import EARLIEST, LATEST, FetchedPartition
+from protocol.messages import Topic
+from protocol.records import Codec, NewBatch, NewRecord
+from protocol.topics import NewTopic
 from strategies.log import (
     Collect,
     Consume,

@@ -14,12 +14,13 @@ from conformance.core.bench import Bench
 from conformance.core.roles import Absent, Roles
 from conformance.rigs.log.partition import Partition
 from fixtures.waiting import Overdue
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.calls import PendingRequest
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.log import FetchOptions, FetchPartition, ProducePartition
-from fixtures.wire.records import NewBatch
-from fixtures.wire.transactions import InitProducerIdAnswer
+from fixtures.wire import NodeClient, WireError
+from protocol.cluster import CoordinatorType
+from protocol.codes import Error
+from protocol.log import FetchOptions, FetchPartition, ProducePartition
+from protocol.messages import PendingRequest
+from protocol.records import NewBatch
+from protocol.transactions import InitProducerIdAnswer
 
 ANSWERED_WITHIN_MS = 1_500
 TRANSACTION_TIMEOUT_MS = 20_000

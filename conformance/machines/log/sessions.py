@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from conformance.rigs.log.partition import Partition
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import FetchOptions, FetchPartition
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.log import FetchOptions, FetchPartition
 
 
 class FetchSessions:

@@ -18,14 +18,15 @@ from conformance.machines.producers.many_epochs import on_one_replica
 from conformance.rigs.log.partition import Partition
 from fixtures.views.producer import Dialect, Producer
 from fixtures.waiting import Overdue
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.calls import Answer, PendingRequest
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.groups import NewOffset
-from fixtures.wire.log import ProducedPartition, ProducePartition
-from fixtures.wire.records import NewBatch
+from fixtures.wire import NodeClient, WireError
 from fixtures.wire.retriable import error_of
-from history.since import since
+from protocol.cluster import CoordinatorType
+from protocol.codes import Error
+from protocol.groups import NewOffset
+from protocol.log import ProducedPartition, ProducePartition
+from protocol.messages import Answer, PendingRequest
+from protocol.records import NewBatch
+from protocol.since import since
 
 A = TypeVar("A", bound=Answer)
 

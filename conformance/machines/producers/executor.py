@@ -17,13 +17,14 @@ from conformance.machines.producers.clients import Client, InFlight
 from conformance.machines.producers.python import PythonProducers
 from conformance.rigs.log.partition import Partition, PartitionData, keep_last
 from conformance.rigs.log.quiescence import at_rest, log_start, read_whole
-from fixtures.errors import KitError
 from fixtures.views.producer import LEGACY, TV2
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.calls import Topic
-from fixtures.wire.groups import NewOffset
-from fixtures.wire.log import READ_COMMITTED
-from fixtures.wire.topics import NewTopic
+from fixtures.wire import NodeClient, WireError
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.groups import NewOffset
+from protocol.log import READ_COMMITTED
+from protocol.messages import Topic
+from protocol.topics import NewTopic
 from strategies.producers import (
     PLAIN,
     PYTHON_TRANSACTIONAL,

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition, PartitionData
-from fixtures.errors import KitError
 from fixtures.views.coordinator import Coordinator, partition_for
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.configs import ResourceType
-from fixtures.wire.topics import Reassignment
+from protocol.cluster import CoordinatorType
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.errors import KitError
+from protocol.messages import Topic
+from protocol.topics import Reassignment
 
 MIN_ISR = "min.insync.replicas"
 

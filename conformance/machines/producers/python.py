@@ -9,7 +9,7 @@ from conformance.core.bench import Bench
 from conformance.core.roles import Absent, Roles
 from conformance.rigs.log.partition import Partition
 from fixtures.producers import KafkaPythonProducer, ProducerTrouble
-from fixtures.wire.groups import NewOffset
+from protocol.groups import NewOffset
 from strategies.producers import PYTHON_TRANSACTIONAL, PythonProducerName
 
 FLUSHED_WITHIN = 3.0

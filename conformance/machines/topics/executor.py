@@ -14,12 +14,13 @@ from conformance.judging.facts.topics import Resource
 from conformance.judging.timeline import AT_REST, HEALED
 from conformance.judging.topics.judges import acknowledged_values
 from conformance.rigs.log.partition import Partition, PartitionData
-from fixtures.errors import KitError
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Topic
-from fixtures.wire.configs import ConfigsAnswer, ResourceType
-from fixtures.wire.records import batch
-from fixtures.wire.topics import NewTopic
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.configs import ConfigsAnswer, ResourceType
+from protocol.errors import KitError
+from protocol.messages import Topic
+from protocol.records import batch
+from protocol.topics import NewTopic
 from strategies.steps import Step
 from strategies.topics import (
     ANCHOR,

@@ -8,16 +8,10 @@ from typing import TypeVar
 from conformance.core.checks import PremiseClaim, premise
 from conformance.rigs.groups.group import SESSION, Group, GroupMember, classic_member, known_to_the_coordinator
 from fixtures.views.member import ASSIGNOR, ClassicMember
-from fixtures.wire import Error
-from fixtures.wire.calls import Answer
-from fixtures.wire.groups import (
-    GroupAnswer,
-    NewOffset,
-    OffsetCommitAnswer,
-    SyncGroupAnswer,
-    assigned_in,
-    subscription,
-)
+from protocol.assignments import assigned_in, subscription
+from protocol.codes import Error
+from protocol.groups import GroupAnswer, NewOffset, OffsetCommitAnswer, SyncGroupAnswer
+from protocol.messages import Answer
 
 A = TypeVar("A", bound=Answer)
 

@@ -11,11 +11,13 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import FORMER_LEVEL, GROUPS
-from fixtures.errors import KitError
 from fixtures.views.member import ClassicMember, ConsumerMember, listed
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.calls import Topic
-from fixtures.wire.groups import (
+from fixtures.wire import NodeClient, WireError
+from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
+from history.due import COORDINATES_WITHIN
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.groups import (
     LEAVE_TO_RETURN,
     DescribedGroup,
     DescribedMember,
@@ -25,10 +27,9 @@ from fixtures.wire.groups import (
     OffsetFetchAnswer,
     TopicPartitions,
 )
-from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
-from fixtures.wire.topics import NewTopic
-from history.due import COORDINATES_WITHIN
-from history.since import since
+from protocol.messages import Topic
+from protocol.since import since
+from protocol.topics import NewTopic
 
 WITHOUT_GROUPS = since("OffsetFetchRequest", "Groups") - 1
 SESSION = 45.0

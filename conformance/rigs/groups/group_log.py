@@ -12,9 +12,9 @@ import msgspec
 from conformance.rigs.coordinator_logs import batches_from
 from conformance.rigs.groups.group import Group, GroupMember
 from fixtures.waiting import Overdue
-from fixtures.wire.groups import ClassicGroup
-from fixtures.wire.groups import ClassicMember as DescribedClassicMember
-from fixtures.wire.records import Batch, ControlType, Record
+from protocol.groups import ClassicGroup
+from protocol.groups import ClassicMember as DescribedClassicMember
+from protocol.records import Batch, ControlType, Record
 
 V = TypeVar("V", bound=msgspec.Struct)
 

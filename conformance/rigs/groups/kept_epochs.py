@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from conformance.core.checks import Claim, held_if
 from conformance.rigs.groups.group import Group, HandOver
-from fixtures.wire import Error
+from protocol.codes import Error
 
 
 def judged_as_before(group: Group, hand: HandOver, case: str, offset: int) -> Iterator[Claim]:

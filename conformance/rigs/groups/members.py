@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from conformance.rigs.groups.group import Group, GroupMember
-from fixtures.wire.groups import LEAVE_TO_RETURN
+from protocol.groups import LEAVE_TO_RETURN
 
 Hold = Literal["assigned", "pending revocation", "lost"]
 

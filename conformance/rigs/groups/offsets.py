@@ -7,11 +7,12 @@ from functools import partial
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.producers.transactions import Transaction, coordinator_of
 from fixtures.views.nodes import served
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
+from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_READY_FOR_TRANSACTION, accepted
-from history.since import since
+from protocol.cluster import CoordinatorType
+from protocol.codes import Error
+from protocol.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
+from protocol.since import since
 
 COMMITS_EPOCH_FROM = since("OffsetCommitRequest", "CommittedLeaderEpoch")
 FETCHES_EPOCH_FROM = since("OffsetFetchResponse", "CommittedLeaderEpoch")

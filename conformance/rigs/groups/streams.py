@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import GROUPS
 from conformance.rigs.groups.group import GIVEN_WITHIN, SESSION, Group, new_group
-from fixtures.wire import Error
-from fixtures.wire.configs import ResourceType
-from fixtures.wire.groups import JOIN, NewOffset, OffsetCommitAnswer
 from fixtures.wire.retriable import accepted
-from fixtures.wire.streams import StreamsHeartbeatAnswer, Subtopology, Tasks
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.groups import JOIN, NewOffset, OffsetCommitAnswer
+from protocol.streams import StreamsHeartbeatAnswer, Subtopology, Tasks
 
 SUBTOPOLOGY = "0"
 REBALANCE_MS = 120_000

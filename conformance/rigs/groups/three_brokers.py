@@ -10,10 +10,10 @@ from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.producers.three_brokers import How, Ready, ThreeBrokers
 from fixtures.views.coordinator import LOGS, Coordinator
 from fixtures.wire import NodeClient
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
 from history.due import COORDINATES_WITHIN
+from protocol.cluster import CoordinatorType
+from protocol.messages import Topic
 
 
 class RoutedGroup(Group):

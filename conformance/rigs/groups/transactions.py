@@ -10,10 +10,11 @@ from conformance.core.topologies import GROUPS
 from conformance.rigs.groups.group import Group, GroupData, GroupMember, fresh_group
 from conformance.rigs.producers.combined_node import Ready, Stage, StageProducer, ready
 from fixtures.views.producer import LEGACY, TV2, Dialect, Producer
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.groups import NewOffset, OffsetFetchAnswer
-from fixtures.wire.transactions import TXN_OFFSETS_BY_ID_FROM, TxnOffsetCommitAnswer
+from fixtures.wire.transactions import TXN_OFFSETS_BY_ID_FROM
+from protocol.codes import Error
+from protocol.groups import NewOffset, OffsetFetchAnswer
+from protocol.messages import Topic
+from protocol.transactions import TxnOffsetCommitAnswer
 
 
 class TxnGroup(Group):

@@ -16,14 +16,15 @@ from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from fixtures.cluster import Topology
-from fixtures.errors import KitError
 from fixtures.waiting import Overdue
-from fixtures.wire import Error, WireError
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
-from fixtures.wire.records import batch
-from fixtures.wire.topics import Reassignment
+from fixtures.wire import WireError
 from history.due import STARTS_WITHIN, Due
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
+from protocol.records import batch
+from protocol.topics import Reassignment
 
 T = TypeVar("T")
 

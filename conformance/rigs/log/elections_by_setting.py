@@ -15,11 +15,11 @@ from conformance.core.checks import Rig
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.rigs.log.quiescence import at_rest
-from fixtures.errors import KitError
-from fixtures.wire import Error
-from fixtures.wire.cluster import MetadataAnswer, PartitionMetadata
-from fixtures.wire.configs import ResourceType
 from history.due import STARTS_WITHIN
+from protocol.cluster import MetadataAnswer, PartitionMetadata
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.errors import KitError
 
 UNCLEAN = "unclean.leader.election.enable"
 KINDS: dict[str, dict[str, str]] = {

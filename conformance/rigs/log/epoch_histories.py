@@ -8,8 +8,8 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, with_epochs
-from fixtures.errors import KitError
-from fixtures.wire import Error
+from protocol.codes import Error
+from protocol.errors import KitError
 
 RECORDS = (b"first", b"second", b"third")
 

@@ -10,18 +10,11 @@ from conformance.rigs.log.epoch_histories import (
 )
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.replica_log import reads_nothing
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import (
-    CONSUMER,
-    DEBUGGER,
-    EARLIEST,
-    EpochAndOffset,
-    EpochEnd,
-    FetchedPartition,
-    ListedOffset,
-)
-from history.since import since
+from fixtures.wire import NodeClient
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.log import CONSUMER, DEBUGGER, EARLIEST, EpochAndOffset, EpochEnd, FetchedPartition, ListedOffset
+from protocol.since import since
 
 FENCED_FROM = since("FetchRequest", "CurrentLeaderEpoch")
 FOLLOWERS_SERVE_FROM = since("FetchRequest", "RackId")

@@ -12,20 +12,14 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import CLUSTER, SHRINKING
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_topics, with_epochs
-from fixtures.errors import KitError
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import MetadataAnswer, PartitionMetadata
-from fixtures.wire.log import (
-    FetchAnswer,
-    FetchedPartition,
-    FetchOptions,
-    FetchPartition,
-    ProduceAnswer,
-    ProducePartition,
-)
-from fixtures.wire.records import batch
-from fixtures.wire.topics import Reassignment
+from fixtures.wire import NodeClient, WireError
+from protocol.cluster import MetadataAnswer, PartitionMetadata
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.log import FetchAnswer, FetchedPartition, FetchOptions, FetchPartition, ProduceAnswer, ProducePartition
+from protocol.messages import Topic
+from protocol.records import batch
+from protocol.topics import Reassignment
 
 PATIENCE = 2.3
 """Seconds that a broker can be frozen without being fenced: its session of 3 s began with a heartbeat 0.5 s ago or less."""

@@ -11,7 +11,7 @@ from conformance.judging.facts.log import FUTURE_REPLICA
 from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient
-from fixtures.wire.log import DEBUGGER, LATEST
+from protocol.log import DEBUGGER, LATEST
 
 
 class Behind(NamedTuple):

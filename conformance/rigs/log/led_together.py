@@ -9,13 +9,13 @@ from conformance.core.checks import Rig
 from conformance.core.faulting import record
 from conformance.core.topologies import CLUSTER, QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
-from fixtures.errors import KitError
 from fixtures.faults.kinds.elections import MoveLeader
-from fixtures.wire import Error
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import EARLIEST
-from fixtures.wire.records import batch
-from fixtures.wire.topics import ElectionType, Reassignment
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.log import EARLIEST
+from protocol.records import batch
+from protocol.topics import ElectionType, Reassignment
 
 
 class SeveralData(msgspec.Struct, frozen=True):

@@ -14,22 +14,16 @@ from conformance.rigs.log.partition import PartitionData, new_topics
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.reader import ReadRecord, delivered_of
 from conformance.rigs.log.unclean_elections import UncleanPartition, UncleanPartitionData
-from fixtures.errors import KitError
 from fixtures.faults.kinds.unclean import UncleanElection
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import (
-    DEBUGGER,
-    LATEST,
-    FetchAnswer,
-    FetchedPartition,
-    FetchPartition,
-    OffsetQuery,
-    ProducePartition,
-)
-from fixtures.wire.records import RecordsError, batch
-from fixtures.wire.topics import ElectionType
+from fixtures.wire import NodeClient, WireError
+from fixtures.wire.records import RecordsError
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.log import DEBUGGER, LATEST, FetchAnswer, FetchedPartition, FetchPartition, OffsetQuery, ProducePartition
+from protocol.messages import Topic
+from protocol.records import batch
+from protocol.topics import ElectionType
 
 PARTITIONS = 24
 """The time between a diverging answer and the truncation is short, so it takes many partitions to observe it on some."""

@@ -10,15 +10,16 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.faulting import record
 from conformance.core.topologies import CLUSTER
-from fixtures.errors import KitError
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.views.partition import PartitionView
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import LATEST, ProducedPartition
-from fixtures.wire.records import NewBatch, batch
-from fixtures.wire.topics import ElectionType, NewTopic, Reassignment
+from fixtures.wire import NodeClient
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.log import LATEST, ProducedPartition
+from protocol.messages import Topic
+from protocol.records import NewBatch, batch
+from protocol.topics import ElectionType, NewTopic, Reassignment
 
 
 class Boundary(msgspec.Struct, frozen=True):

@@ -12,11 +12,12 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.crashes import Crashing, Written
 from conformance.rigs.log.partition import PartitionData, new_partition
 from fixtures.disk.words import Word
-from fixtures.errors import KitError
 from fixtures.faults.lab import QUICK
 from fixtures.views.quorum import QuorumView
-from fixtures.wire import Error, WireError
-from fixtures.wire.records import batch
+from fixtures.wire import WireError
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.records import batch
 
 MOST = 5_000
 RUN_OUT = int(QUICK["broker.session.timeout.ms"]) / 1000 + 0.5

@@ -9,9 +9,10 @@ import msgspec
 from conformance.judging.facts.log import FUTURE_REPLICA
 from conformance.judging.timeline import AT_REST, CONVERGES_WITHIN, HEALED
 from conformance.rigs.log.partition import Partition
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
+from fixtures.wire import NodeClient, WireError
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.log import EARLIEST, LATEST, FetchedPartition
 
 DEBUGGING_CONSUMER = -2
 """The replica id of a client that sees the log of any replica as it is, also before a new leader has a high watermark."""

@@ -13,10 +13,11 @@ from typing import Literal
 import msgspec
 
 from conformance.rigs.log.partition import Partition
-from fixtures.wire import Error, NodeClient, WireError
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import EARLIEST, EpochAndOffset, FetchedPartition
-from fixtures.wire.records import Batch
+from fixtures.wire import NodeClient, WireError
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.log import EARLIEST, EpochAndOffset, FetchedPartition
+from protocol.records import Batch
 
 By = Literal["lookup", "fetch"]
 """How a reader detects truncation: it looks up its epoch whenever the leader's changed (OffsetForLeaderEpoch, as the

@@ -6,9 +6,10 @@ import msgspec
 
 from conformance.judging.log.offsets import end_of
 from conformance.rigs.log.partition import Partition
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, EpochAndOffset, FetchedPartition
-from fixtures.wire.records import Batch
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.log import DEBUGGER, EARLIEST, LATEST, EpochAndOffset, FetchedPartition
+from protocol.records import Batch
 
 
 class FetchedLog(msgspec.Struct, frozen=True):

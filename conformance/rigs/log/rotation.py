@@ -11,13 +11,14 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.epoch_checkpoint import entry_of, read_epochs
 from conformance.rigs.log.partition import Partition, PartitionData, with_epochs
 from conformance.rigs.log.quiescence import read_whole
-from fixtures.errors import KitError
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.unclean import UncleanElection
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import FetchedPartition
-from fixtures.wire.topics import ElectionType, Reassignment
+from fixtures.wire import NodeClient
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.log import FetchedPartition
+from protocol.topics import ElectionType, Reassignment
 
 Stamped = tuple[tuple[int, int, int], ...]
 """A log as the base offset, leader epoch and CRC of its batches."""

@@ -11,7 +11,7 @@ from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.replica_log import replica_log
 from fixtures.wire import NodeClient
-from fixtures.wire.topics import ElectionType, Reassignment
+from protocol.topics import ElectionType, Reassignment
 
 FETCH_WAIT = 0.6
 """Seconds after which any fetch of a follower has ended: replica.fetch.wait.max.ms is 0.5 s."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from conformance.rigs.log.reader import Reader
 from conformance.rigs.log.unclean_elections import UncleanPartition
-from fixtures.wire import Error
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import FetchedPartition
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.log import FetchedPartition
 
 
 def values(count: int, what: str) -> list[bytes]:

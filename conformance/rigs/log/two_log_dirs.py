@@ -8,9 +8,9 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import TWO_DISKS
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
-from fixtures.errors import KitError
-from fixtures.wire import Error
-from fixtures.wire.cluster import LogDir
+from protocol.cluster import LogDir
+from protocol.codes import Error
+from protocol.errors import KitError
 
 LOST = "second"
 TOPICS = 4

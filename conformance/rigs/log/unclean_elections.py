@@ -17,12 +17,13 @@ from conformance.rigs.log.partition import Partition, PartitionData, new_partiti
 from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL
 from fixtures.faults.kinds.unclean import UncleanElection
-from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire import NodeClient, WireError
 from fixtures.wire.client import NotOffered
-from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.retriable import NOT_SERVED_YET, ask_again
-from fixtures.wire.topics import ElectionType
 from history.due import STARTS_WITHIN
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.topics import ElectionType
 
 SESSION = int({**SMALL, **QUICK_CLUSTER.config}["broker.session.timeout.ms"]) / 1000
 """Seconds after which a broker without heartbeats is fenced."""

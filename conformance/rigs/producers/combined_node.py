@@ -21,23 +21,19 @@ from conformance.core.waiting import LASTING
 from conformance.rigs.groups.group import answering_again
 from conformance.rigs.log.partition import new_topic, new_topics
 from conformance.rigs.producers.producer import CheckProducer
-from fixtures.errors import KitError
 from fixtures.views.nodes import served
 from fixtures.views.producer import DIALECTS, LEGACY, Dialect, WritablePartition
-from fixtures.wire import ConnectionClosed, Error, NodeClient, NotSent, Unanswered
-from fixtures.wire.calls import Answer, Topic
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.groups import NewOffset
-from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
-from fixtures.wire.records import Batch, ControlType
+from fixtures.wire import ConnectionClosed, NodeClient, NotSent, Unanswered
 from fixtures.wire.retriable import accepted
-from fixtures.wire.transactions import (
-    AddPartitionsToTxnAnswer,
-    DescribedTransaction,
-    ProducerState,
-    TxnOffsetCommitAnswer,
-)
 from history.due import COORDINATES_WITHIN
+from protocol.cluster import CoordinatorType
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.groups import NewOffset
+from protocol.log import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
+from protocol.messages import Answer, Topic
+from protocol.records import Batch, ControlType
+from protocol.transactions import AddPartitionsToTxnAnswer, DescribedTransaction, ProducerState, TxnOffsetCommitAnswer
 
 A = TypeVar("A", bound=Answer)
 

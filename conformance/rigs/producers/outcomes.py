@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from conformance.core.checks import ObservationClaim, held_if
 from conformance.rigs.producers.combined_node import Log, StageProducer
-from fixtures.wire import Error
-from fixtures.wire.log import READ_COMMITTED, FetchedPartition
-from fixtures.wire.records import ControlType
+from protocol.codes import Error
+from protocol.log import READ_COMMITTED, FetchedPartition
+from protocol.records import ControlType
 
 MARKERS = {True: ControlType.COMMIT, False: ControlType.ABORT}
 """By whether the transaction is committed."""

@@ -8,10 +8,10 @@ from typing import TypeVar
 from conformance.core.bench import Bench
 from fixtures.views.producer import LEGACY, SEQUENCES, Dialect, Producer, WritablePartition
 from fixtures.wire import NodeClient
-from fixtures.wire.calls import Answer
-from fixtures.wire.log import ProducedPartition
-from fixtures.wire.records import NewBatch
 from history.due import Due
+from protocol.log import ProducedPartition
+from protocol.messages import Answer
+from protocol.records import NewBatch
 
 A = TypeVar("A", bound=Answer)
 

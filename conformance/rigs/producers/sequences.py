@@ -8,11 +8,11 @@ from conformance.core.checks import ObservationClaim, PremiseClaim, held_if, pre
 from conformance.core.waiting import LASTING
 from conformance.rigs.producers.combined_node import Log, Stage, StageProducer
 from fixtures.views.producer import DIALECTS
-from fixtures.wire import Error
-from fixtures.wire.log import ProducedPartition
-from fixtures.wire.records import ControlType, NewBatch
-from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer, InitProducerIdAnswer, ProducerState
-from history.since import since
+from protocol.codes import Error
+from protocol.log import ProducedPartition
+from protocol.records import ControlType, NewBatch
+from protocol.since import since
+from protocol.transactions import DescribedTransaction, EndTxnAnswer, InitProducerIdAnswer, ProducerState
 
 PRODUCER_FENCED_FROM = since("InitProducerId", "PRODUCER_FENCED")
 REFUSED = Error.OUT_OF_ORDER_SEQUENCE_NUMBER

@@ -18,15 +18,16 @@ from conformance.rigs.producers.producer import CheckProducer
 from fixtures.views.coordinator import LOGS, Coordinator
 from fixtures.views.nodes import served
 from fixtures.views.producer import DIALECTS
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
-from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED
-from fixtures.wire.records import ControlType
+from fixtures.wire import NodeClient
 from fixtures.wire.retriable import accepted
-from fixtures.wire.topics import Reassignment
-from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer, ProducerState
 from history.due import STARTS_WITHIN
+from protocol.cluster import CoordinatorType, PartitionMetadata
+from protocol.codes import Error
+from protocol.log import EARLIEST, LATEST, READ_COMMITTED
+from protocol.messages import Topic
+from protocol.records import ControlType
+from protocol.topics import Reassignment
+from protocol.transactions import DescribedTransaction, EndTxnAnswer, ProducerState
 
 How = Literal["move", "kill", "stop", "freeze"]
 """How a broker stops leading a partition: by an ordinary election, or because it is gone."""

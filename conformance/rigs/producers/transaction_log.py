@@ -11,9 +11,9 @@ from conformance.core.bench import Bench
 from conformance.rigs.coordinator_logs import batches_from
 from fixtures.disk.transactions import STATES, name_of
 from fixtures.views.coordinator import Coordinator
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.records import Record
-from fixtures.wire.transactions import DescribedTransaction
+from protocol.cluster import CoordinatorType
+from protocol.records import Record
+from protocol.transactions import DescribedTransaction
 
 ARTIFACTS = ("kafka-transaction-coordinator", "kafka_2.13")
 """The jar with the schemas, by its name and by the one that it had in earlier releases."""

@@ -9,10 +9,10 @@ from conformance.rigs.log.partition import Partition
 from fixtures.views.coordinator import Coordinator
 from fixtures.views.producer import LEGACY, Dialect, Producer
 from fixtures.wire import NodeClient
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.log import FetchedPartition, ProducedPartition
-from fixtures.wire.records import Batch
 from fixtures.wire.retriable import accepted
+from protocol.cluster import CoordinatorType
+from protocol.log import FetchedPartition, ProducedPartition
+from protocol.records import Batch
 
 
 def coordinator_of(bench: Bench, key: str, kind: CoordinatorType) -> NodeClient:

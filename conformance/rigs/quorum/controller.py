@@ -5,12 +5,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from conformance.core.bench import Bench
-from fixtures.errors import KitError
 from fixtures.views.quorum import QuorumView
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.controller import IsrChange
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.controller import IsrChange
+from protocol.errors import KitError
+from protocol.messages import Topic
 
 MANY_CHANGES = 1000
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from conformance.rigs.quorum.quorum import Quorum, Tried
 from fixtures.cluster.config import CONTROLLER_PORT
-from fixtures.wire.cluster import Node, QuorumAnswer
-from fixtures.wire.log import FetchedPartition, LeaderAndEpoch
-from fixtures.wire.quorum import METADATA
+from protocol.cluster import Node
+from protocol.log import FetchedPartition, LeaderAndEpoch
+from protocol.quorum import METADATA, QuorumAnswer
 
 FETCH_BY_ID = 13
 SMALL = 4096

@@ -16,13 +16,15 @@ from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, clust
 from fixtures.cluster import Peers, Received
 from fixtures.cluster.config import peer_host, peer_port
 from fixtures.views.quorum import leader_known_to
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import METADATA_TOPIC, Listener
-from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
-from fixtures.wire.quorum import METADATA, VOTER_KEYS_FROM, RaftAnswer, VoteAnswer
-from fixtures.wire.records import Batch, NewBatch, batch, batches
+from fixtures.wire import NodeClient
+from fixtures.wire.quorum import VOTER_KEYS_FROM
+from fixtures.wire.records import batches, encode_batch
 from history.due import Due, starved
-from history.since import since
+from protocol.codes import Error
+from protocol.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from protocol.quorum import METADATA, METADATA_TOPIC, Listener, RaftAnswer, VoteAnswer
+from protocol.records import Batch, NewBatch, batch
+from protocol.since import since
 
 SEGMENT = "__cluster_metadata-0/00000000000000000000.log"
 PEERS = FROZEN_VOTER.scripted
@@ -279,7 +281,7 @@ class Frozen:
 
     def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:
         """Answer a fetch with records. Returns the fetch that follows."""
-        records = b"".join(one.encoded() for one in batches)
+        records = b"".join(encode_batch(one) for one in batches)
         following = self._moved_on(
             fetch, lambda asked: self.serve(asked, records=records, high_watermark=high_watermark)
         )

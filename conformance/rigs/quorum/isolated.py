@@ -6,8 +6,8 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import CONTROLLERS
 from conformance.rigs.log.partition import PartitionData, new_partition
-from fixtures.wire import Error
-from fixtures.wire.cluster import QuorumAnswer
+from protocol.codes import Error
+from protocol.quorum import QuorumAnswer
 
 FETCH_TIMEOUT = 2.0
 """controller.quorum.fetch.timeout.ms in seconds; CONTROLLERS keeps its default."""

@@ -8,9 +8,8 @@ from conformance.core.topologies import MIXED_QUORUM
 from conformance.rigs.quorum.frozen import LogEnd, grant
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
 from fixtures.cluster import Received
-from fixtures.wire.cluster import QuorumAnswer
-from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
-from fixtures.wire.quorum import METADATA
+from protocol.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from protocol.quorum import METADATA, QuorumAnswer
 
 OFTEN = 0.1
 

@@ -14,11 +14,11 @@ from conformance.core.topologies import CONTROLLERS
 from conformance.judging.excuses import ELECTED_MEANWHILE
 from fixtures.cluster.config import CONTROLLER_PORT
 from fixtures.views.quorum import leader_known_to
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import Listener, QuorumAnswer
-from fixtures.wire.log import LeaderAndEpoch
-from fixtures.wire.quorum import RaftAnswer
-from history.since import since
+from fixtures.wire import NodeClient
+from protocol.codes import Error
+from protocol.log import LeaderAndEpoch
+from protocol.quorum import Listener, QuorumAnswer, RaftAnswer
+from protocol.since import since
 
 A = TypeVar("A")
 

@@ -15,8 +15,8 @@ import msgspec
 from conformance.running.evidence.on_disk import controllers, replicas
 from fixtures.disk.metadata_log import DIRECTORY
 from fixtures.views.coordinator import LOGS, partition_for
-from fixtures.wire.cluster import CoordinatorType
 from history.subjects import Kind, Subject
+from protocol.cluster import CoordinatorType
 
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster

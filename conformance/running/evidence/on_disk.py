@@ -15,8 +15,8 @@ from fixtures.disk.segments import Segment, StoredBatch
 from fixtures.disk.transactions import in_words
 from fixtures.disk.volume import copies
 from fixtures.views.coordinator import LOGS
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.records import Record
+from protocol.cluster import CoordinatorType
+from protocol.records import Record
 
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster

@@ -19,7 +19,6 @@ from conformance.judging.judge import Judged, Judging
 from conformance.judging.laws.judges import with_laws
 from conformance.running.standing import HEALED_WITHIN, HURRIED, Standing, with_reason
 from conformance.running.violations import breaks_its_row
-from fixtures.errors import KitError
 from fixtures.spending import spending
 from fixtures.tape import LiveTape
 from fixtures.waiting import OutOfTime, deadline, ran_out_of_time
@@ -27,6 +26,7 @@ from history.events import End, History
 from history.observations import Observation
 from history.shards import ExcuseCount
 from history.taken import REST_NOTE, STEP_NOTE, note_of
+from protocol.errors import KitError
 from strategies.steps import Step
 
 SUSPICION_NOTE = "suspicion"

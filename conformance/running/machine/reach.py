@@ -18,10 +18,10 @@ import msgspec
 
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.running.machine.example import Played
-from history.codes import Error
 from history.events import Answer, Call, Fault, History
 from history.shards import ExcuseCount
 from history.taken import taken
+from protocol.codes import Error
 from strategies.episodes import Meeting, Offer, Steering, steered
 from strategies.meetings import meetings
 

@@ -25,8 +25,8 @@ from conformance.running.machine.investigator import Investigator
 from conformance.running.machine.reach import FOLDER, Reach
 from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
-from fixtures.errors import KitError
 from history.observations import Observation
+from protocol.errors import KitError
 from strategies.former_steps import words_in
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}

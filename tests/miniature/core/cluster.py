@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fixtures.errors import KitError
+from protocol.errors import KitError
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import FENCED_AFTER, Controller, Key, PartitionState
 from tests.miniature.producers.coordinator import Transactions

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.miniature.topics.configs import TOPIC, Resource
 
 Key = tuple[str, int]

@@ -9,7 +9,8 @@ from typing import Any
 from fixtures.cluster import NodeState
 from fixtures.faults.base.fault import Measured, Unavailable
 from fixtures.faults.base.injector import Unwitnessed
-from fixtures.wire.records import batch
+from fixtures.wire.records import encode_batch
+from protocol.records import batch
 from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.core.controller import Key, PartitionState
 from tests.miniature.log.replica import Replica
@@ -97,7 +98,7 @@ class Effect:
         self.until(lambda: self._leading() is not None, "a leader that knows it leads")
         leader = self._leading()
         if leader is not None:
-            end = leader.append(batch(*values, timestamp=self.cluster.unix_ms, **fields).encoded()).last + 1
+            end = leader.append(encode_batch(batch(*values, timestamp=self.cluster.unix_ms, **fields))).last + 1
             self.until(lambda: leader.log.watermark >= end, "a write is committed")
 
     def _leading(self) -> Replica | None:

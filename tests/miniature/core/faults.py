@@ -7,16 +7,16 @@ from collections.abc import Callable
 import msgspec
 
 from conformance.core.faulting import Faults
-from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault, Measured, Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
 from fixtures.faults.base.together import clash
 from fixtures.faults.kinds import disk, elections, logs, network, process, producers, shapes, unclean, upgrade, zombies
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue
-from fixtures.wire.calls import Topic
 from history.due import Due
 from history.events import Phase
+from protocol.errors import KitError
+from protocol.messages import Topic
 from tests.miniature.core.cluster import ROUND_MS, MiniCluster
 from tests.miniature.core.controller import Key
 from tests.miniature.core.effects import (

@@ -15,20 +15,21 @@ from conformance.core.bench import Bench
 from conformance.core.echoing import ECHOED, echo
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
-from fixtures.errors import KitError
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.views.partition import PartitionView
 from fixtures.waiting import OutOfTime
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Topic
-from fixtures.wire.configs import ResourceType
-from fixtures.wire.records import NewBatch, NewRecord
-from fixtures.wire.topics import NewTopic, Reassignment
+from fixtures.wire import NodeClient
 from history.events import Answer, Call, Fault, Note
 from history.taken import LEFT_OUT_NOTE
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.errors import KitError
+from protocol.messages import Topic
+from protocol.records import NewBatch, NewRecord
+from protocol.topics import NewTopic, Reassignment
 from strategies.steps import (
     AddPartitions,
     AlterConfig,

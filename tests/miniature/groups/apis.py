@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fixtures.wire import Error
-from fixtures.wire.cluster import METADATA_TOPIC
+from protocol.codes import Error
+from protocol.quorum import METADATA_TOPIC
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.cluster import MiniCluster
 

@@ -17,8 +17,9 @@ from fixtures.consumers import (
     OffsetOf,
     Polled,
 )
-from fixtures.wire import Error, Tap
+from fixtures.wire import Tap
 from fixtures.wire.records import batches
+from protocol.codes import Error
 from tests.miniature.apis import HANDLERS
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.cluster import CLIENTS, MiniCluster

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fixtures.disk.checkpoint import EpochEntry
-from fixtures.wire import Error
-from fixtures.wire.log import READ_COMMITTED, READ_UNCOMMITTED
 from fixtures.wire.records import batches
+from protocol.codes import Error
+from protocol.log import READ_COMMITTED, READ_UNCOMMITTED
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import Key
 from tests.miniature.log.log import UNDEFINED

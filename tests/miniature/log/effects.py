@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fixtures.errors import KitError
 from fixtures.faults.base.fault import Measured, Unavailable
 from fixtures.faults.kinds import logs
 from fixtures.faults.kinds.producers import forgotten
-from fixtures.wire import Error
+from protocol.codes import Error
+from protocol.errors import KitError
 from tests.miniature.core.controller import PartitionState
 from tests.miniature.core.effects import Down, Effect
 from tests.miniature.log.log import EpochMap

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.disk.held import HeldBatch
-from fixtures.wire.records import Batch, batches
+from fixtures.wire.records import batches
+from protocol.records import Batch
 from tests.miniature.producers.state import ProducerStates
 
 STAMP = struct.Struct(">i")

@@ -6,8 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from fixtures.disk.checkpoint import EpochEntry
-from fixtures.wire import Error
-from fixtures.wire.records import NewBatch, NewRecord, batches
+from fixtures.wire.records import batches, encode_batch
+from protocol.codes import Error
+from protocol.records import NewBatch, NewRecord
 from tests.miniature.core.controller import PartitionState
 from tests.miniature.log.log import UNDEFINED, Log, Stored
 
@@ -298,7 +299,7 @@ class Replica:
         [read] = batches(stored.data)
         records = tuple(NewRecord(record.value, record.key, record.headers) for record in read.records)
         encoded = NewBatch(records, timestamp=self.broker.cluster.unix_ms)
-        return Stored.appended(encoded.encoded(), stored.base, stored.epoch)
+        return Stored.appended(encode_batch(encoded), stored.base, stored.epoch)
 
     def _start_over(self, leader: Replica) -> None:
         """Out of the leader's range: cut to its end, or below its start begin there (KIP101-TRUNC-06)."""

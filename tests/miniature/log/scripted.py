@@ -13,11 +13,11 @@ from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.reader import Reader
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, Stop
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.records import batch
-from fixtures.wire.topics import NewTopic, Reassignment
 from history.observations import Observation
+from protocol.cluster import PartitionMetadata
+from protocol.messages import Topic
+from protocol.records import batch
+from protocol.topics import NewTopic, Reassignment
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import Key
 from tests.miniature.log.apis import hosted

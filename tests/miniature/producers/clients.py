@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from fixtures.producers import ENDED_WITHIN, Done, Flushed, KafkaPythonProducer, ProducerTrouble, RecordOutcome
-from fixtures.wire import Error, NodeClient, Tap, WireError
-from fixtures.wire.calls import Answer, Topic
-from fixtures.wire.groups import NewOffset
-from fixtures.wire.records import NewBatch, batch
+from fixtures.wire import NodeClient, Tap, WireError
 from fixtures.wire.retriable import error_of
-from fixtures.wire.transactions import InitProducerIdAnswer
+from protocol.codes import Error
+from protocol.groups import NewOffset
+from protocol.messages import Answer, Topic
+from protocol.records import NewBatch, batch
+from protocol.transactions import InitProducerIdAnswer
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.core.controller import Key
 

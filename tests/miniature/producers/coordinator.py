@@ -6,8 +6,9 @@ import dataclasses
 import struct
 from typing import TYPE_CHECKING
 
-from fixtures.wire import Error
-from fixtures.wire.records import ControlType, NewBatch, NewRecord
+from fixtures.wire.records import encode_batch
+from protocol.codes import Error
+from protocol.records import ControlType, NewBatch, NewRecord
 from tests.miniature.core.controller import Key
 
 if TYPE_CHECKING:
@@ -246,9 +247,16 @@ def marker(one: Transaction, committed: bool, timestamp: int) -> bytes:
     """The control batch that ends a transaction in a log."""
     type = ControlType.COMMIT if committed else ControlType.ABORT
     record = NewRecord(struct.pack(">hi", 0, 0), key=struct.pack(">hh", 0, type))
-    return NewBatch(
-        (record,), producer_id=one.id, producer_epoch=one.epoch, transactional=True, control=True, timestamp=timestamp
-    ).encoded()
+    return encode_batch(
+        NewBatch(
+            (record,),
+            producer_id=one.id,
+            producer_epoch=one.epoch,
+            transactional=True,
+            control=True,
+            timestamp=timestamp,
+        )
+    )
 
 
 __all__ = ["Transaction", "Transactions", "marker"]

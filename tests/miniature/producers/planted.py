@@ -6,8 +6,8 @@ from conformance.judging.judge import judge_all
 from conformance.machines.producers.machine import PRODUCER_MACHINE
 from conformance.rigs.log.partition import new_partition
 from conformance.rigs.log.quiescence import at_rest
-from fixtures.wire.records import batch
 from history.observations import Observation
+from protocol.records import batch
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.planted import Planted

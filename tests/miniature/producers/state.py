@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-from fixtures.wire import Error
-from fixtures.wire.records import Batch, ControlType
+from protocol.codes import Error
+from protocol.records import Batch, ControlType
 
 REMEMBERED = 5
 """Batches of a producer that are recognised when they come again."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.cluster import CONTROLLER, MiniCluster
 from tests.miniature.core.controller import PartitionState

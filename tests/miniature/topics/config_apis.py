@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.topics.configs import BROKER, DELETE, KNOWN, TOPIC, Configs, Resource, altered, described

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fixtures.wire import Error
-from fixtures.wire.configs import ResourceType
+from protocol.codes import Error
+from protocol.configs import ResourceType
 
 Plain = dict[str, Any]
 Resource = tuple[int, str]

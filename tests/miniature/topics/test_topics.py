@@ -9,11 +9,11 @@ import pytest
 
 from conformance.core.bench import Bench
 from fixtures.faults.kinds.process import Kill
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.configs import Config, ResourceType
-from fixtures.wire.records import batch
-from fixtures.wire.topics import NewTopic
+from protocol.codes import Error
+from protocol.configs import Config, ResourceType
+from protocol.messages import Topic
+from protocol.records import batch
+from protocol.topics import NewTopic
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.topics.bugs import ADMINISTRATION, BUGS

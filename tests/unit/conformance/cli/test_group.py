@@ -6,7 +6,8 @@ import click
 import pytest
 
 from conformance.cli.group import run
-from fixtures.errors import KitError, WrongUse
+from fixtures.errors import WrongUse
+from protocol.errors import KitError
 from reports.commands.ending import exit_code
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from conformance.cli import storm as storm_module
 from conformance.cli.storm import Storm, as_json, drawn_plans, succeeded, summary
-from fixtures.errors import KitError
 from fixtures.faults.kinds.logs import RetentionByTime
 from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.faults.plans import Overlap, Plan, Single
+from protocol.errors import KitError
 from tests.support.fake_faults import FakeTarget, Recorded
 
 

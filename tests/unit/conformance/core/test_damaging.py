@@ -14,10 +14,10 @@ from conformance.core import damaging
 from conformance.core.damaging import Changed, Disk
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS
 from fixtures.disk.producers import render, snapshot_name
-from fixtures.errors import KitError
 from fixtures.tape import LiveTape, StoredTape
 from history.events import End, Example, Fault
 from history.store import HistoryWriter, read_histories
+from protocol.errors import KitError
 
 EXAMPLE = Example(example="e-1", check="kip.check", column="4.3.1")
 EPOCH_FILE = f"topic-0/{EPOCHS}"

@@ -23,7 +23,6 @@ from conformance.judging.judge import Excuse, Finding, Judge, judge
 from conformance.judging.laws.judges import LAW_ROWS
 from conformance.judging.pooling import judge_shards
 from conformance.running.recording.shard_writer import ShardWriter
-from fixtures.errors import KitError
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.wire import NotSent, Unanswered, WireError
 from fixtures.wire.errors import UnexpectedAnswer
@@ -31,6 +30,7 @@ from history.events import End, Ended, Example, Fault, History, Overdue, Premise
 from history.observations import Observation
 from history.shards import SCHEMA, Column, ExcuseCount, read_shards
 from history.store import HistoryWriter, read_histories
+from protocol.errors import KitError
 from tests.support.declared import facts_of
 from tests.support.fake_cluster import TOPOLOGY, FakeCluster
 

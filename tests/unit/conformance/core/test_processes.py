@@ -7,10 +7,10 @@ from contextlib import suppress
 import pytest
 
 from conformance.core.bench import Bench
-from fixtures.errors import KitError
 from fixtures.faults.kinds.process import Kill
 from fixtures.tape import StoredTape
 from history.events import End, Fault
+from protocol.errors import KitError
 from tests.miniature.bench import COLUMN, MEMBERS, live_tape, mini_bench
 from tests.miniature.core.cluster import MiniCluster
 

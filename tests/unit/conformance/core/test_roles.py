@@ -6,9 +6,9 @@ import pytest
 
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent, Roles
-from fixtures.wire import Error
-from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
 from history.events import Call
+from protocol.cluster import CoordinatorType, PartitionMetadata
+from protocol.codes import Error
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import CLIENTS, MiniCluster
 

@@ -25,10 +25,11 @@ from fixtures.faults.kinds.process import Kill
 from fixtures.wire import NodeClient, NotSent
 from fixtures.wire.calls import Reply
 from fixtures.wire.client import NotOffered
-from fixtures.wire.records import batch
-from fixtures.wire.schemas import SchemaError, Schemas, Versions
+from fixtures.wire.schemas import SchemaError, Schemas
 from history.events import Call, Note
 from history.taken import LEFT_OUT_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, note_of
+from protocol.messages import Versions
+from protocol.records import batch
 from strategies.log import Produce
 from strategies.steps import Disturb, Heal, Step, Sweep, sweeps
 from tests.miniature.apis import VERSIONS

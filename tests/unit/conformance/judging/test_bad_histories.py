@@ -21,7 +21,7 @@ from conformance.judging.excuses import (
 from conformance.judging.judge import judged
 from conformance.judging.laws.judges import with_laws
 from conformance.judging.log.judges import LOG_JUDGES
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")

@@ -13,7 +13,7 @@ from conformance.judging.log.judges import LOG_JUDGES
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from conformance.judging.recreations import APPLIES_WITHIN
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import BROKERS, LogHistory, stamped
 
 ONE, TWO, THREE = (UUID(int=n) for n in (1, 2, 3))

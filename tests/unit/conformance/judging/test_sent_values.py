@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from conformance.judging.sent_values import sent_until
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import TOPIC, LogHistory
 
 

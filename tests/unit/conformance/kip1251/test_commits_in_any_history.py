@@ -8,8 +8,8 @@ import pytest
 
 from conformance.kip1251.commits_in_any_history import MIDDLE, Offsets, Try, tries
 from conformance.rigs.groups.members import Hold, Ownership
-from fixtures.wire import Error
-from fixtures.wire.groups import CommittedOffset, OffsetFetchAnswer
+from protocol.codes import Error
+from protocol.groups import CommittedOffset, OffsetFetchAnswer
 
 MEMBER: Any = object()
 

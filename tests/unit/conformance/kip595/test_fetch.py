@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.kip595.fetch import diverging
 from conformance.rigs.quorum.quorum import EpochStart
-from fixtures.wire.log import EpochAndOffset
+from protocol.log import EpochAndOffset
 
 LOG = [EpochStart(2, 0), EpochStart(7, 40), EpochStart(9, 50)]
 

@@ -11,8 +11,8 @@ from conformance.core.checks import ObservationClaim
 from conformance.core.cluster import Moment
 from conformance.kip595.isolated_leader import gives_up
 from conformance.rigs.quorum.isolated import Isolated
-from fixtures.wire import Error
-from fixtures.wire.cluster import QuorumAnswer
+from protocol.codes import Error
+from protocol.quorum import QuorumAnswer
 
 LEADS = QuorumAnswer(
     version=2, topic="__cluster_metadata", partition=0, error=Error.NONE, leader_id=101, leader_epoch=3

@@ -7,9 +7,9 @@ import pytest
 from conformance.core.checks import ObservationClaim
 from conformance.kip101.controller_failures import RestartedLeader, never_at_its_epoch_again
 from conformance.rigs.log.partition import Partition, PartitionData
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import PartitionMetadata
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.messages import Topic
 
 
 def led(epoch: int) -> PartitionMetadata:

@@ -9,8 +9,8 @@ import pytest
 from conformance.kip101.crashes import newest_entries
 from conformance.rigs.log.crashes import Crashing
 from conformance.rigs.log.partition import Boundary
-from fixtures.wire import Error
-from fixtures.wire.cluster import PartitionMetadata
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
 
 FIRST = Boundary(0, 0)
 

@@ -11,10 +11,10 @@ from conformance.kip360.coordinator_moves import in_order, new_ids
 from conformance.kip1251 import group_epochs
 from conformance.rigs.groups.group_log import StoredAssignment, StoredPartitions
 from conformance.rigs.producers.three_brokers import Outcome
-from fixtures.wire import Error
-from fixtures.wire.groups import LEAVE_TO_RETURN
-from fixtures.wire.records import ControlType
-from fixtures.wire.transactions import InitProducerIdAnswer, ProducerIdsAnswer
+from protocol.codes import Error
+from protocol.groups import LEAVE_TO_RETURN
+from protocol.records import ControlType
+from protocol.transactions import InitProducerIdAnswer, ProducerIdsAnswer
 
 TOPIC = UUID(int=1)
 

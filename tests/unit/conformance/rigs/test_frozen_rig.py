@@ -16,7 +16,7 @@ from conformance.rigs.quorum.frozen import ANSWERS, Frozen, LogEnd, log_end_of
 from conformance.rigs.quorum.quorum import Stored, stored_in
 from fixtures.cluster import Received
 from fixtures.waiting import Overdue
-from fixtures.wire.log import EpochAndOffset
+from protocol.log import EpochAndOffset
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from conformance.rigs.groups.group_log import GroupLog, GroupState, StoredGroup, StoredMember
-from fixtures.wire import Error
-from fixtures.wire.groups import ClassicGroup, ClassicMember
-from fixtures.wire.records import Batch, Codec, ControlType, Record
+from protocol.codes import Error
+from protocol.groups import ClassicGroup, ClassicMember
+from protocol.records import Batch, Codec, ControlType, Record
 
 TOPIC = UUID(int=1)
 

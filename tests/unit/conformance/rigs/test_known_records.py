@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from conformance.rigs.producers.outcomes import KnownRecords, delivered
-from fixtures.wire import Error
-from fixtures.wire.log import AbortedTransaction, FetchedPartition
-from fixtures.wire.records import Batch, Codec, ControlType, Record
+from protocol.codes import Error
+from protocol.log import AbortedTransaction, FetchedPartition
+from protocol.records import Batch, Codec, ControlType, Record
 
 PLAIN = -1
 NO_LOG: Any = None

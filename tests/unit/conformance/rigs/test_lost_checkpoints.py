@@ -10,9 +10,9 @@ from conformance.core.checks import ObservationClaim
 from conformance.kip101.lost_checkpoints import rebuilt_from_the_leader
 from conformance.rigs.log.crashes import Crashing, Written
 from conformance.rigs.log.partition import Boundary
-from fixtures.wire import Error
-from fixtures.wire.log import FetchedPartition
-from fixtures.wire.records import Batch, Codec, Record
+from protocol.codes import Error
+from protocol.log import FetchedPartition
+from protocol.records import Batch, Codec, Record
 
 REPLICA, LEADER = 1, 2
 MARK = 2

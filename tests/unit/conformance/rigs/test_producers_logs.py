@@ -10,11 +10,11 @@ import pytest
 from conformance.kip360.broker_restarts import Written, written_by
 from conformance.kip360.several_partitions import Item, answered, errors
 from conformance.rigs.producers.combined_node import Log, LogState
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.log import ProduceAnswer, ProducedPartition
-from fixtures.wire.records import batch
-from fixtures.wire.transactions import AddPartitionsToTxnAnswer, TxnPartition
+from protocol.codes import Error
+from protocol.log import ProduceAnswer, ProducedPartition
+from protocol.messages import Topic
+from protocol.records import batch
+from protocol.transactions import AddPartitionsToTxnAnswer, TxnPartition
 
 P: Any = SimpleNamespace(producer_id=7)
 

@@ -10,11 +10,11 @@ import pytest
 
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.reader import By, Position, Reader, common_prefix, delivered_of
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import EpochAndOffset, EpochEnd, FetchedPartition, ListedOffset
-from fixtures.wire.records import Batch
+from protocol.cluster import PartitionMetadata
+from protocol.codes import Error
+from protocol.log import EpochAndOffset, EpochEnd, FetchedPartition, ListedOffset
+from protocol.messages import Topic
+from protocol.records import Batch
 from tests.support.histories import stamped
 
 UNKNOWN = EpochAndOffset()

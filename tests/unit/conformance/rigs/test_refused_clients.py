@@ -19,11 +19,13 @@ from conformance.rigs.groups.group_log import GroupLog
 from conformance.rigs.producers.combined_node import Ready, Stage
 from conformance.rigs.producers.sequences import bumped, open_at
 from fixtures.tape import LiveTape
-from fixtures.wire import Error, Tap
-from fixtures.wire.calls import Reply, Topic
+from fixtures.wire import Tap
+from fixtures.wire.calls import Reply
 from history.events import Example
 from history.shards import Column
 from history.store import HistoryWriter
+from protocol.codes import Error
+from protocol.messages import Topic
 from tests.support.declared import facts_of
 from tests.support.fake_cluster import TOPOLOGY, FakeClient, FakeCluster
 

@@ -15,9 +15,9 @@ from conformance.kip320.coordinator_failover import Commit, key_of, stored
 from conformance.rigs.log.partition import Boundary
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.disk.held import HeldBatch, HeldReplica
-from fixtures.wire import Error
-from fixtures.wire.log import EpochEnd
-from fixtures.wire.records import Record
+from protocol.codes import Error
+from protocol.log import EpochEnd
+from protocol.records import Record
 
 
 def epochs(*entries: tuple[int, int]) -> File:

@@ -12,9 +12,9 @@ import pytest
 
 from conformance.rigs.producers.transaction_log import LoggedPartitions, LoggedTransaction, TransactionLog
 from fixtures.disk.transactions import STATES
-from fixtures.wire import Error
-from fixtures.wire.records import Record
-from fixtures.wire.transactions import DescribedTransaction
+from protocol.codes import Error
+from protocol.records import Record
+from protocol.transactions import DescribedTransaction
 
 ONGOING = LoggedTransaction(7, 2, 60_000, STATES.index("Ongoing"), 1_000, (LoggedPartitions("t", (0, 2)),))
 SHOWN = DescribedTransaction(

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claim
 from conformance.running.check_run import MOST_ERRORS, MOST_SECONDS_IN_TROUBLE, CheckRun, faults_of, premises_of
-from fixtures.errors import KitError
 from fixtures.runs import Run
 from history.events import AnyEvent, Example, Fault, History, Phase, Premise
 from history.shards import CheckLine, FaultCount, PremiseCount
+from protocol.errors import KitError
 from tests.support.fake_checks import RIG, ROW, check_of
 from tests.support.fake_lab import FakeLab, Play, of
 

@@ -12,8 +12,9 @@ import pytest
 
 from conformance.running.evidence import on_disk
 from conformance.running.evidence.collectors import COLLECTORS, groups, partitions, quorum, transactional_ids, wanted
-from fixtures.wire.records import NewBatch, NewRecord
+from fixtures.wire.records import encode_batch
 from history.subjects import QUORUM, Subject
+from protocol.records import NewBatch, NewRecord
 from tests.support.sample_evidence import DISKS, PARTITION, FakeCluster
 
 STATE = b'{"leaderId":101,"leaderEpoch":4,"votedId":-1,"data_version":1}\n'
@@ -102,7 +103,7 @@ def of_transactional_id(name: str, state: int) -> NewRecord:
 
 def test_of_a_coordinators_log_what_is_about_the_ids_is_told_in_words(disks: Disks, tmp_path: Path) -> None:
     records = [of_transactional_id("mine", 1), of_transactional_id("other", 2), of_transactional_id("mine", 4)]
-    stored = b"".join(NewBatch((one,), base_offset=place).encoded() for place, one in enumerate(records))
+    stored = b"".join(encode_batch(NewBatch((one,), base_offset=place)) for place, one in enumerate(records))
     log = {"__transaction_state-0/00000000000000000000.log": stored}
     disks.held = {"broker-1": log, "broker-2": log}
     lines = transactional_ids(cluster(), tmp_path, ["mine"]).lines

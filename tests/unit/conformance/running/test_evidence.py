@@ -16,11 +16,11 @@ from conformance.running.evidence.folder import ReplayResult, Schedule, conclude
 from conformance.running.evidence.report import MOST_LINES
 from conformance.running.evidence.violation import violation
 from fixtures.errors import EngineTrouble
-from fixtures.wire import Error
 from history.events import End, History, Note
 from history.observations import Observation
 from history.subjects import Subject
 from history.taken import STEP_NOTE, taken
+from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.sample_evidence import COLUMN, DISKS, PARTITION, FakeCluster, FakeTranscript, standing_of
 

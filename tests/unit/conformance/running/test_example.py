@@ -17,12 +17,12 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.judging.judge import Finding, judge
 from conformance.running.machine.example import SUSPICION_NOTE, Ending, ExampleRun, Played
 from conformance.running.standing import HEALED_WITHIN, HURRIED
-from fixtures.errors import KitError
 from fixtures.tape import LiveTape
 from fixtures.waiting import OutOfTime
 from history.events import History, Note
 from history.observations import Observation
 from history.taken import REST_NOTE, STEP_NOTE, taken
+from protocol.errors import KitError
 from strategies.steps import Step
 from tests.miniature.machine import ExampleOnMiniature
 

@@ -23,17 +23,18 @@ from conformance.running import lab as lab_module
 from conformance.running.lab import Lab
 from conformance.running.settings import Settings
 from conformance.running.standing import REPLACED_NOTE
-from fixtures.errors import EngineTrouble, KitError
+from fixtures.errors import EngineTrouble
 from fixtures.faults.base.fault import Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
 from fixtures.runs import Run
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.waiting import Overdue
-from fixtures.wire.records import batch
 from history import events
 from history.events import End, Example, Fault, History, Note
 from history.shards import CheckLine, ExampleLine, Footer, ObservationLine, read_shards
 from history.store import HistoryWriter, read_histories
+from protocol.errors import KitError
+from protocol.records import batch
 from strategies.steps import Step
 from tests.support.fake_checks import ROW, TOPIC, Data, check_of, handle
 from tests.support.fake_cluster import TOPOLOGY, FakeCluster

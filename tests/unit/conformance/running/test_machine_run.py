@@ -29,7 +29,6 @@ from conformance.running.machine.run import MachineRun
 from conformance.running.planning.budget import SHRINKING
 from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.violations import Breach
-from fixtures.errors import KitError
 from fixtures.runs import Run
 from history.events import Answer, Call, History, Note
 from history.shards import (
@@ -44,6 +43,7 @@ from history.shards import (
 )
 from history.store import read_histories
 from history.taken import REST_NOTE, about, showing, taken
+from protocol.errors import KitError
 from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Recorded

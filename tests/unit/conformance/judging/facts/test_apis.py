@@ -16,7 +16,8 @@ import pytest
 
 from conformance.catalogue import shipped
 from conformance.judging.facts.apis import API_OF, BATCHES, DUPLICATES, PARTS, SEVERAL, case_of
-from fixtures.wire import Error, NodeClient
+from fixtures.wire import NodeClient
+from protocol.codes import Error
 from tests.support.release_jars import jars_at_hand
 
 COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)

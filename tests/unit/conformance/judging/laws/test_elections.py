@@ -6,8 +6,8 @@ import pytest
 
 from conformance.judging.laws import elections
 from conformance.judging.log.permitted_losses import Permission
-from fixtures.wire import Error
 from history.effects import Effects
+from protocol.codes import Error
 from tests.support.histories import LogHistory
 from tests.support.judging import broken, excused, held, judged_by
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conformance.judging.laws.isolation import other_directories_go_on as LAW
-from fixtures.wire import Error
 from history.effects import Effects
+from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, held, judged_by
 

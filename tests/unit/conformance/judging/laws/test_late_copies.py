@@ -11,8 +11,8 @@ from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_L
 from conformance.judging.laws import late_copies
 from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.recreations import APPLIES_WITHIN
-from fixtures.wire import Error
 from history.effects import Effects
+from protocol.codes import Error
 from tests.support.histories import LogHistory, Producer
 from tests.support.judging import broken, excused, judged_by, labels
 

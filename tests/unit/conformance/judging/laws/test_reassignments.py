@@ -8,7 +8,7 @@ import pytest
 
 from conformance.judging.laws.reassignments import reassignment_keeps_enough_copies as LAW
 from conformance.judging.log.permitted_losses import Permission
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, judged_by, labels
 

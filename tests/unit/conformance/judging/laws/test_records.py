@@ -20,11 +20,11 @@ from conformance.judging.judge import judge_all
 from conformance.judging.laws import records
 from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.sent_values import SentValues, sent_until
-from fixtures.wire.calls import PendingRequest
-from fixtures.wire.log import ProducePartition
-from fixtures.wire.records import Batch, batch
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, History
+from protocol.log import ProducePartition
+from protocol.messages import PendingRequest
+from protocol.records import Batch, batch
 from tests.support.histories import TOPIC, LogHistory, Producer, stamped
 from tests.support.judging import broken, excused, judged_by
 

@@ -11,8 +11,8 @@ from conformance.judging.laws.registered_elections import no_other_replica_is_re
 from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.timeline import CONVERGES_WITHIN
 from fixtures.disk.words import Word
-from fixtures.wire import Error
 from history.effects import Effects
+from protocol.codes import Error
 from tests.support.histories import LogHistory
 from tests.support.judging import broken, excused, held, judged_by
 

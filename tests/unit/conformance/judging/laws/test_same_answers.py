@@ -18,10 +18,10 @@ from conformance.judging.laws.same_answers import (
     together_is_as_one_by_one,
 )
 from conformance.judging.laws.sweeps import SWEPT
-from fixtures.wire import Error
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Note
 from history.taken import SWEEP_NOTE, SWEPT_NOTE
+from protocol.codes import Error
 
 Plain = dict[str, Any]
 Asked = tuple[str, int, int, Sequence[Any], Sequence[Plain]]

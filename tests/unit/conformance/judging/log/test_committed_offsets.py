@@ -6,7 +6,7 @@ import pytest
 
 from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, UNSTABLE_OFFSETS
 from conformance.judging.log import committed_offsets
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import LogHistory
 from tests.support.judging import broken, excused, held
 

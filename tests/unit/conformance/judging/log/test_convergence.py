@@ -6,7 +6,7 @@ import pytest
 
 from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST
 from conformance.judging.log import convergence
-from fixtures.wire.records import Batch
+from protocol.records import Batch
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, excused, held, judged_by
 

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.judging.log import delete_records
 from conformance.judging.log.permitted_losses import Permission
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, excused, held, judged_by
 

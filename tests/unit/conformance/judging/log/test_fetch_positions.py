@@ -7,7 +7,7 @@ import pytest
 from conformance.judging.judge import Judge
 from conformance.judging.log import fetch_positions
 from conformance.judging.log.permitted_losses import Permission
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, held, judged_by, labels
 

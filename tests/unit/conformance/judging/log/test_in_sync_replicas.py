@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.log import in_sync_replicas
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, held, judged_by
 

@@ -7,8 +7,8 @@ import pytest
 from conformance.judging.judge import judge_all
 from conformance.judging.log import records
 from conformance.judging.log.judges import LOG_JUDGES
-from fixtures.wire import Error
 from history.effects import Effects
+from protocol.codes import Error
 from tests.support.histories import LogHistory, Producer, held_on_disk, stamped
 from tests.support.judging import judged_by, partition_story
 

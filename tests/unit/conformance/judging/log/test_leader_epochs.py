@@ -7,9 +7,9 @@ import pytest
 from conformance.judging.excuses import TRUNCATED_MEANWHILE
 from conformance.judging.log import leader_epochs
 from conformance.judging.log.permitted_losses import Permission
-from fixtures.wire import Error
-from fixtures.wire.records import Batch
 from history.effects import Effects
+from protocol.codes import Error
+from protocol.records import Batch
 from tests.support.histories import LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, excused, held, judged_by, labels
 

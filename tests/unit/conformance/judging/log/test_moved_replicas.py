@@ -12,7 +12,7 @@ from conformance.judging.log.leader_epochs import maps_cover_the_log
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.records import committed_means_kept, followers_cut_nothing_of_the_leader
 from conformance.judging.timeline import NEVER
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, excused, partition_story
 

@@ -8,8 +8,8 @@ import pytest
 
 from conformance.judging.excuses import RISEN
 from conformance.judging.log import offsets
-from fixtures.wire import Error
 from history.effects import Effects
+from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, held, judged_by
 

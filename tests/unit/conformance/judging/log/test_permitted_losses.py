@@ -8,7 +8,7 @@ import pytest
 
 from conformance.judging.log import leader_epochs, records
 from conformance.judging.log.permitted_losses import Permission, PermittedLosses
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, held, partition_story
 

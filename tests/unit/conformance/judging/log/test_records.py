@@ -8,7 +8,7 @@ import pytest
 from conformance.judging.excuses import EPOCHS_LOST
 from conformance.judging.log import records
 from conformance.judging.log.permitted_losses import Permission
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import LogHistory, Producer, held_on_disk, stamped
 from tests.support.judging import broken, excused, held, judged_by, labels
 

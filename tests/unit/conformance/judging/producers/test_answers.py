@@ -8,8 +8,8 @@ from conformance.judging.excuses import BUMPED_BY_FENCED, PRODUCER_STATE_DELETED
 from conformance.judging.judge import Judging
 from conformance.judging.producers.answers import each_answer_is_one_that_the_state_allows
 from conformance.judging.producers.coordinator import LAST_EPOCH
-from fixtures.wire import Error
 from history.effects import Effects
+from protocol.codes import Error
 from tests.support.judging import broken, excused, judged_by, labels
 from tests.support.producers import ID, LEGACY, TID, TV2, ProducerHistory
 

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.appends import appended, forgotten, leads
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import TOPIC
 from tests.support.producers import ProducerHistory, stories
 

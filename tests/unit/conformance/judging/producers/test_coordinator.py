@@ -20,7 +20,7 @@ from conformance.judging.producers.coordinator import (
     answers,
     spontaneous,
 )
-from history.codes import Error
+from protocol.codes import Error
 
 P = frozenset(("topic-0",))
 FENCED, STATE, BUSY = Error.PRODUCER_FENCED, Error.INVALID_TXN_STATE, Error.CONCURRENT_TRANSACTIONS

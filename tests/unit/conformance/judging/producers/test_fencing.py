@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.judging.excuses import BUMPED_BY_FENCED
 from conformance.judging.producers.fencing import a_fenced_epoch_has_no_effect
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.judging import broken, excused, judged_by, labels
 from tests.support.producers import ID, TID, ProducerHistory, written
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
 from conformance.judging.producers.coordinator import LAST_EPOCH
 from conformance.judging.producers.identities import epochs_rise, producer_ids_are_unique, replicas_agree_on_producers
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.judging import broken, excused, judged_by
 from tests.support.producers import ID, TV2, ProducerHistory, marker, written
 

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.judging.excuses import BUMPED_BY_FENCED, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
 from conformance.judging.producers.outcomes import all_or_nothing, no_transaction_dangles
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.judging import broken, excused, judged_by, labels
 from tests.support.producers import ID, LEGACY, TID, TV2, ProducerHistory, marker, written
 

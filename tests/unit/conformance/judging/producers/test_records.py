@@ -12,9 +12,9 @@ from conformance.judging.producers.records import (
     in_order,
     no_second_copy,
 )
-from fixtures.wire import Error
-from fixtures.wire.records import Batch
 from history.effects import Effects
+from protocol.codes import Error
+from protocol.records import Batch
 from tests.support.judging import broken, excused, judged_by, labels
 from tests.support.producers import ProducerHistory, marker, written
 

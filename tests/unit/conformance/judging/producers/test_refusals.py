@@ -6,7 +6,7 @@ import pytest
 
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, TOO_FEW_REPLICAS
 from conformance.judging.producers.refusals import a_current_producer_is_not_refused
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.judging import broken, excused, judged_by, labels
 from tests.support.producers import ID, TID, ProducerHistory
 

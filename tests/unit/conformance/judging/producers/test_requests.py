@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.requests import Asked, Given, requests
 from conformance.judging.producers.story import TransactionStory
-from fixtures.wire import Error
+from protocol.codes import Error
 from tests.support.histories import TOPIC
 from tests.support.producers import ID, TID, TV2, ProducerHistory, stories
 

@@ -10,9 +10,9 @@ import pytest
 
 from conformance.machines.log.producers import Sequences, TransactionalProducer
 from fixtures.waiting import Overdue
-from fixtures.wire import Error
-from fixtures.wire.records import batch
-from fixtures.wire.transactions import InitProducerIdAnswer
+from protocol.codes import Error
+from protocol.records import batch
+from protocol.transactions import InitProducerIdAnswer
 
 ONE, TWO = batch(b"one"), batch(b"two", b"more")
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from conformance.machines.log.sessions import FetchSessions
-from fixtures.wire import Error
-from fixtures.wire.calls import Topic
-from fixtures.wire.log import FetchAnswer, FetchOptions
+from protocol.codes import Error
+from protocol.log import FetchAnswer, FetchOptions
+from protocol.messages import Topic
 
 PARTITION: Any = SimpleNamespace(topic=Topic("t"), index=0)
 

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from history.since import FIELDS, SUPPORT, since
+from protocol.since import FIELDS, SUPPORT, since
 from tests.support.release_jars import jars_at_hand, jars_or_skip
 
 ANNOUNCED = ("PRODUCER_FENCED", "TRANSACTION_ABORTABLE")

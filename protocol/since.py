@@ -5,9 +5,6 @@
 `FIELDS` goes by the schemas in Kafka's jars (`common/message/*.json`) and carries their names; a nested field is named without
 its parents. `SUPPORT` holds what a version changes without a field, by API; its source is the text beside `validVersions` in the
 schema of the request. A test compares both with the schemas.
-
-This is plain data about the protocol. It stands in the lowest layer because requests are made in `fixtures` and read again in
-`conformance/judging`, which may not import `fixtures`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,48 @@
+"""Subscriptions and assignments of classic members, in the bytes of the consumer protocol."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+_LISTED = struct.Struct(">hi")
+"""In bytes of the classic protocol the version, and the length of the list that follows."""
+
+
+def subscription(topics: Sequence[str], owned: Mapping[str, Sequence[int]] | None = None) -> bytes:
+    """A classic member's subscription (ConsumerProtocolSubscription): version 0, or 1 for one that names what it `owned`."""
+    wanted = b"".join(_string(topic) for topic in topics)
+    if owned is None:
+        return _versioned(wanted, len(topics))
+    return _versioned(wanted, len(topics), 1) + struct.pack(">i", len(owned)) + _partitions(owned)
+
+
+def assigned(partitions: Mapping[str, Sequence[int]]) -> bytes:
+    """A classic member's assignment (ConsumerProtocolAssignment, version 0)."""
+    return _versioned(_partitions(partitions), len(partitions))
+
+
+def assigned_in(assignment: bytes) -> dict[str, tuple[int, ...]]:
+    """The partitions by topic of a classic member's assignment; none if it is empty."""
+    found: dict[str, tuple[int, ...]] = {}
+    at = _LISTED.size
+    for _ in range(_LISTED.unpack_from(assignment)[1] if assignment else 0):
+        [length] = struct.unpack_from(">h", assignment, at)
+        topic, at = assignment[at + 2 : at + 2 + length].decode(), at + 2 + length
+        [count] = struct.unpack_from(">i", assignment, at)
+        found[topic], at = struct.unpack_from(f">{count}i", assignment, at + 4), at + 4 + 4 * count
+    return found
+
+
+def _versioned(topics: bytes, count: int, version: int = 0) -> bytes:
+    """An array and no user data."""
+    return _LISTED.pack(version, count) + topics + struct.pack(">i", -1)
+
+
+def _partitions(partitions: Mapping[str, Sequence[int]]) -> bytes:
+    listed = [_string(t) + struct.pack(f">i{len(p)}i", len(p), *p) for t, p in partitions.items()]
+    return b"".join(listed)
+
+
+def _string(text: str) -> bytes:
+    return struct.pack(">h", len(text.encode())) + text.encode()

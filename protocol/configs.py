@@ -1,0 +1,59 @@
+"""Configurations of topics, brokers and other resources."""
+
+from __future__ import annotations
+
+import msgspec
+
+from protocol.codes import Codes, Error
+from protocol.messages import Answer, Part
+
+SET, DELETE = 0, 1
+
+
+class ResourceType(Codes):
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class Config(Part, frozen=True, kw_only=True):
+    """`config_source` is the origin of the value: 1 topic, 2 broker, 4 static file, 5 default, and so on."""
+
+    name: str
+    value: str | None
+    read_only: bool = False
+    config_source: int = -1
+    is_sensitive: bool = False
+
+
+class ConfigsAnswer(Answer, frozen=True, kw_only=True):
+    resource_type: int = 0
+    resource_name: str | None = None
+    error: Error
+    error_message: str | None = None
+    configs: tuple[Config, ...] = ()
+
+    def value(self, name: str) -> str | None:
+        """The value of a key that was requested; None if it is null or not in the answer."""
+        return next((config.value for config in self.configs if config.name == name), None)
+
+
+class ConfigsQuery(msgspec.Struct, frozen=True):
+    """The named configurations of one resource, or all of them. A broker's name is its id as text."""
+
+    resource_type: ResourceType
+    resource_name: str
+    names: tuple[str, ...] | None = None
+
+
+class ResourcesAnswer(Answer, frozen=True, kw_only=True):
+    resources: tuple[ConfigsAnswer, ...] = ()
+
+
+class AlterConfigsAnswer(Answer, frozen=True, kw_only=True):
+    resource_type: int = 0
+    resource_name: str | None = None
+    error: Error
+    error_message: str | None = None

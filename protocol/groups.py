@@ -1,0 +1,186 @@
+"""Consumer groups: offsets, members of the consumer protocol (KIP-848) and classic members."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.messages import Answer, Part, PartitionAnswer, Topic
+
+JOIN, LEAVE, LEAVE_TO_RETURN = 0, -1, -2
+"""Member epochs with a special meaning in ConsumerGroupHeartbeat; the last one is for static members."""
+
+
+class NewOffset(msgspec.Struct, frozen=True):
+    """An offset to commit for one partition."""
+
+    topic: Topic
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str | None = ""
+
+
+class CommitResult(PartitionAnswer, frozen=True, kw_only=True):
+    """The result for one partition."""
+
+
+class OffsetCommitAnswer(Answer, frozen=True, kw_only=True):
+    partitions: tuple[CommitResult, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Error, ...]:
+        """The errors of all partitions, in the order of the answer."""
+        return tuple(partition.error for partition in self.partitions)
+
+    def all_answered(self, error: Error) -> bool:
+        """True if there are partitions and each has this error."""
+        return set(self.errors) == {error}
+
+
+class CommittedOffset(PartitionAnswer, frozen=True, kw_only=True):
+    """`offset` is -1 if nothing is committed."""
+
+    offset: int = msgspec.field(name="committed_offset", default=-1)
+    leader_epoch: int = msgspec.field(name="committed_leader_epoch", default=-1)
+    metadata: str | None = None
+
+
+class OffsetFetchAnswer(Answer, frozen=True, kw_only=True):
+    """`error` is the group's; with an error, `partitions` is empty from version 8."""
+
+    error: Error = Error.NONE
+    partitions: tuple[CommittedOffset, ...] = ()
+
+    @property
+    def only(self) -> CommittedOffset:
+        """The one partition that was requested. Raises KitError unless there is exactly one."""
+        if len(self.partitions) != 1:
+            raise KitError(f"OffsetFetch was asked for one partition; the answer holds {len(self.partitions)}: {self}")
+        return self.partitions[0]
+
+    def shows(self, offset: int) -> bool:
+        """True if that partition was answered with this offset and no error at all."""
+        found = (self.error, self.only.error, self.only.offset) if self.partitions else ()
+        return found == (Error.NONE, Error.NONE, offset)
+
+
+class TopicPartitions(Part, frozen=True):
+    """Partitions of one topic, owned by a member or assigned to it."""
+
+    topic_id: UUID
+    partitions: tuple[int, ...]
+
+
+class AssignedPartitions(Part, frozen=True, kw_only=True):
+    topic_partitions: tuple[TopicPartitions, ...] = ()
+
+
+class HeartbeatAnswer(Answer, frozen=True, kw_only=True):
+    """`assignment` is None if the coordinator left it out because it did not change."""
+
+    error: Error
+    error_message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: AssignedPartitions | None = None
+
+
+class DescribedMember(Part, frozen=True, kw_only=True):
+    """`member_type` is 0 for classic and 1 for consumer; -1 if the version doesn't have it."""
+
+    member_id: str
+    instance_id: str | None = None
+    member_epoch: int
+    subscribed_topic_names: tuple[str, ...] = ()
+    assignment: AssignedPartitions
+    target_assignment: AssignedPartitions
+    member_type: int = -1
+
+
+class DescribedGroup(Answer, frozen=True, kw_only=True):
+    error: Error
+    error_message: str | None = None
+    group_id: str
+    group_state: str = ""
+    group_epoch: int = -1
+    assignment_epoch: int = -1
+    assignor_name: str = ""
+    members: tuple[DescribedMember, ...] = ()
+
+
+class DescribedGroups(Answer, frozen=True, kw_only=True):
+    groups: tuple[DescribedGroup, ...] = ()
+
+
+class ClassicMember(Part, frozen=True, kw_only=True):
+    """A member of a classic group, with its subscription and assignment in the protocol's own bytes."""
+
+    member_id: str
+    group_instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    member_metadata: bytes = b""
+    member_assignment: bytes = b""
+
+
+class ClassicGroup(Part, frozen=True, kw_only=True):
+    """`group_state` is Dead for a group that does not exist; `protocol_data` is the assignor of a stable one."""
+
+    error: Error
+    error_message: str | None = None
+    group_id: str
+    group_state: str = ""
+    protocol_type: str = ""
+    protocol_data: str = ""
+    members: tuple[ClassicMember, ...] = ()
+
+
+class ClassicGroups(Answer, frozen=True, kw_only=True):
+    groups: tuple[ClassicGroup, ...] = ()
+
+
+class JoinedMember(Part, frozen=True, kw_only=True):
+    member_id: str
+    group_instance_id: str | None = None
+    metadata: bytes = b""
+
+
+class JoinGroupAnswer(Answer, frozen=True, kw_only=True):
+    """`members` is sent to the leader only, which computes the assignment."""
+
+    error: Error
+    generation_id: int = -1
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    member_id: str = ""
+    members: tuple[JoinedMember, ...] = ()
+
+
+class SyncGroupAnswer(Answer, frozen=True, kw_only=True):
+    error: Error
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+class GroupAnswer(Answer, frozen=True, kw_only=True):
+    error: Error
+
+
+class LeftMember(Part, frozen=True, kw_only=True):
+    member_id: str
+    group_instance_id: str | None = None
+    error: Error
+
+
+class LeaveGroupAnswer(Answer, frozen=True, kw_only=True):
+    """`error` is the group's; from version 3 the member's own is in `members`."""
+
+    error: Error
+    members: tuple[LeftMember, ...] = ()

@@ -1,0 +1,167 @@
+"""The log of a partition: Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+from protocol.cluster import Node
+from protocol.codes import Error
+from protocol.messages import Answer, PartitionAnswer, Topic
+from protocol.records import Batch, NewBatch
+
+EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -2, -1, -3, -4, -5
+
+
+CONSUMER, DEBUGGER = -1, -2
+
+
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+
+
+class LeaderAndEpoch(msgspec.Struct, frozen=True):
+    leader_id: int = -1
+    leader_epoch: int = -1
+
+
+class EpochAndOffset(msgspec.Struct, frozen=True):
+    epoch: int = -1
+    end_offset: int = -1
+
+
+class AbortedTransaction(msgspec.Struct, frozen=True):
+    producer_id: int
+    first_offset: int
+
+
+class RecordError(msgspec.Struct, frozen=True):
+    batch_index: int
+    batch_index_error_message: str | None = None
+
+
+class ProducePartition(msgspec.Struct, frozen=True):
+    """The records for one partition: a batch, or any bytes in its place."""
+
+    topic: Topic
+    partition: int
+    records: NewBatch | bytes | None
+
+
+class ProducedPartition(PartitionAnswer, frozen=True, kw_only=True):
+    base_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    record_errors: tuple[RecordError, ...] = ()
+    error_message: str | None = None
+    current_leader: LeaderAndEpoch | None = None
+    node_endpoints: tuple[Node, ...] = ()
+
+
+class ProduceAnswer(Answer, frozen=True, kw_only=True):
+    """`partitions` is empty with acks=0, which isn't answered."""
+
+    partitions: tuple[ProducedPartition, ...] = ()
+
+
+class FetchPartition(msgspec.Struct, frozen=True, kw_only=True):
+    """One partition of a Fetch. -1 and None leave a field unknown, as in a consumer's fetch."""
+
+    topic: Topic
+    partition: int
+    fetch_offset: int
+    current_leader_epoch: int = -1
+    last_fetched_epoch: int = -1
+    log_start_offset: int = -1
+    partition_max_bytes: int = 1024 * 1024
+    replica_directory_id: UUID | None = None
+    high_watermark: int | None = None
+
+
+class FetchOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of a Fetch that apply to all its partitions.
+
+    `replica_id` and `replica_epoch` are sent where the version has them (ReplicaState from version 15, KIP-903). A
+    session starts with epoch 0 and id 0; epoch -1 means none (KIP-227).
+    """
+
+    replica_id: int = CONSUMER
+    replica_epoch: int = -1
+    max_wait_ms: int = 0
+    min_bytes: int = 0
+    max_bytes: int = 0x7FFFFFFF
+    isolation_level: int = READ_UNCOMMITTED
+    session_id: int = 0
+    session_epoch: int = -1
+    forgotten: tuple[tuple[Topic, int], ...] = ()
+    rack_id: str = ""
+    cluster_id: str | None = None
+
+
+AS_CONSUMER = FetchOptions()
+
+
+class FetchedPartition(PartitionAnswer, frozen=True, kw_only=True):
+    """`diverging_epoch`, `current_leader` and `snapshot_id` are None unless the node sent them (KIP-595)."""
+
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    diverging_epoch: EpochAndOffset | None = None
+    current_leader: LeaderAndEpoch | None = None
+    snapshot_id: EpochAndOffset | None = None
+    aborted_transactions: tuple[AbortedTransaction, ...] | None = None
+    preferred_read_replica: int = -1
+    batches: tuple[Batch, ...] = ()
+    session_id: int = 0
+    node_endpoints: tuple[Node, ...] = ()
+
+
+class FetchAnswer(Answer, frozen=True, kw_only=True):
+    error: Error = Error.NONE
+    session_id: int = 0
+    partitions: tuple[FetchedPartition, ...] = ()
+    node_endpoints: tuple[Node, ...] = ()
+
+
+class OffsetQuery(msgspec.Struct, frozen=True):
+    """`timestamp` is in ms since 1970, or one of EARLIEST, LATEST and so on."""
+
+    topic: str
+    partition: int
+    timestamp: int = LATEST
+    current_leader_epoch: int = -1
+
+
+class ListedOffset(PartitionAnswer, frozen=True, kw_only=True):
+    timestamp: int = -1
+    offset: int = -1
+    leader_epoch: int = -1
+    old_style_offsets: tuple[int, ...] = ()
+    """Used by version 0 only."""
+
+
+class ListOffsetsAnswer(Answer, frozen=True, kw_only=True):
+    partitions: tuple[ListedOffset, ...] = ()
+
+
+class EpochQuery(msgspec.Struct, frozen=True):
+    topic: str
+    partition: int
+    leader_epoch: int
+    current_leader_epoch: int = -1
+
+
+class EpochEnd(PartitionAnswer, frozen=True, kw_only=True):
+    """Both are -1 if the leader has no such epoch (KIP-320)."""
+
+    leader_epoch: int = -1
+    end_offset: int = -1
+
+
+class EpochEnds(Answer, frozen=True, kw_only=True):
+    partitions: tuple[EpochEnd, ...] = ()
+
+
+class DeletedRecords(PartitionAnswer, frozen=True, kw_only=True):
+    low_watermark: int = -1

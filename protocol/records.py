@@ -1,0 +1,102 @@
+"""Record batches: as they are produced, and as they were read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from protocol.codes import Codes
+
+
+class Codec(Codes):
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class ControlType(Codes):
+    """The types of control records, as in org.apache.kafka.common.record.ControlRecordType."""
+
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+    KRAFT_VERSION = 5
+    KRAFT_VOTERS = 6
+
+
+class RecordHeader(msgspec.Struct, frozen=True):
+    key: str
+    value: bytes | None = None
+
+
+class NewRecord(msgspec.Struct, frozen=True):
+    """A record to be produced; `timestamp` is in ms since 1970, None for that of the batch."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: tuple[RecordHeader, ...] = ()
+    timestamp: int | None = None
+
+
+class NewBatch(msgspec.Struct, frozen=True):
+    """A batch of magic 2 to be produced. `timestamp` is in ms since 1970, None for the time of encoding."""
+
+    records: tuple[NewRecord, ...]
+    base_offset: int = 0
+    leader_epoch: int = -1
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    transactional: bool = False
+    control: bool = False
+    codec: Codec = Codec.NONE
+    timestamp: int | None = None
+
+
+def batch(*values: bytes, **fields: Any) -> NewBatch:
+    """A batch of plain values; `fields` are those of NewBatch."""
+    return NewBatch(tuple(NewRecord(value) for value in values), **fields)
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A record that was read: `control_type` is set in a control batch, `coordinator_epoch` in an end-of-transaction marker."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[RecordHeader, ...] = ()
+    control_type: ControlType | None = None
+    coordinator_epoch: int | None = None
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch that was read. Batches of magic 0 and 1 hold one message set entry and no producer, epoch or sequence.
+
+    `records` is empty if `crc_valid` is False: such bytes are not parsed further.
+    """
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    magic: int = 2
+    crc: int
+    crc_valid: bool
+    attributes: int
+    codec: Codec
+    transactional: bool = False
+    control: bool = False
+    log_append_time: bool = False
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    size: int
+    """Bytes on the wire, lengths included."""
+    records: tuple[Record, ...] = ()

@@ -1,0 +1,43 @@
+"""Streams groups (KIP-1071): members, and the tasks that the coordinator assigns to them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from protocol.codes import Error
+from protocol.messages import Answer, Part
+
+
+class Tasks(Part, frozen=True):
+    """Tasks of one subtopology, by partition."""
+
+    subtopology_id: str
+    partitions: tuple[int, ...]
+
+
+class Subtopology(msgspec.Struct, frozen=True):
+    """A part of a topology that reads one topic; with a changelog topic its tasks have state."""
+
+    id: str
+    source_topic: str
+    changelog_topic: str | None = None
+
+
+class StreamsStatus(Part, frozen=True):
+    """A condition of the group that its members are told of, such as missing internal topics."""
+
+    status_code: int
+    status_detail: str
+
+
+class StreamsHeartbeatAnswer(Answer, frozen=True, kw_only=True):
+    """Lists of tasks are None if the coordinator left them out because they did not change."""
+
+    error: Error
+    error_message: str | None = None
+    member_id: str = ""
+    member_epoch: int = 0
+    status: tuple[StreamsStatus, ...] | None = None
+    active_tasks: tuple[Tasks, ...] | None = None
+    standby_tasks: tuple[Tasks, ...] | None = None
+    warmup_tasks: tuple[Tasks, ...] | None = None

@@ -1,0 +1,84 @@
+"""Topics and their replicas: create, delete, add partitions, reassign, elect."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+from protocol.codes import Codes, Error
+from protocol.messages import Answer, Part, PartitionAnswer
+
+
+class ElectionType(Codes):
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+class NewTopic(msgspec.Struct, frozen=True):
+    """A topic to create: `assignment` holds the replicas of each partition, the preferred leader first.
+
+    Without an assignment the counts apply, where -1 is the broker's default (from version 4).
+    """
+
+    name: str
+    assignment: tuple[tuple[int, ...], ...] = ()
+    num_partitions: int = -1
+    replication_factor: int = -1
+    configs: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class CreatedTopic(Part, frozen=True, kw_only=True):
+    name: str
+    topic_id: UUID | None = None
+    error: Error
+    error_message: str | None = None
+    num_partitions: int = -1
+    replication_factor: int = -1
+
+
+class CreateTopicsAnswer(Answer, frozen=True, kw_only=True):
+    topics: tuple[CreatedTopic, ...]
+
+
+class TopicResult(Part, frozen=True, kw_only=True):
+    name: str | None
+    topic_id: UUID | None = None
+    error: Error
+    error_message: str | None = None
+
+
+class TopicResults(Answer, frozen=True, kw_only=True):
+    topics: tuple[TopicResult, ...]
+
+
+class PartitionResult(PartitionAnswer, frozen=True, kw_only=True):
+    error_message: str | None = None
+
+
+class PartitionResults(Answer, frozen=True, kw_only=True):
+    """`partitions` is empty if `error` applies to all."""
+
+    error: Error = Error.NONE
+    error_message: str | None = None
+    partitions: tuple[PartitionResult, ...] = ()
+
+
+class Reassignment(msgspec.Struct, frozen=True):
+    """The target replicas of a partition, None to cancel a reassignment."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...] | None
+
+
+class OngoingReassignment(PartitionAnswer, frozen=True, kw_only=True):
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+
+
+class ListReassignmentsAnswer(Answer, frozen=True, kw_only=True):
+    error: Error
+    error_message: str | None = None
+    partitions: tuple[OngoingReassignment, ...] = ()

@@ -1,0 +1,144 @@
+"""Producers and transactions: producer ids, requests to the coordinator, markers, and the state that brokers have of both."""
+
+from __future__ import annotations
+
+import msgspec
+
+from protocol.codes import Error
+from protocol.messages import Answer, Part, PartitionAnswer
+
+
+class InitProducerIdAnswer(Answer, frozen=True, kw_only=True):
+    """Id and epoch are -1 with an error."""
+
+    error: Error
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+class ProducerIdsAnswer(Answer, frozen=True, kw_only=True):
+    """The ids of the requests that were granted, in their order; `error` is that of the first that was not."""
+
+    error: Error
+    producer_ids: tuple[int, ...] = ()
+
+
+class TxnPartitions(msgspec.Struct, frozen=True, kw_only=True):
+    """Partitions of one transaction, as (topic, partition), in the brokers' form of AddPartitionsToTxn.
+
+    `verify_only` asks whether they belong to it and adds none (KIP-890).
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: tuple[tuple[str, int], ...]
+    verify_only: bool = False
+
+
+class TxnPartition(PartitionAnswer, frozen=True, kw_only=True):
+    transactional_id: str
+
+
+class AddPartitionsToTxnAnswer(Answer, frozen=True, kw_only=True):
+    """`error` applies to the whole request, from version 4."""
+
+    error: Error = Error.NONE
+    partitions: tuple[TxnPartition, ...] = ()
+
+
+class AddOffsetsToTxnAnswer(Answer, frozen=True, kw_only=True):
+    error: Error
+
+
+class EndTxnAnswer(Answer, frozen=True, kw_only=True):
+    """From version 5 with the id and epoch of the next transaction (KIP-890), else -1."""
+
+    error: Error
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+class TxnMarker(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a transaction for (topic, partition) pairs. `transaction_version` needs version 2 (KIP-1228)."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    partitions: tuple[tuple[str, int], ...]
+    coordinator_epoch: int
+    transaction_version: int = 0
+
+
+class MarkedPartition(PartitionAnswer, frozen=True, kw_only=True):
+    producer_id: int
+
+
+class WriteTxnMarkersAnswer(Answer, frozen=True, kw_only=True):
+    partitions: tuple[MarkedPartition, ...] = ()
+
+
+class TxnOffsetResult(PartitionAnswer, frozen=True, kw_only=True):
+    pass
+
+
+class TxnOffsetCommitAnswer(Answer, frozen=True, kw_only=True):
+    partitions: tuple[TxnOffsetResult, ...] = ()
+
+    def all_answered(self, error: Error) -> bool:
+        """True if there are partitions and each has this error."""
+        return {partition.error for partition in self.partitions} == {error}
+
+
+class ProducerState(Part, frozen=True, kw_only=True):
+    """A partition's state of a producer. `current_txn_start_offset` is -1 without an open transaction."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int = -1
+    last_timestamp: int = -1
+    coordinator_epoch: int = -1
+    current_txn_start_offset: int = -1
+
+
+class ProducersOfPartition(PartitionAnswer, frozen=True, kw_only=True):
+    error_message: str | None = None
+    active_producers: tuple[ProducerState, ...] = ()
+
+    def producer(self, producer_id: int) -> ProducerState | None:
+        """The state of one producer, None if the partition doesn't have it."""
+        found = (state for state in self.active_producers if state.producer_id == producer_id)
+        return next(found, None)
+
+
+class ProducersAnswer(Answer, frozen=True, kw_only=True):
+    partitions: tuple[ProducersOfPartition, ...] = ()
+
+
+class DescribedTransaction(Answer, frozen=True, kw_only=True):
+    """`state` is the coordinator's name for it, e.g. ``Ongoing``; `start_time_ms` is since 1970, -1 for none."""
+
+    error: Error
+    transactional_id: str
+    state: str = ""
+    timeout_ms: int = -1
+    start_time_ms: int = -1
+    producer_id: int = -1
+    producer_epoch: int = -1
+    partitions: tuple[tuple[str, int], ...] = ()
+
+
+class DescribeTransactionsAnswer(Answer, frozen=True, kw_only=True):
+    transactions: tuple[DescribedTransaction, ...] = ()
+
+
+class ListedTransaction(Part, frozen=True, kw_only=True):
+    transactional_id: str
+    producer_id: int
+    state: str = msgspec.field(name="transaction_state")
+
+
+class ListTransactionsAnswer(Answer, frozen=True, kw_only=True):
+    error: Error
+    unknown_state_filters: tuple[str, ...] = ()
+    transaction_states: tuple[ListedTransaction, ...] = ()
