@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 
 from conformance.core.bench import Bench
+from conformance.core.processes import Processes
 from fixtures.faults.kinds.process import Kill
 from fixtures.tape import StoredTape
 from history.events import End, Fault
@@ -20,53 +21,60 @@ def bench() -> Bench:
     return mini_bench(MiniCluster())
 
 
+@pytest.fixture
+def processes(bench: Bench) -> Processes:
+    return bench.processes
+
+
 def phases(bench: Bench) -> list[tuple[str, str, str]]:
     return [(event.fault, event.phase, event.node) for event in bench.tape.history.events if isinstance(event, Fault)]
 
 
-def test_a_killed_node_is_witnessed_and_healed_by_its_start(bench: Bench) -> None:
-    assert bench.processes.kill("broker-1", role="leader").state == "exited"
-    assert bench.processes.are_broken
-    assert bench.processes.start("broker-1").state == "running"
-    assert not bench.processes.are_broken
+def test_a_killed_node_is_witnessed_and_healed_by_its_start(bench: Bench, processes: Processes) -> None:
+    assert processes.kill("broker-1", role="leader").state == "exited"
+    assert processes.are_broken
+    assert processes.start("broker-1").state == "running"
+    assert not processes.are_broken
     assert phases(bench) == [("kill", phase, "broker-1") for phase in ("inject", "witness", "heal")]
 
 
-def test_nodes_crash_side_by_side_before_any_is_witnessed(bench: Bench) -> None:
-    assert set(bench.processes.crash("broker-1", "broker-2").values()) == {"exited"}
+def test_nodes_crash_side_by_side_before_any_is_witnessed(bench: Bench, processes: Processes) -> None:
+    assert set(processes.crash("broker-1", "broker-2").values()) == {"exited"}
     assert [phase for _, phase, _ in phases(bench)] == ["inject", "inject", "witness", "witness"]
-    assert bench.processes.silent(bench.brokers) == ["broker-1", "broker-2"]
+    assert processes.silent(bench.brokers) == ["broker-1", "broker-2"]
 
 
-def test_a_controlled_shutdown_is_begun_and_then_seen_out(bench: Bench) -> None:
-    bench.processes.terminate("broker-2")
-    assert not bench.processes.are_broken
-    assert bench.processes.stop("broker-2").state == "exited"
+def test_a_controlled_shutdown_is_begun_and_then_seen_out(bench: Bench, processes: Processes) -> None:
+    processes.terminate("broker-2")
+    assert not processes.are_broken
+    assert processes.stop("broker-2").state == "exited"
     assert phases(bench)[-1] == ("stop", "witness", "broker-2")
 
 
-def test_a_node_is_down_for_as_long_as_the_block_lasts(bench: Bench) -> None:
-    with bench.processes.down("broker-3") as done:
-        assert (done.state, bench.processes.silent(bench.brokers)) == ("exited", ["broker-3"])
-    assert bench.processes.silent(bench.brokers) == []
-    with suppress(ZeroDivisionError), bench.processes.down("broker-3"):
+def test_a_node_is_down_for_as_long_as_the_block_lasts(bench: Bench, processes: Processes) -> None:
+    with processes.down("broker-3") as done:
+        assert (done.state, processes.silent(bench.brokers)) == ("exited", ["broker-3"])
+    assert processes.silent(bench.brokers) == []
+    with suppress(ZeroDivisionError), processes.down("broker-3"):
         raise ZeroDivisionError
-    assert bench.processes.silent(bench.brokers) == []
+    assert processes.silent(bench.brokers) == []
 
 
-def test_frozen_nodes_are_resumed_and_dead_ones_started(bench: Bench) -> None:
-    bench.processes.pause("broker-1")
-    bench.processes.kill("broker-2")
-    bench.processes.heal_all()
-    assert bench.processes.silent(bench.brokers) == []
+def test_frozen_nodes_are_resumed_and_dead_ones_started(bench: Bench, processes: Processes) -> None:
+    processes.pause("broker-1")
+    processes.kill("broker-2")
+    processes.heal_all()
+    assert processes.silent(bench.brokers) == []
     calls = [call.op for call, _ in bench.tape.history.answered()]
     assert calls == ["pause", "kill", "resume", "start"]
 
 
-def test_a_kill_that_shows_no_effect_is_trouble_of_the_kit(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_that_shows_no_effect_is_trouble_of_the_kit(
+    bench: Bench, processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Kill, "act", lambda *_: None)
     with pytest.raises(KitError, match="kill of broker-1 shows no effect: the engine reports running, not exited"):
-        bench.processes.kill("broker-1")
+        processes.kill("broker-1")
 
 
 def test_a_stored_tape_needs_no_cluster() -> None:
