@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
 from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
+from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import min_insync_replicas
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER, FaultSpan
@@ -26,7 +28,7 @@ def acknowledged_outlives_disks(story: PartitionStory) -> Iterator[Claim]:
     empties the ELR, and a reassignment brings in other replicas: partitions with either are left out.
     """
     reads = [read for read in story.derived(Leadership).leader_reads if read.full]
-    if not reads or not story.hits(_loses_log) or story.reassigned:
+    if not reads or not story.derived(Damage).hits(_loses_log) or story.derived(Replicas).may_have_changed:
         return
     survivor: tuple[int, int] | None = None
     for write in (write for write in story.produced if write.committed and write.values):
@@ -49,12 +51,12 @@ OUTLIVES_DISKS = tuple(
 def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
     """The event of the first disk lost since then, if too few replicas were lost to lose the record; else -1."""
     possible = story.derived(min_insync_replicas).possible(write.asked, NEVER)
-    lost = [span for span in story.hits(_loses_log) if span.began > write.asked]
+    lost = [span for span in story.derived(Damage).hits(_loses_log) if span.began > write.asked]
     crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
     # No controller can know of a disk that is lost after a controlled shutdown.
     if len(possible) != 1 or not {node for span in lost for node in span.nodes} <= crashed:
         return -1
-    enough = min(int(*possible), story.fewest_replicas(NEVER))
+    enough = min(int(*possible), story.derived(Replicas).fewest(NEVER))
     return min((span.began for span in lost), default=-1) if len(crashed | unsure) < enough else -1
 
 
@@ -89,7 +91,7 @@ def _lasted(
     kept_as: dict[tuple[int, int], Batch] = {}
     lasted: tuple[int, int] | None = None
     for read in (read for read in reads if read.cur >= acknowledged[0]):
-        if trouble := gone(read, write, shown_by(read, starts.bound(read.event)), story.deletes, kept_as):
+        if trouble := gone(read, write, shown_by(read, starts.bound(read.event)), story.is_compacted, kept_as):
             moment = (read.cur, read.event)
             permission = story.derived(PermittedLosses).between(acknowledged, moment, PERMISSIONS, write.last)
             if permission is not None:

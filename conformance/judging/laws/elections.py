@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from conformance.judging.facts.log import PartitionMetadata
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
 from conformance.judging.log.registrations import Registration, Registrations
+from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
@@ -99,7 +101,7 @@ def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMe
 def _clean_case(story: PartitionStory, seen: PartitionMetadata, ids: set[int]) -> str:
     if not seen.isr:
         return "eligible"
-    replaced = story.all_hit(ids, seen.event, lambda effects: effects.loses_log_dir)
+    replaced = story.derived(Damage).all_hit(ids, seen.event, lambda effects: effects.loses_log_dir)
     return "disk-replaced" if replaced else "clean"
 
 
@@ -138,8 +140,8 @@ def _switched_on(story: PartitionStory, seen: PartitionMetadata) -> bool:
 def _is_down(story: PartitionStory, seen: PartitionMetadata, id: int) -> bool:
     """Was this replica certainly down, or without its log directory, from the request to the answer?"""
     node = story.timeline.names.get(id, "")
-    down = story.timeline.down(node, seen.asked, seen.event) or story.offline(node, seen.asked, seen.event)
-    return id in seen.replicas and down
+    was_down = story.timeline.down(node, seen.asked, seen.event)
+    return id in seen.replicas and (was_down or story.derived(Replicas).was_offline(node, seen.asked, seen.event))
 
 
 # --- no other replica becomes leader
@@ -176,7 +178,7 @@ def election_case(story: PartitionStory, electable: frozenset[int] | None, event
     """The case of GEN-09, by the replicas that may lead, as in Registration, and the faults and settings until an event."""
     if electable == frozenset():
         return "last-known"
-    if story.all_hit(electable or (), event, lambda effects: effects.damages_log):
+    if story.derived(Damage).all_hit(electable or (), event, lambda effects: effects.damages_log):
         return "disk-lost"
     setting = story.derived(unclean_election).in_force(event)
     return "explicitly-off" if setting is not None and (setting.text, setting.owner) == ("false", "topic") else "silent"

@@ -9,6 +9,7 @@ from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.log import FetchResult
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory
 
 
@@ -41,11 +42,11 @@ def _moved(story: PartitionStory, starts: LogStarts, before: FetchResult | None,
         yield Finding(read.log_start <= bound, _case(story, read), (read.event,), shown, "deleted-too-much")
     elif read.log_start > starts.asked_for(read.event):
         yield Excuse(starts.excuse, _case(story, read))
-    for retention in story.retained_before(read.event):
+    for retention in story.derived(LogStarts).retentions_before(read.event):
         shown = f"{read.node} starts at {read.log_start}, above its high watermark {read.high_watermark}"
         yield Finding(read.log_start <= read.high_watermark, retention, (read.event,), shown, "deleted-too-much")
 
 
 def _case(story: PartitionStory, read: FetchResult) -> str:
     """A follower that was out of the ISR adopts the log start that moved meanwhile."""
-    return "behind" if story.was_away(read.node, read.event) else "trim"
+    return "behind" if story.derived(Replicas).was_out_of_sync(read.node, read.event) else "trim"

@@ -14,6 +14,7 @@ from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.in_sync_replicas import AT_ONCE
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
@@ -140,18 +141,19 @@ def _stayed_out(story: PartitionStory, id: int, before: PartitionMetadata, seen:
 
 def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
     """The first full read of each added replica afterwards has what was acknowledged before, while it stays a replica."""
+    damage = story.derived(Damage)
     end = _changed_again(story, change)
     for node in sorted(_names(story, change.added)):
         own = (one for one in story.full_reads if one.node == node and change.seen.event < one.asked)
         read = next(own, None)
-        if read is not None and read.event < end and story.is_undamaged(node, read.event):
+        if read is not None and read.event < end and damage.is_undamaged(node, read.event):
             yield from _holds(story, change, read)
 
 
 def _changed_again(story: PartitionStory, change: Completed) -> float:
     """The event from which on replicas may move again."""
     later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.refused]
-    moved = [span.began for span in story.hits(_moves_replicas) if span.ended > change.request.asked]
+    moved = [span.began for span in story.derived(Damage).hits(_moves_replicas) if span.ended > change.request.asked]
     return min([*later, *(event for event in moved if event > change.request.asked)], default=NEVER)
 
 
@@ -163,7 +165,7 @@ def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Itera
     shown, kept_as = shown_by(read, story.derived(LogStarts).bound(read.event)), dict[tuple[int, int], Batch]()
     writes = [write for write in story.produced if write.committed and write.values and _was_before(change, write)]
     for write in writes:
-        if trouble := gone(read, write, shown, story.deletes, kept_as):
+        if trouble := gone(read, write, shown, story.is_compacted, kept_as):
             since = acknowledged_at(story, write, story.derived(newest_stamps))
             permission = story.derived(PermittedLosses).between(since, (read.cur, read.event))
             by = (write.event, change.seen.event, read.event)
@@ -191,7 +193,7 @@ def _cancelled(story: PartitionStory, asked: Sequence[ReassignmentResult], place
         return
     end = min((one.asked for one in asked[place + 1 :]), default=NEVER)
     old, merged = {*former.replicas}, {*former.replicas, *request.replicas}
-    if any(span.began < end and request.asked < span.ended for span in story.hits(_moves_replicas)):
+    if any(span.began < end and request.asked < span.ended for span in story.derived(Damage).hits(_moves_replicas)):
         return
     for seen in (one for one in story.metadata if cancelled.event < one.asked and one.event < end):
         now, rest = {*seen.replicas}, 0 <= story.timeline.rest < seen.asked
@@ -218,7 +220,7 @@ def _named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterat
     if last is None or last.error != NONE or not last.replicas or story.timeline.rest < 0:
         return
     seen = {one.node: one for one in story.metadata if one.asked > max(story.timeline.rest, last.event)}
-    if not seen or any(span.ended > last.asked for span in story.hits(_reassigns)):
+    if not seen or any(span.ended > last.asked for span in story.derived(Damage).hits(_reassigns)):
         return
     missing = frozenset.intersection(*(frozenset(last.replicas) - {*one.replicas} for one in seen.values()))
     shown = f"at rest the replicas are {[*seen.values()][-1].replicas}, after a reassignment to {last.replicas} was acknowledged"

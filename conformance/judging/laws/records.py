@@ -19,6 +19,7 @@ from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import ConsumedRecord
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.known_epochs import KnownEpochs
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
@@ -85,7 +86,7 @@ class Sent:
                 if write.error == NONE and write.offset >= 0:
                     self._acknowledged.setdefault((write.offset + place, record), set()).add(write.node)
         opaque = min((write.asked for write in story.produced if write.opaque), default=inf)
-        self.known_until = min(opaque, story.appended_by_faults_from)
+        self.known_until = min(opaque, story.derived(Damage).appends_from)
 
     def times(self, record: Record, event: int) -> int:
         return self._before.get(record.value or "", 0) + bisect_left(self._asked.get(record, []), event)
@@ -105,7 +106,7 @@ class Sent:
 
     def known_from(self, read: FetchResult) -> float:
         """The offset from which on every record was sent by a known request, since a log is in the order of its appends."""
-        if self._story.from_the_start or (self._story.sent_before is not None and not self._story.internal):
+        if self._story.from_the_start or (self._story.sent_before is not None and not self._story.is_internal):
             return 0
         own = (
             offset
@@ -145,9 +146,9 @@ def _of_read(story: PartitionStory, sent: Sent, read: FetchResult, role: str, ne
     rest = [batch for batch in new if batch not in before]
     unsent = next(filter(None, (sent.unsent(read, batch) for batch in rest)), "") or _repeated(sent, read, low)
     if before and not wrong:
-        yield Excuse(WRITTEN_BY_CLUSTER if story.internal else WRITTEN_BEFORE, role)
+        yield Excuse(WRITTEN_BY_CLUSTER if story.is_internal else WRITTEN_BEFORE, role)
     if unsent and not wrong and sent.known_until < read.event:
-        yield Excuse(APPENDED_BY_FAULT if story.appended_by_faults_from < inf else SENT_AS_BYTES, role)
+        yield Excuse(APPENDED_BY_FAULT if story.derived(Damage).appends_from < inf else SENT_AS_BYTES, role)
     elif wrong or rest:
         for case in (role, *sorted({CODECS[batch.codec] for batch in rest if batch.codec in CODECS})):
             yield Finding(not (wrong or unsent), case, (read.event,), wrong or unsent, "never-written")
@@ -158,7 +159,7 @@ def _role(story: PartitionStory, read: FetchResult) -> str:
 
 
 def _unsound(story: PartitionStory, read: FetchResult, new: list[Batch]) -> str:
-    found = next((batch for batch in new if not batch.valid), None) if not story.corrupted else None
+    found = next((batch for batch in new if not batch.valid), None) if not story.derived(Damage).is_corrupt else None
     return f"{read.node} returned {found} with a wrong CRC" if found is not None else ""
 
 
@@ -169,7 +170,7 @@ def _sequence_again(story: PartitionStory, read: FetchResult) -> tuple[Batch, Ba
     """
     seen: dict[tuple[int, int, int], Batch] = {}
     for batch in read.batches:
-        of_coordinator = story.internal and batch.base_sequence == 0
+        of_coordinator = story.is_internal and batch.base_sequence == 0
         if batch.producer_id < 0 or batch.base_sequence < 0 or of_coordinator:
             continue
         for place in range(batch.last - batch.base + 1):
@@ -201,9 +202,9 @@ def _repeated(sent: Sent, read: FetchResult, low: float) -> str:
 def _kept(story: PartitionStory) -> Iterator[Finding]:
     """In one process and epoch a leader keeps all that it had or acknowledged, at or above the log start."""
     last: dict[Life, FetchResult] = {}
-    starts = story.derived(LogStarts)
-    for read in story.derived(Leadership).leader_reads if story.deletes else ():
-        if not read.full or not story.is_undamaged(read.node, read.event):
+    starts, damage = story.derived(LogStarts), story.derived(Damage)
+    for read in story.derived(Leadership).leader_reads if not story.is_compacted else ():
+        if not read.full or not damage.is_undamaged(read.node, read.event):
             continue
         life = (read.node, read.incarnation, read.cur)
         before, last[life] = last.get(life), read
@@ -250,7 +251,7 @@ def _handed(story: PartitionStory) -> Iterator[Claim]:
     last: dict[tuple[str, int], ConsumedRecord] = {}
     stay = _staying(story) if story.consumed else []
     starts = story.derived(LogStarts)
-    for one in story.consumed if story.deletes else ():
+    for one in story.consumed if not story.is_compacted else ():
         before, last[one.consumer, one.session] = last.get((one.consumer, one.session)), one
         if before is None:
             continue

@@ -8,6 +8,7 @@ from itertools import pairwise
 from conformance.judging.facts.log import PartitionMetadata, RegisteredState, RegisteredStates
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.laws.elections import election_case
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory
@@ -54,7 +55,8 @@ def _permission(story: PartitionStory, epoch: int, known: int) -> Permission | N
     requests = (one for one in story.unclean_elections if one.asked < known)
     if any(one.event > since or not one.granted for one in requests):
         return Permission.ELECTED_UNCLEANLY_ON_REQUEST
-    if any(span.began < known and since < span.ended for span in story.hits(lambda effects: effects.elects_uncleanly)):
+    faults = story.derived(Damage).hits(lambda effects: effects.elects_uncleanly)
+    if any(span.began < known and since < span.ended for span in faults):
         return Permission.ELECTED_UNCLEANLY_BY_FAULT
     if "true" in story.derived(unclean_election).possible(since, known):
         return Permission.ELECTED_UNCLEANLY_BY_CONFIG

@@ -10,8 +10,11 @@ import msgspec
 from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST
 from conformance.judging.facts.log import FetchResult, PartitionMetadata, ReplicaOnDisk
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
+from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.registrations import Registrations
+from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER
 
@@ -51,19 +54,20 @@ class FinalState(msgspec.Struct, frozen=True):
 
 def end_of(story: PartitionStory) -> FinalState | None:
     """None where no example ended, or where replicas may differ, being compacted or corrupt."""
+    replicas, damage = story.derived(Replicas), story.derived(Damage)
     timeline = story.timeline
     since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
-    if since < 0 or not story.deletes or story.corrupted:
+    if since < 0 or story.is_compacted or damage.is_corrupt:
         return None
-    last = {read.node: read for read in story.full_reads if read.asked > since and story.is_replica(read.node)}
+    last = {read.node: read for read in story.full_reads if read.asked > since and replicas.include(read.node)}
     newest, leadership = max((read.cur for read in last.values()), default=-1), story.derived(Leadership)
     leader = next((read for read in last.values() if read.cur == newest and leadership.is_from_leader(read)), None)
     others = tuple(r for r in last.values() if r is not leader and r.cur == newest)
     look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
-    held_since = (held for held in story.on_disk if held.event > since and story.is_replica(held.node))
+    held_since = (held for held in story.on_disk if held.event > since and replicas.include(held.node))
     disk = tuple({held.node: held for held in held_since}.values())
     certain = timeline.rest >= 0 or _had_time(story)
-    return FinalState(since, certain, look, leader, others, disk, story.agree_below(since))
+    return FinalState(since, certain, look, leader, others, disk, damage.agree_below(since))
 
 
 def _had_time(story: PartitionStory) -> bool:
@@ -136,7 +140,7 @@ def _all_replaced(story: PartitionStory, look: PartitionMetadata) -> bool:
     """Did each replica that may be elected, by what was described last, lose its log directory?"""
     described = story.derived(Registrations).of(look.epoch)
     named = {*described.members, *described.last_known} if described is not None else {*look.isr}
-    return story.all_hit(named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir)
+    return story.derived(Damage).all_hit(named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir)
 
 
 def _logs(end: FinalState) -> Iterator[Claim]:
@@ -161,6 +165,7 @@ def _watermark(leader: FetchResult, other: FetchResult) -> Finding:
 
 def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """The same on disk, where stamps and base offsets count too; and entries of epochs that hold records."""
+    damage = story.derived(Damage)
     led = [held for held in end.disk if end.leader is not None and held.node == end.leader.node]
     for other in end.disk if led else ():
         if other.node == led[0].node:
@@ -170,7 +175,7 @@ def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         shown = "" if mine == theirs else f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
         yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
         # It learns the leader epochs of batches that it fetches again, not of those that it still has.
-        if {led[0].node, other.node} & story.epoch_caches_lost.keys():
+        if {led[0].node, other.node} & damage.epoch_caches_lost.keys():
             yield Excuse(EPOCHS_LOST, "maps")
             continue
         maps = [_entries(held, low) for held in (led[0], other)]
@@ -184,7 +189,7 @@ def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 def _map_starts(story: PartitionStory, *replicas: ReplicaOnDisk) -> list[int]:
     """Where maps were trimmed: a crash may set the log start back behind that."""
-    trimmed = story.start_inside_segment
+    trimmed = story.derived(LogStarts).may_fall
     return [held.epochs[0][1] for held in replicas if held.epochs] if trimmed else []
 
 
@@ -204,12 +209,12 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
     end = end_of(story)
     if end is None or end.look is None or end.leader is None:
         return
-    missed = _missed_epochs(story)
+    missed, replicas = _missed_epochs(story), story.derived(Replicas)
     premises = [
         *(("follower", *one) for one in _fenced(story)),
         *(("leader", *one) for one in _tails(story, end.leader)),
     ]
-    for case, node, event in (one for one in premises if story.is_replica(one[1])):
+    for case, node, event in (one for one in premises if replicas.include(one[1])):
         by = (event, end.leader.event, end.look.event)
         differs = end.differs(node)
         if end.converged(node, story.timeline.ids.get(node, -1)):
@@ -243,6 +248,7 @@ def _missed_epochs(story: PartitionStory) -> set[str]:
 
 def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
     """Leaders that had records of their own epoch which the final log has not, each with what first showed one."""
+    damage = story.derived(Damage)
     found: dict[str, int] = {}
     for read in story.derived(Leadership).leader_reads:
         if read.batches and read.node not in found:
@@ -253,4 +259,4 @@ def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int
         comparable = write.offset >= final.log_start and write.values and write.node not in found
         if comparable and final.value_at(write.offset) != write.values[0]:
             found[write.node] = write.event
-    return ((node, event) for node, event in found.items() if story.is_undamaged(node, final.event))
+    return ((node, event) for node, event in found.items() if damage.is_undamaged(node, final.event))

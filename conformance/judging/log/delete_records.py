@@ -18,6 +18,7 @@ from conformance.judging.log.convergence import FinalState, end_of
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Permission, PermittedLosses
+from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory
 
 WRITTEN_WITHIN = 1.0
@@ -115,17 +116,18 @@ def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchR
 
 def _reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
     """The leader, which trimmed, and followers that were alive and in the ISR before and after, with no fault about them."""
+    replicas = story.derived(Replicas)
     place = bisect_left(story.metadata, trim.asked, key=by_event)
     before = story.metadata[place - 1] if place else None
     after = next((seen for seen in story.metadata[place : place + 12] if seen.asked > trim.event), None)
-    if story.stays(trim.node):
+    if replicas.always_include(trim.node):
         yield trim.node
     if before is None or after is None:
         return
     spans = story.timeline.standing(before.asked, after.event)
     for id, node in story.timeline.names.items():
         spared = all(span.effects.idles and node not in span.nodes for span in spans)
-        if node != trim.node and spared and _live(before, id) and _live(after, id) and story.stays(node):
+        if node != trim.node and spared and _live(before, id) and _live(after, id) and replicas.always_include(node):
             yield node
 
 
@@ -185,7 +187,8 @@ def _copied(story: PartitionStory, replica: FetchResult, written: ProduceResult,
     """Whether the replica copied the record from the leader of the epoch, and has run on since."""
     lives = {story.timeline.incarnation(replica.node, event) for event in (written.asked, replica.event)}
     held = replica.at(written.offset)
-    return len(lives) == 1 and story.stays(replica.node) and held is not None and held.epoch == epoch
+    runs_on = len(lives) == 1 and story.derived(Replicas).always_include(replica.node)
+    return runs_on and held is not None and held.epoch == epoch
 
 
 def _maps(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
@@ -196,7 +199,7 @@ def _maps(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     """
     starts = {read.node: read.log_start for read in (end.leader, *end.others) if read is not None}
     done = [facts[-1].event for facts in (story.deletions, story.timeline.faults) if facts]
-    trimmed = story.start_inside_segment
+    trimmed = story.derived(LogStarts).may_fall
     for held in end.disk if trimmed else ():
         start, entries = starts.get(held.node, 0), held.epochs or ()
         if start <= 0 or not entries:

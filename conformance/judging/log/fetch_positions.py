@@ -15,6 +15,7 @@ from conformance.judging.facts.log import (
     FetchResult,
 )
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
@@ -28,9 +29,10 @@ SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
 
 def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
     """Fetches of consumers that named both epochs, with the log that they were answered from."""
+    damage = story.derived(Damage)
     for read in story.reads:
         named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
-        if named and read.by_consumer and story.is_undamaged(read.node, read.event):
+        if named and read.by_consumer and damage.is_undamaged(read.node, read.event):
             own = own_logs.of(read)
             if own is not None:
                 yield read, own
@@ -38,9 +40,10 @@ def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[Fet
 
 def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[ErrorResponse, ReplicaLog]]:
     """The same, answered with OFFSET_OUT_OF_RANGE."""
+    damage = story.derived(Damage)
     for one in story.errors:
         named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
-        if named and one.error == OFFSET_OUT_OF_RANGE and story.is_undamaged(one.node, one.event):
+        if named and one.error == OFFSET_OUT_OF_RANGE and damage.is_undamaged(one.node, one.event):
             own = own_logs.of(one)
             if own is not None:
                 yield one, own
@@ -88,10 +91,10 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
 
     It counts whatever that leader's log holds: a log that lost the record is the case that matters.
     """
-    permitted = story.derived(PermittedLosses)
+    permitted, damage = story.derived(PermittedLosses), story.derived(Damage)
     for read in story.derived(Leadership).leader_reads:
         cut = read.by_consumer and read.diverging is not None and read.diverging[1] < read.fetch_offset
-        given = _first_given(story, read) if cut and story.is_undamaged(read.node, read.event) else None
+        given = _first_given(story, read) if cut and damage.is_undamaged(read.node, read.event) else None
         if given is None:
             continue
         if (
@@ -114,10 +117,10 @@ def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None
 
 def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
     """The same for epoch end offsets: the epoch of such a record ends above it, unless the log start may have passed it."""
-    leadership = story.derived(Leadership)
+    leadership, damage = story.derived(Leadership), story.derived(Damage)
     permitted, starts = story.derived(PermittedLosses), story.derived(LogStarts)
     for end in story.epoch_ends:
-        asked = end.asked_epoch >= 0 and leadership.is_from_leader(end) and story.is_undamaged(end.node, end.event)
+        asked = end.asked_epoch >= 0 and leadership.is_from_leader(end) and damage.is_undamaged(end.node, end.event)
         found = _given_beyond(story, end) if asked else None
         if found is None or starts.bound(end.event) > found[1]:
             continue
@@ -161,9 +164,9 @@ def _genuine_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[t
 
 
 def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
-    leadership = story.derived(Leadership)
+    leadership, damage = story.derived(Leadership), story.derived(Damage)
     for end in story.epoch_ends:
-        if end.asked_epoch < 0 or not leadership.is_from_leader(end) or not story.is_undamaged(end.node, end.event):
+        if end.asked_epoch < 0 or not leadership.is_from_leader(end) or not damage.is_undamaged(end.node, end.event):
             continue
         own = own_logs.of(end)
         last = own.last_of(end.asked_epoch) if own is not None else None
@@ -209,22 +212,17 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Finding]:
 
 def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
     """The part of its log that shows it; empty if it may serve the fetch, or that is unknown (catalogue, section M)."""
-    if read.incarnation and _is_trimmed(story):
-        return ""
+    if read.incarnation and story.derived(LogStarts).may_fall:
+        return ""  # a crash may have set it back below the first entry of a leader epoch cache that was trimmed
     later = own.after_epoch(read.last)
     if later is not None and max(later.base, read.log_start) < read.fetch_offset:
         return f"a later epoch below: {later}"
     before = own.at(read.fetch_offset - 1)
-    if before is None or read.fetch_offset <= read.log_start or not story.deletes:
+    if before is None or read.fetch_offset <= read.log_start or story.is_compacted:
         return ""
     is_unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None
     leads = story.derived(Leadership).is_from_leader(read)
     return f"nothing of that epoch, and {before} before" if is_unknown and leads else ""
-
-
-def _is_trimmed(story: PartitionStory) -> bool:
-    """A crash may then have set the log start back below the first entry of a leader epoch cache that was trimmed."""
-    return story.start_inside_segment
 
 
 @log_judge("KIP320-CONS-02", "reads", "errors")

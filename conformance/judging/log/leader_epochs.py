@@ -22,9 +22,12 @@ from conformance.judging.facts.log import (
     ReplicaOnDisk,
 )
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.known_epochs import KnownEpochs, Served, ServingLeader
 from conformance.judging.log.leadership import Leadership
+from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
+from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER, FaultSpan
 
@@ -37,14 +40,16 @@ COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, RE
 @log_judge("KIP101-INV-04", "on_disk")
 def maps_cover_the_log(story: PartitionStory) -> Iterator[Finding]:
     """At rest: epochs and start offsets rise, each stamp in the log has its entry, and entries begin and end where stamps do."""
+    replicas, damage = story.derived(Replicas), story.derived(Damage)
+    highest_start = story.derived(LogStarts).highest
     starts = {read.node: read.log_start for read in story.full_reads}
-    for disk in story.on_disk if story.deletes else ():
-        if not story.at_rest(disk) or disk.node in story.epoch_caches_lost or not story.is_replica(disk.node):
+    for disk in story.on_disk if not story.is_compacted else ():
+        if not story.is_at_rest(disk) or disk.node in damage.epoch_caches_lost or not replicas.include(disk.node):
             continue
         entries = disk.epochs or ()
         # The log start is written behind the log: what lies below it is still in its segment, and after a crash it may fall
         # back below the first entry, which was moved up with it.
-        first = min(entries[0][1], story.highest_log_start) if entries else 0
+        first = min(entries[0][1], highest_start) if entries else 0
         low = max(disk.log_start, starts.get(disk.node, 0), first)
         held = [(base, epoch) for base, last, epoch, _ in disk.batches if last >= low]
         shown = f"{disk.node} has the entries {list(entries)} and (offset, epoch) {held} from {low} on"
@@ -124,7 +129,7 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
 
 def _shows_the_epoch(story: PartitionStory, refusal: ErrorResponse) -> bool:
     """Does it show the broker's epoch? To a follower that is no replica it is 75 at any (KIP320-FETCH-13)."""
-    return refusal.cur >= 0 and refusal.replica_id < 0 and story.stays(refusal.node)
+    return refusal.cur >= 0 and refusal.replica_id < 0 and story.derived(Replicas).always_include(refusal.node)
 
 
 @log_judge("KIP101-INV-11", "metadata", "errors")
@@ -404,7 +409,7 @@ def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Findi
     knowledge, leadership = story.derived(KnownEpochs), story.derived(Leadership)
     for one in knowledge.served:
         usual = one.replica_id == CONSUMER and (op == "fetch" or leadership.is_from_leader(one))
-        if one.op == op and usual and story.at_rest(one) and one.cur == leadership.newest_epoch_before(one.asked):
+        if one.op == op and usual and story.is_at_rest(one) and one.cur == leadership.newest_epoch_before(one.asked):
             yield Finding(True, _case(story, op, one), (one.event,))
     for refusal in story.errors:
         if refusal.op == op and _shows_the_epoch(story, refusal) and (proof := _false_fence(story, knowledge, refusal)):
@@ -428,11 +433,11 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
 
 def _leaked(story: PartitionStory, op: str) -> Iterator[Finding]:
     """Answered at an epoch that the same life of the broker had passed before it was asked."""
-    knowledge = story.derived(KnownEpochs)
+    knowledge, replicas = story.derived(KnownEpochs), story.derived(Replicas)
     answers: list[Served | ErrorResponse] = [one for one in knowledge.served if one.op == op]
     answers += [one for one in story.errors if one.op == op and one.error == FENCED_LEADER_EPOCH and one.cur >= 0]
     for one in answers:
-        if one.replica_id >= 0 or not story.stays(one.node) or not (proof := knowledge.passed(one)):
+        if one.replica_id >= 0 or not replicas.always_include(one.node) or not (proof := knowledge.passed(one)):
             continue
         fine = isinstance(one, ErrorResponse)
         shown = "" if fine else f"{one.node} answered a request at epoch {one.cur}, which it had passed"

@@ -6,13 +6,16 @@ Records below the log start may be gone, so a log start that nothing explains mu
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import cached_property
 from itertools import accumulate
 from math import inf
 
 from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import REQUEST_TIMED_OUT, DeleteRecordsResult
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import FaultSpan
 
 HIGH_WATERMARK = -1
 """The offset that asks DeleteRecords to delete everything below the high watermark."""
@@ -32,36 +35,71 @@ MAY_HAVE_DELETED = frozenset(
 
 
 class LogStarts:
-    """Upper bounds of the log start of one partition."""
+    """Upper bounds of the log start offsets of one partition."""
 
     def __init__(self, story: PartitionStory) -> None:
-        self.story = story
+        self._story = story
         asked = sorted((trim.asked, reach(trim)) for trim in story.deletions if trim.error in MAY_HAVE_DELETED)
         self._events = [event for event, _ in asked]
         self._bounds = [*accumulate((bound for _, bound in asked), max)]
-        self._unbounded = story.log_start_unbounded_from
 
     def bound(self, event: int) -> float:
         """The highest log start that the history explains before an event; infinite where it sets no bound."""
-        if event > self._unbounded:
-            return inf
-        return self.asked_for(event)
+        return inf if event > self._unbounded_from else self.asked_for(event)
 
     def asked_for(self, event: int) -> float:
         """The highest log start that requests before an event explain."""
         place = bisect_left(self._events, event)
         return self._bounds[place - 1] if place else 0.0
 
+    @cached_property
+    def highest(self) -> float:
+        """The highest log start that any replica may have; infinite if a fault may move it."""
+        if self._moves:
+            return inf
+        deleted = (max(one.offset, one.low_watermark) if one.offset >= 0 else inf for one in self._story.deletions)
+        return max([0.0, *deleted, *(read.log_start for read in self._story.reads)])
+
+    @cached_property
+    def may_fall(self) -> bool:
+        """True if a log start was moved into a segment: a crash may set it back below the leader epoch cache's first entry."""
+        spans = self._story.timeline.spans
+        return bool(self._story.deletions) or any(span.effects.start_inside_segment for span in spans)
+
+    # --- retention
+
     @property
     def excuse(self) -> str:
         """The evidence by which the history sets no bound."""
-        if not self.story.from_the_start:
+        if not self._story.from_the_start:
             return WRITTEN_BEFORE
-        return DELETED_BY_SETTING if self.story.retains_by_setting else MOVED_BY_FAULT
+        return DELETED_BY_SETTING if self._is_set else MOVED_BY_FAULT
 
-    def trimmed(self, event: int) -> bool:
-        """Had DeleteRecords been requested before an event?"""
-        return bool(self._events) and self._events[0] < event
+    def retentions_before(self, event: int) -> list[str]:
+        """The retention by which faults had old segments deleted before an event: by size, by time."""
+        return sorted({f"retention-{span.effects.retention}" for span in self._retentions if span.began < event})
+
+    @cached_property
+    def _unbounded_from(self) -> float:
+        """The event after which retention or a fault may have moved the log start anywhere; infinite for none."""
+        if not self._story.from_the_start or self._is_set:
+            return -1
+        return min((span.began for span in (*self._moves, *self._retentions)), default=inf)
+
+    @property
+    def _is_set(self) -> bool:
+        """True if the topic was created with, or altered to, a setting that deletes old segments."""
+        return any("retention." in name for name in {*self._story.configs, *self._story.altered_configs})
+
+    @cached_property
+    def _moves(self) -> list[FaultSpan]:
+        return self._story.derived(Damage).hits(lambda effects: effects.moves_log_start)
+
+    @cached_property
+    def _retentions(self) -> list[FaultSpan]:
+        """Faults that set the retention of the topic: of all its partitions, whichever one the fault was aimed at."""
+        spans = (span for span in self._story.timeline.spans if span.effects.retention != "none")
+        return [span for span in spans if span.partition.rpartition("-")[0] in ("", self._story.topic)]
 
 
 def reach(trim: DeleteRecordsResult) -> float:

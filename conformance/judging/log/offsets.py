@@ -18,7 +18,9 @@ from conformance.judging.facts.log import (
     ListedOffset,
 )
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
+from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.responding_replica import Life, ReplicaLog, ReplicaLogs
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER
@@ -198,7 +200,9 @@ Entries = list[tuple[int, int]]
 def ends_equal_the_model(story: PartitionStory) -> Iterator[Finding]:
     """At rest the answers to epochs -2 to two above the current one are what stamps and elections make of them."""
     leader, ends = _own_at_rest(story), _vector(story)
-    if leader is None or not story.deletes or not story.is_undamaged(leader.node, leader.event) or not leader.log_end:
+    if leader is None or story.is_compacted or not leader.log_end:
+        return
+    if not story.derived(Damage).is_undamaged(leader.node, leader.event):
         return
     restarted = leader.incarnation > 0
     begins = _map_begins(story, leader, ends, restarted)
@@ -245,7 +249,7 @@ def _map_begins(story: PartitionStory, leader: FetchResult, ends: list[EpochEndO
     The answer to -2, an epoch before all, tells which it is.
     """
     before_all = [end.end for end in ends if end.asked_epoch == -2]
-    trimmed = story.start_inside_segment
+    trimmed = story.derived(LogStarts).may_fall
     set_back = restarted and trimmed and bool(before_all) and before_all[-1] > leader.log_start
     return before_all[-1] if set_back else leader.log_start
 

@@ -11,8 +11,10 @@ from enum import StrEnum
 from math import inf
 from typing import NamedTuple
 
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.registrations import Described, Registration, Registrations
+from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import possible_min_isr, unclean_election
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import FaultSpan
@@ -70,6 +72,8 @@ class PermittedLosses:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
+        self._replicas = story.derived(Replicas)
+        self._damage = story.derived(Damage)
         self._leadership = story.derived(Leadership)
         self._setting = story.derived(unclean_election)
         self.all = sorted({*self._elections(), *self._faults()}) if self._may_be_any else []
@@ -101,7 +105,7 @@ class PermittedLosses:
         for election in self.story.unclean_elections:
             found = self._change_after(election.asked, Permission.ELECTED_UNCLEANLY_ON_REQUEST)
             yield from (loss for loss in found if election.granted or not self._is_clean(loss, election.event))
-        for span in self.story.hits(lambda effects: effects.elects_uncleanly):
+        for span in self._damage.hits(lambda effects: effects.elects_uncleanly):
             if span.partition:  # one that names no partition is by an ElectLeaders in the history
                 yield from self._change_after(span.began, Permission.ELECTED_UNCLEANLY_BY_FAULT, span.ended)
         for epoch, node in self._leadership.leaders.items():
@@ -135,15 +139,15 @@ class PermittedLosses:
 
     def _faults(self) -> Iterator[PermittedLoss]:
         yield from self._disks()
-        for span in self.story.hits(lambda effects: effects.loses_epochs):
+        for span in self._damage.hits(lambda effects: effects.loses_epochs):
             yield from self._led_without_epochs(span)
 
     def _disks(self) -> Iterator[PermittedLoss]:
-        hits = self.story.hits(lambda effects: effects.damages_log)
+        hits = self._damage.hits(lambda effects: effects.damages_log)
         for span in hits:
             standing = [one for one in hits if one.began <= span.began < one.ended]
             damaged = {node: one.began for one in standing for node in one.nodes}
-            least = min(*possible_min_isr(self.story), self.story.fewest_replicas(span.ended))
+            least = min(*possible_min_isr(self.story), self._replicas.fewest(span.ended))
             if len(damaged) >= least:
                 lost_at = sorted(damaged.values())[-least]
                 above = min(self._left(node, one) for one in standing for node in one.nodes)

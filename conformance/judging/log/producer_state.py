@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, PRODUCER_STATE_LOST
 from conformance.judging.facts.exchange import Exchange
 from conformance.judging.facts.log import Batch, FetchResult
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment, PermittedLosses
@@ -20,7 +21,7 @@ def may_be_forgotten(
     """
     if story.derived(LogStarts).bound(until.event) > offset:
         return PRODUCER_STATE_DELETED
-    if any(span.began < until.event for span in story.hits(lambda effects: effects.loses_producers)):
+    if any(span.began < until.event for span in story.derived(Damage).hits(lambda effects: effects.loses_producers)):
         return PRODUCER_STATE_LOST
     if not in_transaction and may_have_expired(story, since, until):
         return PRODUCER_STATE_EXPIRED
@@ -36,7 +37,7 @@ def forgotten_between(story: PartitionStory, read: FetchResult, first: Batch, se
 
 def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> bool:
     """Did a fault let brokers forget idle producers between two moments?"""
-    spans = story.hits(lambda effects: effects.forgets_producers)
+    spans = story.derived(Damage).hits(lambda effects: effects.forgets_producers)
     return any(span.began < until.event and since[1] < span.ended for span in spans)
 
 

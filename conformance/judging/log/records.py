@@ -13,9 +13,11 @@ from conformance.judging.excuses import EPOCHS_LOST
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult, ReplicaOnDisk, by_epoch
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Moment, Permission, PermittedLosses
+from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.record_values import value_in_words
 
@@ -29,7 +31,7 @@ _by_offset = attrgetter("offset")
 def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
     """Wherever and whenever (offset, epoch) is read, it holds the same batch."""
     first: dict[tuple[str, int, int], tuple[FetchResult, Batch]] = {}
-    for read in story.reads if story.deletes else ():
+    for read in story.reads if not story.is_compacted else ():
         again: dict[str, int] = {}
         for batch in _sound(story, read.batches):
             known, held = first.setdefault(("base", batch.base, batch.epoch), (read, batch))
@@ -49,16 +51,17 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
 
 def _sound(story: PartitionStory, batches: Sequence[Batch]) -> Sequence[Batch]:
     """Without those that rotted on a disk, where the kit flipped bytes."""
-    return [batch for batch in batches if batch.valid] if story.corrupted else batches
+    return [batch for batch in batches if batch.valid] if story.derived(Damage).is_corrupt else batches
 
 
 @log_judge("KIP101-INV-02", "full_reads")
 def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
     """Replicas that share an (offset, epoch) share everything below it that both still hold."""
-    for one, other in _newest_pairs(story) if story.deletes else ():
+    damage = story.derived(Damage)
+    for one, other in _newest_pairs(story) if not story.is_compacted else ():
         if (shared := _last_common(one, other)) is None:
             continue
-        low, high = max(one.log_start, other.log_start), min(shared, story.agree_below(other.event) - 1)
+        low, high = max(one.log_start, other.log_start), min(shared, damage.agree_below(other.event) - 1)
         mine, theirs = (_between(_sound(story, read.batches), low, high) for read in (one, other))
         if mine == theirs and high < shared:
             rest = [_between(_sound(story, read.batches), low, shared) for read in (one, other)]
@@ -116,13 +119,13 @@ def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
 @log_judge("KIP101-STAMP-03", "full_reads", "on_disk")
 def followers_keep_stamps_and_bytes(story: PartitionStory) -> Iterator[Claim]:
     """At rest every replica holds the same batches: stamp and CRC as they are read, all bytes as they are on disk."""
-    if story.deletes and story.timeline.rest >= 0:
-        high = story.agree_below(story.timeline.rest)
+    if not story.is_compacted and story.timeline.rest >= 0:
+        high = story.derived(Damage).agree_below(story.timeline.rest)
         reads: dict[str, FetchResult | ReplicaOnDisk] = {
-            read.node: read for read in story.full_reads if story.at_rest(read)
+            read.node: read for read in story.full_reads if story.is_at_rest(read)
         }
         disks: dict[str, FetchResult | ReplicaOnDisk] = {
-            disk.node: disk for disk in story.on_disk if story.at_rest(disk)
+            disk.node: disk for disk in story.on_disk if story.is_at_rest(disk)
         }
         for one, other in [*combinations(reads.values(), 2), *combinations(disks.values(), 2)]:
             low = max(one.log_start, other.log_start)
@@ -165,7 +168,7 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Claim]:
             if write.event >= read.asked or epoch > read.cur or (write.event, case) in lost:
                 continue
             now = (read.cur, read.event)
-            if trouble := gone(read, write, shown, story.deletes, kept_as):
+            if trouble := gone(read, write, shown, story.is_compacted, kept_as):
                 lost.add((write.event, case))
                 by = (write.event, read.event)
                 if (permission := permitted.between(kept_at[write.event], now, offset=write.last)) is None:
@@ -242,7 +245,7 @@ def shown_by(read: FetchResult, explained: float) -> range:
 
 
 def gone(
-    read: FetchResult, write: ProduceResult, shown: range, deletes: bool, kept_as: dict[tuple[int, int], Batch]
+    read: FetchResult, write: ProduceResult, shown: range, is_compacted: bool, kept_as: dict[tuple[int, int], Batch]
 ) -> str:
     """The record at an acknowledged one's offset, if it differs or has another epoch; compaction may have removed it.
 
@@ -256,7 +259,7 @@ def gone(
         if batch is not None and batch is before:
             continue
         now = batch.value_at(offset) if batch is not None else None
-        if (now is not None or deletes) and now != value:
+        if (now is not None or not is_compacted) and now != value:
             what = f"{value_in_words(now)} in {batch}" if now is not None else "nothing"
             return f"offset {offset} was acknowledged with {value_in_words(value)}, {read.node} at epoch {read.cur} has {what}"
         if batch is not None and before is not None and batch.epoch != before.epoch:
@@ -492,7 +495,7 @@ def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Claim
     last: dict[str, FetchResult] = {}
     leadership, logs = story.derived(Leadership), _logs_by_epoch(story)
     committed, permitted = _committed(story), story.derived(PermittedLosses)
-    for read in story.full_reads if story.deletes else ():
+    for read in story.full_reads if not story.is_compacted else ():
         before, last[read.node] = last.get(read.node), read
         if before is None or (case := _became_follower(story, before, read)) is None:
             continue
@@ -523,7 +526,7 @@ def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Claim
 def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
     """A replica joins an ISR only with all that was committed before its epoch, and stays in it only with that."""
     permitted = story.derived(PermittedLosses)
-    for read in story.full_reads if story.deletes else ():
+    for read in story.full_reads if not story.is_compacted else ():
         if not _follows_intact(story, read) or (seen := _last_in_sync(story, read)) is None:
             continue
         permissions: set[Permission] = set()
@@ -545,7 +548,8 @@ def _missing(
     """Writes that were acknowledged before the epoch and are not in the log, with their epochs and what is there instead."""
     shown = shown_by(read, story.derived(LogStarts).bound(read.event))
     for write, epoch in story.derived(Acknowledged).within(shown):
-        if write.event < read.asked and epoch < seen.epoch and (trouble := gone(read, write, shown, story.deletes, {})):
+        is_earlier = write.event < read.asked and epoch < seen.epoch
+        if is_earlier and (trouble := gone(read, write, shown, story.is_compacted, {})):
             yield write, epoch, trouble
 
 
@@ -558,9 +562,10 @@ def _last_in_sync(story: PartitionStory, read: FetchResult) -> PartitionMetadata
 
 def _follows_intact(story: PartitionStory, read: FetchResult) -> bool:
     """Does it follow another broker, has been a replica all the time, and lost neither records nor its leader epoch cache?"""
-    intact = story.agree_below(read.event) == inf and story.is_undamaged(read.node, read.event)
+    damage = story.derived(Damage)
+    intact = damage.agree_below(read.event) == inf and damage.is_undamaged(read.node, read.event)
     leader = story.derived(Leadership).leaders.get(read.cur)
-    return intact and story.stays(read.node) and leader not in (None, read.node)
+    return intact and story.derived(Replicas).always_include(read.node) and leader not in (None, read.node)
 
 
 def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:

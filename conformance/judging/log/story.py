@@ -6,9 +6,8 @@ Everything in it goes by the number of the event that shows it, so `one.event < 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
-from math import inf
 from typing import Any, ClassVar
 
 import msgspec
@@ -39,8 +38,7 @@ from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.transactions import DescribedProducers
 from conformance.judging.recreations import ProducedToDeleted
 from conformance.judging.story import Story
-from conformance.judging.timeline import FaultSpan, Timeline, stood
-from history.effects import Effects
+from conformance.judging.timeline import Timeline
 from history.subjects import Kind
 
 Incarnation = tuple[str, int]
@@ -105,7 +103,7 @@ class PartitionStory(Story):
     # --- taking facts
 
     def take(self, fact: Any) -> None:
-        """Facts of other types are those of a transaction, which are none of the log's."""
+        """Add a fact to its list. Facts of other types are those of a transaction, which are none of the log's."""
         if (taken := self._TAKES.get(type(fact))) is not None:
             taken(self, fact)
 
@@ -195,27 +193,32 @@ class PartitionStory(Story):
             *(one for one in self.unclean_elections if not one.granted),
         ]
 
-    # --- preconditions
+    # --- the topic
 
     @property
-    def deletes(self) -> bool:
-        """cleanup.policy=delete: replicas hold the same bytes, and offsets have no holes. Internal topics are compacted."""
-        policies = {self.configs.get("cleanup.policy"), *self._altered.get("cleanup.policy", ())}
-        return not self.internal and not any("compact" in policy for policy in policies if policy is not None)
-
-    @property
-    def internal(self) -> bool:
-        """Is it written by coordinators or controllers?"""
+    def is_internal(self) -> bool:
+        """True if coordinators or controllers write it."""
         return self.name.startswith("__")
 
     @property
+    def is_compacted(self) -> bool:
+        """True unless cleanup.policy is delete, by which replicas hold the same bytes, and offsets have no holes."""
+        policies = {self.configs.get("cleanup.policy"), *self.altered_configs.get("cleanup.policy", ())}
+        return self.is_internal or any("compact" in policy for policy in policies if policy is not None)
+
+    @property
+    def altered_configs(self) -> dict[str, set[str | None]]:
+        """The values that requests gave to settings of the topic after its creation, or of an earlier one of its name."""
+        return self.timeline.altered_topics.get(self.topic, {})
+
+    @property
     def from_the_start(self) -> bool:
-        """Was it created in this history, so that all requests about it are known?
+        """True if it was created in this history, so that all requests about it are known.
 
         Internal topics, and topics of an example that goes on where another one left off, have an earlier past.
         """
         created = self.number > 0 or self.topic in self.timeline.topic_configs or not self.timeline.continues
-        return created and not self.internal
+        return created and not self.is_internal
 
     @property
     def sent_before(self) -> dict[str, int] | None:
@@ -225,43 +228,7 @@ class PartitionStory(Story):
             return {} if self.number > 0 else None
         return sent.get(self.name, {})
 
-    @property
-    def retains_by_setting(self) -> bool:
-        """Was the topic created with, or altered to, a setting that deletes old segments?"""
-        return any("retention." in name for name in {*self.configs, *self._altered})
-
-    @property
-    def _altered(self) -> dict[str, set[str | None]]:
-        """The values that requests gave to settings of the topic after its creation, or of an earlier one of its name."""
-        return self.timeline.altered_topics.get(self.topic, {})
-
-    @property
-    def log_start_unbounded_from(self) -> float:
-        """The event after which retention or a fault may have moved the log start anywhere; infinite for none."""
-        if not self.from_the_start or self.retains_by_setting:
-            return -1
-        moved = [*self.hits(lambda effects: effects.moves_log_start), *self._retentions]
-        return min((span.began for span in moved), default=inf)
-
-    def retained_before(self, event: int) -> list[str]:
-        """The retention by which faults had old segments deleted before an event: by size, by time."""
-        return sorted({f"retention-{span.effects.retention}" for span in self._retentions if span.began < event})
-
-    @cached_property
-    def _retentions(self) -> list[FaultSpan]:
-        """Faults that set the retention of the topic: of all its partitions, whichever one the fault was aimed at."""
-        spans = (span for span in self.timeline.spans if span.effects.retention != "none")
-        return [span for span in spans if span.partition.rpartition("-")[0] in ("", self.topic)]
-
-    def was_away(self, node: str, event: int) -> bool:
-        """Was it seen outside the ISR before an event?"""
-        id = self.timeline.ids.get(node, -1)
-        return any(id in seen.replicas and id not in seen.isr for seen in self.first_metadata if seen.event < event)
-
-    @property
-    def appended_by_faults_from(self) -> float:
-        """The event after which faults may have appended records that no request in the history sent; infinite for none."""
-        return min((span.began for span in self.hits(lambda effects: effects.appends)), default=inf)
+    # --- changes
 
     def lived_through(self, event: int) -> list[str]:
         """Witnessed faults after which, before the event, a broker showed another leader, epoch or ISR of this partition."""
@@ -280,124 +247,17 @@ class PartitionStory(Story):
             if old.state is not seen.state and _leadership(old) != _leadership(seen):
                 changes.append(seen.event)
             last[seen.node] = seen
-        since = self.metadata[0].event if self.number > 0 and self.metadata else -1
-        mine = (one for one in self.timeline.witnessed if one.began > since)
+        mine = (one for one in self.timeline.witnessed if one.began > self.created_at)
         first = ((one.fault, bisect_left(changes, one.began)) for one in mine)
         return [(fault, changes[place]) for fault, place in first if place < len(changes)]
 
-    def hits(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
-        """Faults with these effects that were aimed at a replica of this partition, or at all that a broker holds."""
-        return [span for span in self._mine if does(span.effects)]
-
-    def all_hit(self, ids: Iterable[int], by: int, does: Callable[[Effects], bool]) -> bool:
-        """Did a fault with these effects hit each of the brokers before the event?"""
-        names = {self.timeline.names.get(id, "") for id in ids}
-        return names <= {node for span in self.hits(does) if span.began < by for node in span.nodes}
-
-    @cached_property
-    def _mine(self) -> list[FaultSpan]:
-        mine = ("", self.name)
-        return [span for span in self.timeline.spans if span.partition in mine or span.effects.every_partition]
-
-    @cached_property
-    def damaged(self) -> dict[str, int]:
-        """Nodes whose leader epoch cache or log was damaged, with the event of the first time."""
-        return self._first_hits(lambda effects: effects.loses_epochs or effects.damages_log)
-
-    def is_undamaged(self, node: str, event: int) -> bool:
-        """Were the node's log and leader epoch cache undamaged up to an event?"""
-        return self.damaged.get(node, event + 1) > event
-
-    @cached_property
-    def epoch_caches_lost(self) -> dict[str, int]:
-        """Nodes that lost leader-epoch-checkpoint alone, with the event of the first time."""
-        return self._first_hits(_loses_epochs)
-
-    def agree_below(self, event: int) -> float:
-        """The offset below which logs must agree by an event; infinite if every replica has its leader epochs.
-
-        A replica that lost leader-epoch-checkpoint truncates to its high watermark. Its suffix above that may differ until the
-        replica has rejoined the ISR.
-        """
-        lost = [span for span in self.hits(_loses_epochs) if span.began < event]
-        return min(
-            (self._mark_before(n, s.began) for s in lost for n in s.nodes if not self._rejoined(n, s, event)),
-            default=inf,
-        )
-
-    def _mark_before(self, node: str, event: int) -> int:
-        """The highest high watermark that the node had answered before the event."""
-        return max((read.high_watermark for read in self.reads if read.node == node and read.event < event), default=0)
-
-    def _rejoined(self, node: str, lost: FaultSpan, event: int) -> bool:
-        """Did a Metadata request after it came back show it in the ISR?"""
-        id, back = self.timeline.ids.get(node, -1), min(lost.taken_back, lost.ended)
-        return any(back < seen.asked and seen.event < event and id in seen.isr for seen in self.metadata)
-
-    def _first_hits(self, does: Callable[[Effects], bool]) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for span in self.hits(does):
-            for node in span.nodes:
-                found.setdefault(node, span.began)
-        return found
-
-    @cached_property
-    def corrupted(self) -> bool:
-        """Were bytes of it flipped on a disk? A batch with a wrong CRC is then no batch of Kafka's."""
-        return bool(self._first_hits(lambda effects: "log-bytes" in effects.disk))
-
-    @cached_property
-    def start_inside_segment(self) -> bool:
-        """Was the log start moved into a segment? A crash may set it back behind a leader epoch cache that was trimmed."""
-        return bool(self.deletions) or any(span.effects.start_inside_segment for span in self.timeline.spans)
-
-    def is_replica(self, node: str) -> bool:
-        """Is it one by the last Metadata? A broker that was down while it ceased to be one may still have the directory."""
-        return not self.metadata or self.timeline.ids.get(node, -1) in self.metadata[-1].replicas
-
-    def offline(self, node: str, first: int, second: int) -> bool:
-        """Was the node's replica certainly in a failed log directory from one event to the other? One that is added again may be
-        in another."""
-        since = self.metadata[0].event if self.number > 0 and self.metadata else -1
-        failed = (span for span in self.hits(lambda effects: effects.fails_directory) if span.began > since)
-        return self.stays(node) and stood(failed, node, first, second)
-
-    def stays(self, node: str) -> bool:
-        """Was it a replica all the time? One that is removed and added again starts with an empty log."""
-        return node in self._always
-
-    @cached_property
-    def _always(self) -> set[str]:
-        names = self.timeline.names
-        moved = {node for span in self.hits(lambda effects: effects.moves_replicas) for node in span.nodes}
-        always = set(names.values()) - moved
-        for one in self.reassignments:
-            if not one.refused:  # by a cancellation those leave that were being added
-                always &= {names.get(id, "") for id in one.replicas} if one.replicas is not None else always
-        for seen in self.first_metadata:
-            if seen.replicas:
-                always &= {names.get(id, "") for id in seen.replicas}
-        return always
-
-    @cached_property
-    def reassigned(self) -> bool:
-        """May it have got another set of replicas, by a request or a fault?"""
-        first = {*self.metadata[0].replicas} if self.metadata else set[int]()
-        asked = any(not one.refused and {*(one.replicas or first)} != first for one in self.reassignments)
-        return asked or bool(self.hits(lambda effects: effects.moves_replicas))
-
-    def fewest_replicas(self, event: int) -> int:
-        """The fewest that it may have had before an event: acks=all never waits for more than all of them."""
-        seen = [len(one.replicas) for one in self.first_metadata if one.event < event]
-        asked = [
-            len(one.replicas) for one in self.reassignments if one.replicas and not one.refused and one.asked < event
-        ]
-        return min([*seen, *asked], default=1)
-
-    # --- changes
+    @property
+    def created_at(self) -> int:
+        """The event that first described a partition whose name another one had before; -1 for the first of its name."""
+        return self.metadata[0].event if self.number > 0 and self.metadata else -1
 
     def disturbed_between(self, first: int, second: int) -> bool:
-        """Between two events, did a fault begin or end, or was a change of the leader, the ISR or the live brokers seen?"""
+        """True if a fault began or ended between two events, or leader, ISR or live brokers were seen to change."""
         place = bisect_left(self._changes, first + 1)
         changed = place < len(self._changes) and self._changes[place] < second
         return changed or self.timeline.fault_between(first, second)
@@ -406,9 +266,8 @@ class PartitionStory(Story):
     def _changes(self) -> list[int]:
         return [seen.event for seen in self.first_metadata[1:]]
 
-    # --- at rest
-
-    def at_rest(self, fact: Exchange | ReplicaOnDisk) -> bool:
+    def is_at_rest(self, fact: Exchange | ReplicaOnDisk) -> bool:
+        """True if the answer came after quiescence."""
         return 0 <= self.timeline.rest < fact.event
 
     @cached_property
@@ -420,21 +279,9 @@ class PartitionStory(Story):
                 found.setdefault(batch, read.event)
         return list(found.items())
 
-    @cached_property
-    def highest_log_start(self) -> float:
-        """Upper bound of the log start offset on any replica; infinite if a fault may move it."""
-        if self.hits(lambda effects: effects.moves_log_start):
-            return inf
-        deleted = (max(one.offset, one.low_watermark) if one.offset >= 0 else inf for one in self.deletions)
-        return max([0.0, *deleted, *(read.log_start for read in self.reads)])
-
 
 def _remove_last(reads: list[FetchResult], one: FetchResult) -> None:
     del reads[next(place for place in range(len(reads) - 1, -1, -1) if reads[place] is one)]
-
-
-def _loses_epochs(effects: Effects) -> bool:
-    return effects.loses_epochs
 
 
 def _leadership(seen: PartitionMetadata) -> tuple[int, int, frozenset[int]]:

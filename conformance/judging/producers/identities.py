@@ -83,7 +83,7 @@ def replicas_agree_on_producers(together: Together) -> Iterator[Claim]:
     """At rest each replica in the ISR describes each producer as the leader does."""
     producers = together.derived(Producers)
     for partition in producers.partitions:
-        latest = {one.node: one for one in partition.described_producers if partition.at_rest(one)}
+        latest = {one.node: one for one in partition.described_producers if partition.is_at_rest(one)}
         if (leader := latest.pop(_leader(partition), None)) is not None:
             for follower in latest.values():
                 yield from _compared(producers, partition, leader, follower)

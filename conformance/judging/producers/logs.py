@@ -17,12 +17,12 @@ SEQUENCES = 1 << 31
 
 def own_reads(story: PartitionStory) -> list[FetchResult]:
     """The full reads of the leader of the epoch that they named."""
-    return [read for read in story.derived(Leadership).leader_reads if read.full] if story.deletes else []
+    return [read for read in story.derived(Leadership).leader_reads if read.full] if not story.is_compacted else []
 
 
 def final_read(story: PartitionStory) -> FetchResult | None:
     """The leader's log at rest."""
-    return next((read for read in reversed(own_reads(story)) if story.at_rest(read)), None)
+    return next((read for read in reversed(own_reads(story)) if story.is_at_rest(read)), None)
 
 
 def written(read: FetchResult) -> list[Batch]:

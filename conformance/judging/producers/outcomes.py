@@ -110,7 +110,7 @@ InTransaction = tuple[Transaction, OffsetCommit]
 
 def _of_offsets(partition: PartitionStory, transactions: list[Transaction]) -> Iterator[Claim]:
     """The offset that is shown at rest is the last one that was written in a transaction that was committed."""
-    seen = sorted((one for one in partition.committed if partition.at_rest(one)), key=lambda one: one.stable)
+    seen = sorted((one for one in partition.committed if partition.is_at_rest(one)), key=lambda one: one.stable)
     groups = {one.group: one for one in seen}
     own = [(t, one) for t in transactions for one in t.offsets if f"{one.topic}-{one.partition}" == partition.name]
     for group, shown in groups.items():
@@ -199,7 +199,7 @@ def _open_until(transaction: Transaction) -> int:
 
 def _moves_on(partition: PartitionStory) -> Iterator[Claim]:
     """At rest the last stable offset is what the log itself says."""
-    for read in [one for one in own_reads(partition) if partition.at_rest(one)][-1:]:
+    for read in [one for one in own_reads(partition) if partition.is_at_rest(one)][-1:]:
         wanted = stable_end(read)
         if any(batch.transactional for batch in read.batches):
             shown = f"{read.node} shows {read.last_stable_offset} as stable, its log says {wanted}"
@@ -226,7 +226,7 @@ def _dangling(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
         return
     ids = story.producer_ids
     for partition in producers.partitions:
-        for known in [one for one in partition.described_producers if partition.at_rest(one)]:
+        for known in [one for one in partition.described_producers if partition.is_at_rest(one)]:
             own = [one for one in known.producers if one.producer_id in ids]
             yield from _ended_on(story, partition, known, own, described) if own else ()
 

@@ -97,7 +97,7 @@ def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Ite
         case = producers.case(write.producer_id) if write.committed and write.event < read.asked else ""
         if not case or not any(offset in shown for offset in range(write.offset, write.offset + len(write.values))):
             continue
-        trouble = gone(read, write, shown, story.deletes, {})
+        trouble = gone(read, write, shown, story.is_compacted, {})
         acknowledged = acknowledged_at(story, write, stamps)
         permission = permitted.between(acknowledged, (read.cur, read.event), offset=write.last)
         if trouble and permission is not None:

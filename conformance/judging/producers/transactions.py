@@ -82,7 +82,7 @@ class Producers:
 
     def __init__(self, together: Together) -> None:
         self.together = together
-        self.partitions = [one for one in together.of(PartitionStory) if not one.internal]
+        self.partitions = [one for one in together.of(PartitionStory) if not one.is_internal]
         self.cases = _cases(together)
         self.transactions = [one for story in together.of(TransactionStory) for one in self._of_id(story)]
 

@@ -117,13 +117,13 @@ def _later(answers: list[T], change: Change) -> Iterator[T]:
 def configuration_is_as_acknowledged(story: ResourceStory) -> Iterator[Claim]:
     """At rest every broker concerned describes what was acknowledged last, and it is in force (GEN-19)."""
     for described in story.described:
-        if story.at_rest(described.asked) and _concerns(described):
+        if story.is_at_rest(described.asked) and _concerns(described):
             for key, change in story.acknowledged(described.asked).items():
                 if described.shows(key) and (change.configs[key] is not None or _was_set(story, key, change)):
                     rivals, explains = story.rivals(described.asked, key), partial(_may_be_described, described, key)
                     yield from _beside(rivals, _as_acknowledged(described, key, change), explains)
     for appended in story.appended:
-        limited = story.acknowledged(appended.asked).get(LIMIT) if story.at_rest(appended.asked) else None
+        limited = story.acknowledged(appended.asked).get(LIMIT) if story.is_at_rest(appended.asked) else None
         finding = None if limited is None else _in_force(limited, appended)
         if finding is not None:
             yield from _beside(story.rivals(appended.asked, LIMIT), finding, partial(_may_be_in_force, appended))

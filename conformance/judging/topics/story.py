@@ -137,7 +137,7 @@ class ResourceStory(Story):
         created = {one.topic_id for one in self.changes if one.kind == "create" and one.outcome == "done"}
         return not seen.topic_id or "" in created or seen.topic_id in earlier | created
 
-    def at_rest(self, asked: int) -> bool:
+    def is_at_rest(self, asked: int) -> bool:
         """Every fault was healed before, and all brokers described what was acknowledged, or the bound for that had passed."""
         return 0 <= max(self.timeline.rest, self.timeline.disagreed) < asked
 

@@ -169,14 +169,14 @@ def test_a_deletion_by_the_former_id_spares_the_new_topic() -> None:
 def test_only_a_creation_that_may_have_succeeded_gives_a_topic_its_settings() -> None:
     refused = LogHistory().created_as(ONE).created_as(None, COMPACTED, error=Error.TOPIC_ALREADY_EXISTS).settled(1, 0)
     validated = LogHistory().created_as(ONE).created_as(None, COMPACTED, validate_only=True).settled(1, 0)
-    assert [story.deletes for history in (refused, validated) for story in stories(history)] == [True, True]
+    assert [story.is_compacted for history in (refused, validated) for story in stories(history)] == [False, False]
     [story] = stories(LogHistory().created_as(ONE, COMPACTED).settled(1, 0))
-    assert not story.deletes
+    assert story.is_compacted
 
 
 @pytest.mark.parametrize(
-    ("value", "deletes"), [("compact", False), ("compact,delete", False), ("delete", True), (None, True)]
+    ("value", "compacts"), [("compact", True), ("compact,delete", True), ("delete", False), (None, False)]
 )
-def test_a_cleanup_policy_that_is_altered(value: str | None, deletes: bool) -> None:
+def test_a_cleanup_policy_that_is_altered(value: str | None, compacts: bool) -> None:
     [story] = stories(LogHistory().created().settled(1, 0).altered("cleanup.policy", value))
-    assert story.deletes is deletes
+    assert story.is_compacted is compacts

@@ -11,6 +11,7 @@ from conformance.judging.log.convergence import healed_replicas_converge, replic
 from conformance.judging.log.leader_epochs import maps_cover_the_log
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.records import committed_means_kept, followers_cut_nothing_of_the_leader
+from conformance.judging.log.replicas import Replicas
 from conformance.judging.timeline import NEVER
 from protocol.codes import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
@@ -95,7 +96,7 @@ def emptied(replicas: tuple[int, ...], *lost: int) -> LogHistory:
 
 def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
     for replicas in ((1, 2), (1, 2, 3)):
-        assert partition_story(emptied(replicas, 1, 2)).fewest_replicas(NEVER) == len(replicas)
+        assert partition_story(emptied(replicas, 1, 2)).derived(Replicas).fewest(NEVER) == len(replicas)
     losses = [PermittedLosses(partition_story(emptied(replicas, 1, 2))).all for replicas in ((1, 2), (1, 2, 3))]
     assert [[loss.by for loss in found if loss.by == "disks-of-min-isr-lost"] for found in losses] == [
         ["disks-of-min-isr-lost"],
@@ -108,7 +109,7 @@ def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
 def test_replicas_that_leave_later_permit_no_earlier_loss() -> None:
     """Three replicas had to acknowledge and two disks are lost; then the partition shrinks to two replicas."""
     history = emptied((1, 2, 3), 1, 2).reassigned(1, 2).settled(2, 2, replicas=LEFT, isr=LEFT)
-    assert partition_story(history).fewest_replicas(NEVER) == 2
+    assert partition_story(history).derived(Replicas).fewest(NEVER) == 2
     assert broken(committed_means_kept, history) == ["kept"]
 
 

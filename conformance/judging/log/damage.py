@@ -1,0 +1,91 @@
+"""Faults that hit the replicas of a partition, by their effects: lost or corrupt records, lost leader epoch caches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from math import inf
+
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import FaultSpan
+from history.effects import Effects
+
+
+class Damage:
+    """Faults that were aimed at a replica of one partition, or at all that a broker holds."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        self._story = story
+        mine = ("", story.name)
+        spans = story.timeline.spans
+        self.faults: list[FaultSpan] = [s for s in spans if s.partition in mine or s.effects.every_partition]
+
+    def hits(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
+        """The faults with these effects."""
+        return [span for span in self.faults if does(span.effects)]
+
+    def all_hit(self, ids: Iterable[int], by: int, does: Callable[[Effects], bool]) -> bool:
+        """True if faults with these effects hit each of the brokers before the event."""
+        names = {self._story.timeline.names.get(id, "") for id in ids}
+        return names <= {node for span in self.hits(does) if span.began < by for node in span.nodes}
+
+    def _first_hits(self, does: Callable[[Effects], bool]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for span in self.hits(does):
+            for node in span.nodes:
+                found.setdefault(node, span.began)
+        return found
+
+    # --- records
+
+    @cached_property
+    def _damaged(self) -> dict[str, int]:
+        """Nodes whose leader epoch cache or log was damaged, with the event of the first time."""
+        return self._first_hits(lambda effects: effects.loses_epochs or effects.damages_log)
+
+    def is_undamaged(self, node: str, event: int) -> bool:
+        """True if the node's log and leader epoch cache were undamaged up to an event."""
+        return self._damaged.get(node, event + 1) > event
+
+    @cached_property
+    def is_corrupt(self) -> bool:
+        """True if bytes were flipped on a disk: a batch with a wrong CRC is then no batch of Kafka's."""
+        return any("log-bytes" in span.effects.disk and span.nodes for span in self.faults)
+
+    @cached_property
+    def appends_from(self) -> float:
+        """The event after which faults may have appended records that no request in the history sent; infinite for none."""
+        return min((span.began for span in self.hits(lambda effects: effects.appends)), default=inf)
+
+    # --- leader epoch caches
+
+    @cached_property
+    def epoch_caches_lost(self) -> dict[str, int]:
+        """Nodes that lost leader-epoch-checkpoint alone, with the event of the first time."""
+        return self._first_hits(_loses_epochs)
+
+    def agree_below(self, event: int) -> float:
+        """The offset below which logs must agree by an event; infinite if every replica has its leader epochs.
+
+        A replica that lost leader-epoch-checkpoint truncates to its high watermark. Its suffix above that may differ until the
+        replica has rejoined the ISR.
+        """
+        lost = [span for span in self.hits(_loses_epochs) if span.began < event]
+        return min(
+            (self._mark_before(n, s.began) for s in lost for n in s.nodes if not self._rejoined(n, s, event)),
+            default=inf,
+        )
+
+    def _mark_before(self, node: str, event: int) -> int:
+        """The highest high watermark that the node had answered before the event."""
+        reads = (read for read in self._story.reads if read.node == node and read.event < event)
+        return max((read.high_watermark for read in reads), default=0)
+
+    def _rejoined(self, node: str, lost: FaultSpan, event: int) -> bool:
+        """True if a Metadata request after the node came back showed it in the ISR."""
+        id, back = self._story.timeline.ids.get(node, -1), min(lost.taken_back, lost.ended)
+        return any(back < seen.asked and seen.event < event and id in seen.isr for seen in self._story.metadata)
+
+
+def _loses_epochs(effects: Effects) -> bool:
+    return effects.loses_epochs

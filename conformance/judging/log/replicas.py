@@ -1,0 +1,68 @@
+"""The replicas of a partition over time: requests and faults may move them to other brokers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from conformance.judging.log.damage import Damage
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import stood
+
+
+class Replicas:
+    """The brokers that hold one partition, by Metadata, by the reassignments that were requested, and by faults."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        self._story = story
+        self._moves = story.derived(Damage).hits(lambda effects: effects.moves_replicas)
+        self._names = story.timeline.names
+
+    def include(self, node: str) -> bool:
+        """True if the node is a replica by the last Metadata. One that has ceased to be one may still have the directory."""
+        metadata = self._story.metadata
+        return not metadata or self._story.timeline.ids.get(node, -1) in metadata[-1].replicas
+
+    def always_include(self, node: str) -> bool:
+        """True if the node was a replica all the time. One that is removed and added again starts with an empty log."""
+        return node in self._always
+
+    @cached_property
+    def _always(self) -> set[str]:
+        always = set(self._names.values()) - {node for span in self._moves for node in span.nodes}
+        for one in self._story.reassignments:
+            if one.replicas is not None and not one.refused:  # a cancellation removes only what was being added
+                always &= {self._names.get(id, "") for id in one.replicas}
+        for seen in self._story.first_metadata:
+            if seen.replicas:
+                always &= {self._names.get(id, "") for id in seen.replicas}
+        return always
+
+    @cached_property
+    def may_have_changed(self) -> bool:
+        """True if a request or a fault may have given the partition another set of replicas."""
+        story = self._story
+        first = {*story.metadata[0].replicas} if story.metadata else set[int]()
+        return bool(self._moves) or any(
+            not one.refused and {*(one.replicas or first)} != first for one in story.reassignments
+        )
+
+    def fewest(self, event: int) -> int:
+        """The fewest replicas that there may have been before an event: acks=all never waits for more than all of them."""
+        seen = [len(one.replicas) for one in self._story.first_metadata if one.event < event]
+        asked = (one for one in self._story.reassignments if one.replicas and not one.refused and one.asked < event)
+        return min([*seen, *(len(one.replicas or ()) for one in asked)], default=1)
+
+    def was_out_of_sync(self, node: str, event: int) -> bool:
+        """True if the node was seen outside the ISR before an event."""
+        id = self._story.timeline.ids.get(node, -1)
+        looks = (seen for seen in self._story.first_metadata if seen.event < event)
+        return any(id in seen.replicas and id not in seen.isr for seen in looks)
+
+    def was_offline(self, node: str, first: int, second: int) -> bool:
+        """True if the node's replica was certainly in a failed log directory from one event to the other.
+
+        A replica that is added again may be in another directory.
+        """
+        failed = self._story.derived(Damage).hits(lambda effects: effects.fails_directory)
+        mine = (span for span in failed if span.began > self._story.created_at)
+        return self.always_include(node) and stood(mine, node, first, second)

@@ -1,0 +1,82 @@
+"""Faults that hit the replicas of a partition, by their effects."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from conformance.judging.log.damage import Damage
+from history.effects import Effects
+from tests.support.histories import LogHistory, stamped
+from tests.support.judging import partition_story
+
+A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
+LOSES_LOG = Effects(process="restarts", disk=("log-dir",))
+LOSES_EPOCHS = Effects(disk=("epoch-checkpoint",))
+
+
+def damage(history: LogHistory) -> Damage:
+    return partition_story(history).derived(Damage)
+
+
+@pytest.mark.parametrize(
+    ("partition", "every_partition", "hits"),
+    [("topic-0", False, 1), ("", False, 1), ("other-0", False, 0), ("other-0", True, 1)],
+)
+def test_a_fault_hits_the_partition_that_it_names_or_all(partition: str, every_partition: bool, hits: int) -> None:
+    effects = Effects(disk=("log-tail",), every_partition=every_partition)
+    found = damage(LogHistory().settled(1, 0).hit("any", 1, effects=effects, partition=partition))
+    assert len(found.hits(lambda effects: effects.damages_log)) == hits
+    assert found.hits(lambda effects: effects.moves_replicas) == []
+
+
+def test_all_brokers_are_hit_once_each_of_them_was() -> None:
+    history = LogHistory().settled(1, 0).hit("one", 1, effects=LOSES_LOG)
+    between = len(history.events)
+    found = damage(history.hit("two", 2, effects=LOSES_LOG))
+    end = len(history.events)
+    assert found.all_hit([1, 2], end, lambda effects: effects.damages_log)
+    assert not found.all_hit([1, 2], between, lambda effects: effects.damages_log)
+    assert not found.all_hit([1, 2, 3], end, lambda effects: effects.damages_log)
+
+
+@pytest.mark.parametrize("effects", [LOSES_LOG, LOSES_EPOCHS])
+def test_a_node_is_undamaged_until_its_log_or_cache_is_hit(effects: Effects) -> None:
+    history = LogHistory().settled(1, 0)
+    before = len(history.events) - 1
+    found = damage(history.hit("any", 1, effects=effects))
+    assert [found.is_undamaged("broker-1", event) for event in (before, len(history.events))] == [True, False]
+    assert found.is_undamaged("broker-2", len(history.events))
+
+
+def test_a_log_is_corrupt_once_bytes_of_it_were_flipped() -> None:
+    assert damage(LogHistory().settled(1, 0).hit("flip", 1, effects=Effects(disk=("log-bytes",)))).is_corrupt
+    assert not damage(LogHistory().settled(1, 0).hit("wipe", 1, effects=LOSES_LOG)).is_corrupt
+
+
+def test_faults_may_have_appended_from_the_first_that_does() -> None:
+    history = LogHistory().settled(1, 0)
+    assert damage(history).appends_from == inf
+    began = len(history.events)
+    history.hit("raw", 1, effects=Effects(appends=True)).hit("raw", 1, effects=Effects(appends=True))
+    assert damage(history).appends_from == began
+
+
+class TestALostLeaderEpochCache:
+    """The replica truncates to its high watermark, as it was answered before the fault."""
+
+    def lost(self) -> LogHistory:
+        history = LogHistory().settled(1, 0).whole(2, A, B, epoch=0, hw=1).metadata(1, 1, 0, isr=(1, 3))
+        return history.hit("remove-epochs", 2, effects=LOSES_EPOCHS).heal("remove-epochs", 2)
+
+    def test_logs_need_not_agree_above_that_watermark(self) -> None:
+        history = self.lost()
+        found = damage(history)
+        assert found.agree_below(len(history.events)) == 1
+        assert found.agree_below(0) == inf
+        assert [*found.epoch_caches_lost] == ["broker-2"]
+
+    def test_they_have_to_agree_again_once_the_replica_is_back_in_the_isr(self) -> None:
+        history = self.lost().metadata(1, 1, 0, isr=(1, 2, 3))
+        assert damage(history).agree_below(len(history.events)) == inf

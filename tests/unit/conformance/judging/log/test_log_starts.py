@@ -1,0 +1,87 @@
+"""Bounds of the log start offset: by requests, by settings of the topic, by faults."""
+
+from __future__ import annotations
+
+from math import inf
+
+import msgspec
+import pytest
+
+from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE
+from conformance.judging.log.log_starts import LogStarts
+from history.effects import Effects
+from protocol.codes import Error
+from tests.support.histories import LogHistory
+from tests.support.judging import partition_story
+
+
+def starts(history: LogHistory) -> LogStarts:
+    return partition_story(history).derived(LogStarts)
+
+
+def begun(**configs: str) -> LogHistory:
+    return LogHistory().created(**configs).settled(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("offset", "low", "error", "bound"),
+    [
+        (3, 3, Error.NONE, 3),
+        (-1, 5, Error.NONE, 5),
+        (-1, -1, Error.REQUEST_TIMED_OUT, inf),
+        (3, -1, Error.REQUEST_TIMED_OUT, 3),
+        (3, -1, Error.OFFSET_OUT_OF_RANGE, 0),
+    ],
+)
+def test_a_log_starts_where_requests_may_have_moved_it(offset: int, low: int, error: Error, bound: float) -> None:
+    history = begun()
+    before = len(history.events)
+    found = starts(history.trim(1, offset, low, error=error))
+    assert found.bound(before) == 0
+    assert found.bound(len(history.events)) == bound
+
+
+def test_a_log_starts_anywhere_once_a_fault_may_have_moved_it() -> None:
+    history = begun()
+    before = len(history.events)
+    found = starts(history.hit("retain", 1, effects=Effects(moves_log_start=True)))
+    assert (found.bound(before), found.bound(len(history.events)), found.highest) == (0, inf, inf)
+    assert found.excuse == MOVED_BY_FAULT
+
+
+def test_a_log_starts_anywhere_by_a_setting_of_its_topic() -> None:
+    for history in (begun(retention_ms="1000"), begun().altered("retention.bytes", "100")):
+        found = starts(history)
+        assert found.bound(0) == inf
+        assert found.excuse == DELETED_BY_SETTING
+
+
+def test_a_topic_from_before_the_history_may_start_anywhere() -> None:
+    history = LogHistory().settled(1, 0)
+    history.example = msgspec.structs.replace(history.example, context={"topic": "topic"})
+    found = starts(history)
+    assert found.bound(0) == inf
+    assert found.excuse == WRITTEN_BEFORE
+
+
+def test_retention_counts_for_all_partitions_of_the_topic_from_its_fault_on() -> None:
+    history = begun()
+    before = len(history.events)
+    history.hit("retain", 1, effects=Effects(retention="by-size"), partition="topic-7")
+    history.hit("retain", 1, effects=Effects(retention="by-time"), partition="other-0")
+    found = starts(history)
+    assert found.retentions_before(before) == []
+    assert found.retentions_before(len(history.events)) == ["retention-by-size"]
+    assert found.bound(len(history.events)) == inf
+
+
+def test_the_highest_log_start_is_the_highest_that_was_asked_for_or_read() -> None:
+    assert starts(begun().trim(1, 4).whole(1, epoch=0, hw=5, start=2)).highest == 4
+    assert starts(begun().trim(1, 1).whole(1, epoch=0, hw=5, start=2)).highest == 2
+    assert starts(begun().trim(1, -1, 3)).highest == inf
+
+
+def test_a_log_start_may_fall_once_it_was_moved_into_a_segment() -> None:
+    assert not starts(begun()).may_fall
+    assert starts(begun().trim(1, 1)).may_fall
+    assert starts(begun().hit("trim", 1, effects=Effects(start_inside_segment=True))).may_fall
