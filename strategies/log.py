@@ -4,50 +4,20 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from fixtures.faults.kinds.clock import ClockShift
-from fixtures.faults.kinds.disk import (
-    CutTailAbove,
-    CutTailBelow,
-    FailedDirectory,
-    FailedDisk,
-    OldEpochCheckpoint,
-    RemoveEpochCheckpoint,
-    RemoveIndexFiles,
-    RemoveRebuiltFile,
-    RemoveReplica,
-    RemoveWatermarkCheckpoint,
-    WipeDisk,
+from fixtures.faults.kinds import (
+    clock,
+    disk,
+    elections,
+    frames,
+    full_disk,
+    logs,
+    network,
+    process,
+    shapes,
+    unclean,
+    zombies,
 )
-from fixtures.faults.kinds.elections import MoveLeader, PreferredElection, Reassign
-from fixtures.faults.kinds.frames import Delay
-from fixtures.faults.kinds.full_disk import FullDisk
-from fixtures.faults.kinds.logs import RetentionBySize, RetentionByTime, RollBySize
-from fixtures.faults.kinds.network import Drop, Loss, RateLimit
-from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, RollingRestart, Stop
-from fixtures.faults.kinds.shapes import Isolate, OneLink
-from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
-from fixtures.faults.kinds.zombies import CutOffFromControllers, IsolatedControllerLeader, PausedZombie
-from strategies.steps import (
-    AddPartitions,
-    AlterClusterDefault,
-    AlterConfig,
-    CancelReassignment,
-    CreateTopic,
-    DeleteTopic,
-    Disturb,
-    DisturbBriefly,
-    Echo,
-    ElectPreferredLeader,
-    ElectUncleanly,
-    Heal,
-    HealPartly,
-    ReadEverything,
-    ReassignPartition,
-    RecreateTopic,
-    Step,
-    SubjectStep,
-    Sweep,
-)
+from strategies import steps
 
 PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0", "lone-0", "drawn-0", "drawn-1", "fleeting-0"]
 """`strict` has min.insync.replicas=2. `loose` has 1, so that an unclean election can lose what was acknowledged by a leader
@@ -60,44 +30,50 @@ ReplicaRole = Literal["leader", "follower", "former-leader"]
 """`former-leader` is the replica that led before the current leader, as long as it can be reached; else the leader."""
 
 LogFault = (
-    ClockShift
-    | CutOffFromControllers
-    | CutTailAbove
-    | CutTailBelow
-    | FailedDirectory
-    | FailedDisk
-    | Delay
-    | Drop
-    | Freeze
-    | FullDisk
-    | Isolate
-    | IsolatedControllerLeader
-    | Kill
-    | Loss
-    | OldEpochCheckpoint
-    | OneLink
-    | PausedZombie
-    | PausePastFencing
-    | RateLimit
-    | RemoveEpochCheckpoint
-    | RemoveIndexFiles
-    | RemoveRebuiltFile
-    | RemoveReplica
-    | RemoveWatermarkCheckpoint
-    | Stop
-    | UncleanElection
-    | UncleanElectionByConfig
-    | WipeDisk
+    clock.ClockShift
+    | zombies.CutOffFromControllers
+    | disk.CutTailAbove
+    | disk.CutTailBelow
+    | disk.FailedDirectory
+    | disk.FailedDisk
+    | frames.Delay
+    | network.Drop
+    | process.Freeze
+    | full_disk.FullDisk
+    | shapes.Isolate
+    | zombies.IsolatedControllerLeader
+    | process.Kill
+    | network.Loss
+    | disk.OldEpochCheckpoint
+    | shapes.OneLink
+    | zombies.PausedZombie
+    | process.PausePastFencing
+    | network.RateLimit
+    | disk.RemoveEpochCheckpoint
+    | disk.RemoveIndexFiles
+    | disk.RemoveRebuiltFile
+    | disk.RemoveReplica
+    | disk.RemoveWatermarkCheckpoint
+    | process.Stop
+    | unclean.UncleanElection
+    | unclean.UncleanElectionByConfig
+    | disk.WipeDisk
 )
 """Faults that stand until they are healed, while clients go on."""
 
 BriefLogFault = (
-    MoveLeader | PreferredElection | Reassign | RetentionBySize | RetentionByTime | RollBySize | RollingRestart
+    elections.MoveLeader
+    | elections.PreferredElection
+    | elections.Reassign
+    | logs.RetentionBySize
+    | logs.RetentionByTime
+    | logs.RollBySize
+    | process.RollingRestart
 )
 """Faults that need a healthy cluster, or are over once they show."""
 
 
-class PartitionStep(SubjectStep, frozen=True, kw_only=True):
+class PartitionStep(steps.SubjectStep, frozen=True, kw_only=True):
     on: PartitionName = "strict-0"
 
 
@@ -136,7 +112,7 @@ class FetchInFlight(PartitionStep, frozen=True, kw_only=True, tag="fetch-in-flig
     role: ReplicaRole = "leader"
 
 
-class Collect(Step, frozen=True, kw_only=True, tag="collect"):
+class Collect(steps.Step, frozen=True, kw_only=True, tag="collect"):
     """Collect the answers to all requests in flight."""
 
 
@@ -147,7 +123,7 @@ class Transact(PartitionStep, frozen=True, kw_only=True, tag="transact"):
     end: Literal["commit", "abort", "open"] = "commit"
 
 
-class ProduceToAll(Step, frozen=True, kw_only=True, tag="produce-to-all"):
+class ProduceToAll(steps.Step, frozen=True, kw_only=True, tag="produce-to-all"):
     """Produce: one batch of `records` records to each partition."""
 
     records: int = 1
@@ -222,7 +198,7 @@ class DeleteRecords(PartitionStep, frozen=True, kw_only=True, tag="delete-record
     to: ReplicaRole = "leader"
 
 
-class ProbeLeaders(Step, frozen=True, kw_only=True, tag="probe-leaders"):
+class ProbeLeaders(steps.Step, frozen=True, kw_only=True, tag="probe-leaders"):
     """Probe the leader and the former leader of each partition: write to both, perhaps with too few replicas in the ISR, and
     see which high watermark advances and which leader epochs each of them serves."""
 
@@ -230,7 +206,7 @@ class ProbeLeaders(Step, frozen=True, kw_only=True, tag="probe-leaders"):
 # --- consumers of kafka-python
 
 
-class Consume(Step, frozen=True, kw_only=True, tag="consume"):
+class Consume(steps.Step, frozen=True, kw_only=True, tag="consume"):
     """A consumer without a group polls all partitions from its positions; the first time, from the log starts. There is one in
     each `rack`, that of the broker of this number, which reads from the replica there, and one in none (KIP-392)."""
 
@@ -238,27 +214,24 @@ class Consume(Step, frozen=True, kw_only=True, tag="consume"):
     rack: int | None = None
 
 
-class Join(Step, frozen=True, kw_only=True, tag="join"):
+class Join(steps.Step, frozen=True, kw_only=True, tag="join"):
     """Another member joins the group, subscribed to all topics: a rebalance."""
 
 
-class PollGroup(Step, frozen=True, kw_only=True, tag="poll-group"):
+class PollGroup(steps.Step, frozen=True, kw_only=True, tag="poll-group"):
     """Every member polls, and commits its positions with their leader epochs."""
 
     commit: bool = True
 
 
-class Leave(Step, frozen=True, kw_only=True, tag="leave"):
+class Leave(steps.Step, frozen=True, kw_only=True, tag="leave"):
     """The member that joined last leaves: a rebalance."""
 
 
-class OffsetFetch(Step, frozen=True, kw_only=True, tag="offset-fetch"):
+class OffsetFetch(steps.Step, frozen=True, kw_only=True, tag="offset-fetch"):
     """OffsetFetch of the group's committed offsets of all partitions."""
 
     reads: ClassVar[bool] = True
-
-
-ConsumerStep = Consume | Join | Leave
 
 
 LogStep = (
@@ -270,7 +243,7 @@ LogStep = (
     | FetchInSession
     | Collect
     | Transact
-    | ReadEverything
+    | steps.ReadEverything
     | ProbeLeaders
     | Read
     | FetchAt
@@ -283,20 +256,12 @@ LogStep = (
     | PollGroup
     | Leave
     | OffsetFetch
-    | CreateTopic
-    | DeleteTopic
-    | RecreateTopic
-    | AddPartitions
-    | AlterConfig
-    | AlterClusterDefault
-    | ElectPreferredLeader
-    | ElectUncleanly
-    | ReassignPartition
-    | CancelReassignment
-    | Echo
-    | Sweep
-    | Disturb[LogFault]
-    | DisturbBriefly[BriefLogFault]
-    | Heal
-    | HealPartly
+    | steps.AdministrationStep
+    | steps.AlterClusterDefault
+    | steps.Echo
+    | steps.Sweep
+    | steps.Disturb[LogFault]
+    | steps.DisturbBriefly[BriefLogFault]
+    | steps.Heal
+    | steps.HealPartly
 )

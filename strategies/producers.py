@@ -4,30 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias
 
-from fixtures.faults.kinds.disk import RemoveRebuiltFile
-from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader, PreferredElection
-from fixtures.faults.kinds.logs import RetentionBySize, RollBySize
-from fixtures.faults.kinds.network import Drop, Loss
-from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, RollingRestart, Stop
-from fixtures.faults.kinds.producers import ForgetProducers
-from fixtures.faults.kinds.shapes import Isolate, OneLink
-from fixtures.faults.kinds.unclean import UncleanElection
-from fixtures.faults.kinds.upgrade import Upgrade
-from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
-from strategies.steps import (
-    CancelReassignment,
-    Disturb,
-    DisturbBriefly,
-    Echo,
-    ElectPreferredLeader,
-    Heal,
-    HealPartly,
-    ReadEverything,
-    ReassignPartition,
-    Step,
-    SubjectStep,
-    Sweep,
-)
+from fixtures.faults.kinds import disk, elections, logs, network, process, producers, shapes, unclean, upgrade, zombies
+from strategies import steps
 
 ProducerName = Literal["plain-1", "plain-2", "legacy-1", "legacy-2", "tv2-1", "tv2-2"]
 """Idempotent producers, and two transactional ids for each transaction protocol. Where the cluster has not finalized the second
@@ -47,30 +25,36 @@ election can lose what was acknowledged."""
 ReplicaRole = Literal["leader", "follower", "former-leader"]
 
 ProducerFault = (
-    CutOffFromControllers
-    | Drop
-    | Freeze
-    | Isolate
-    | Kill
-    | Loss
-    | OneLink
-    | PausedZombie
-    | PausePastFencing
-    | RemoveRebuiltFile
-    | Stop
-    | UncleanElection
-    | Upgrade
+    zombies.CutOffFromControllers
+    | network.Drop
+    | process.Freeze
+    | shapes.Isolate
+    | process.Kill
+    | network.Loss
+    | shapes.OneLink
+    | zombies.PausedZombie
+    | process.PausePastFencing
+    | disk.RemoveRebuiltFile
+    | process.Stop
+    | unclean.UncleanElection
+    | upgrade.Upgrade
 )
 BriefProducerFault = (
-    ForgetProducers | MoveCoordinator | MoveLeader | PreferredElection | RetentionBySize | RollBySize | RollingRestart
+    producers.ForgetProducers
+    | elections.MoveCoordinator
+    | elections.MoveLeader
+    | elections.PreferredElection
+    | logs.RetentionBySize
+    | logs.RollBySize
+    | process.RollingRestart
 )
 
 
-class OnPartition(SubjectStep, frozen=True, kw_only=True):
+class OnPartition(steps.SubjectStep, frozen=True, kw_only=True):
     on: WrittenPartition = "strict-0"
 
 
-class OfProducer(Step, frozen=True, kw_only=True):
+class OfProducer(steps.Step, frozen=True, kw_only=True):
     """Of one producer, with no partition in particular."""
 
     producer: ProducerName = "tv2-1"
@@ -129,7 +113,7 @@ class WriteToSeveral(OnPartition, frozen=True, kw_only=True, tag="write-to-sever
     records: int = 1
 
 
-class Collect(Step, frozen=True, kw_only=True, tag="collect"):
+class Collect(steps.Step, frozen=True, kw_only=True, tag="collect"):
     """Collect the answers to all requests in flight."""
 
 
@@ -195,7 +179,7 @@ class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced")
 # --- kafka-python's producer
 
 
-class OfPython(Step, frozen=True, kw_only=True):
+class OfPython(steps.Step, frozen=True, kw_only=True):
     """Of one of kafka-python's producers, which begins at its first step."""
 
     producer: PythonProducerName = PYTHON_TRANSACTIONAL
@@ -212,11 +196,11 @@ class PythonFlush(OfPython, frozen=True, kw_only=True, tag="python-flush"):
     """Wait for the outcome of its records, for a while."""
 
 
-class PythonCommitOffset(Step, frozen=True, kw_only=True, tag="python-commit-offset"):
+class PythonCommitOffset(steps.Step, frozen=True, kw_only=True, tag="python-commit-offset"):
     """The next offset of the group in the transaction of the transactional one, which begins where none is open."""
 
 
-class PythonEnd(Step, frozen=True, kw_only=True, tag="python-end"):
+class PythonEnd(steps.Step, frozen=True, kw_only=True, tag="python-end"):
     """The end of the transaction of the transactional one; after an error it is aborted."""
 
     commit: bool = True
@@ -237,7 +221,7 @@ class FetchCommitted(OnPartition, frozen=True, kw_only=True, tag="fetch-committe
     back: int | None = None
 
 
-class Describe(Step, frozen=True, kw_only=True, tag="describe"):
+class Describe(steps.Step, frozen=True, kw_only=True, tag="describe"):
     """DescribeTransactions of each transactional id, ListTransactions of each broker, and DescribeProducers of each replica."""
 
     reads: ClassVar[bool] = True
@@ -273,14 +257,14 @@ ProducerStep: TypeAlias = (
     | FetchCommitted
     | Describe
     | DeleteRecords
-    | ReassignPartition
-    | CancelReassignment
-    | ElectPreferredLeader
-    | Disturb[ProducerFault]
-    | DisturbBriefly[BriefProducerFault]
-    | Heal
-    | HealPartly
-    | Echo
-    | Sweep
-    | ReadEverything
+    | steps.ReassignPartition
+    | steps.CancelReassignment
+    | steps.ElectPreferredLeader
+    | steps.Disturb[ProducerFault]
+    | steps.DisturbBriefly[BriefProducerFault]
+    | steps.Heal
+    | steps.HealPartly
+    | steps.Echo
+    | steps.Sweep
+    | steps.ReadEverything
 )

@@ -12,23 +12,7 @@ from hypothesis.strategies import SearchStrategy, builds, integers, none, one_of
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.zombies import CutOffFromControllers
-from strategies.steps import (
-    AddPartitions,
-    AlterConfig,
-    CreateTopic,
-    DeleteTopic,
-    Disturb,
-    DisturbBriefly,
-    Echo,
-    ElectPreferredLeader,
-    Heal,
-    HealPartly,
-    ReadEverything,
-    RecreateTopic,
-    SubjectStep,
-    brief_disturbances,
-    disturbances,
-)
+from strategies import steps
 
 ANCHOR = "anchor"
 """The topic that faults are aimed around: it has three replicas, and no step changes it."""
@@ -45,27 +29,27 @@ INVALID_LIMIT = "-5"
 """A value that the validator refuses."""
 
 
-class AlterOwnerConfig(SubjectStep, frozen=True, kw_only=True, tag="alter-owner-config"):
+class AlterOwnerConfig(steps.SubjectStep, frozen=True, kw_only=True, tag="alter-owner-config"):
     """IncrementalAlterConfigs of one key of an owner of `OWNERS`: the number that it is set to, None to delete the key."""
 
     key: str
     value: int | None = None
 
 
-class RefusedAlteration(SubjectStep, frozen=True, kw_only=True, tag="refused-alteration"):
+class RefusedAlteration(steps.SubjectStep, frozen=True, kw_only=True, tag="refused-alteration"):
     """IncrementalAlterConfigs of a topic or an owner, with a valid value beside one for which the request must be refused."""
 
     key: str
     value: int
 
 
-class MisassignPartitions(SubjectStep, frozen=True, kw_only=True, tag="misassign-partitions"):
+class MisassignPartitions(steps.SubjectStep, frozen=True, kw_only=True, tag="misassign-partitions"):
     """CreatePartitions up to `total` partitions, each assigned to a broker that does not exist: it must be refused."""
 
     total: int
 
 
-class ProduceSized(SubjectStep, frozen=True, kw_only=True, tag="produce-sized"):
+class ProduceSized(steps.SubjectStep, frozen=True, kw_only=True, tag="produce-sized"):
     """Produce of one record with a value of `size` bytes to partition 0 of a topic, with acks=all."""
 
     size: int
@@ -73,29 +57,29 @@ class ProduceSized(SubjectStep, frozen=True, kw_only=True, tag="produce-sized"):
 
 TopicsFault: TypeAlias = Kill | PausePastFencing | CutOffFromControllers
 TopicsStep: TypeAlias = (
-    CreateTopic
-    | DeleteTopic
-    | RecreateTopic
-    | AddPartitions
-    | AlterConfig
+    steps.CreateTopic
+    | steps.DeleteTopic
+    | steps.RecreateTopic
+    | steps.AddPartitions
+    | steps.AlterConfig
     | AlterOwnerConfig
-    | ElectPreferredLeader
+    | steps.ElectPreferredLeader
     | RefusedAlteration
     | MisassignPartitions
     | ProduceSized
-    | Disturb[TopicsFault]
-    | DisturbBriefly[MoveLeader]
-    | Heal
-    | HealPartly
-    | Echo
-    | ReadEverything
+    | steps.Disturb[TopicsFault]
+    | steps.DisturbBriefly[MoveLeader]
+    | steps.Heal
+    | steps.HealPartly
+    | steps.Echo
+    | steps.ReadEverything
 )
 
 
-def creations() -> SearchStrategy[CreateTopic]:
+def creations() -> SearchStrategy[steps.CreateTopic]:
     """Creations that can succeed: one to three partitions and replicas, values of their own or none."""
     return builds(
-        CreateTopic,
+        steps.CreateTopic,
         on=sampled_from(TOPICS),
         partitions=integers(1, 3),
         replication_factor=integers(1, 3),
@@ -103,14 +87,14 @@ def creations() -> SearchStrategy[CreateTopic]:
     )
 
 
-def refused_creations() -> SearchStrategy[CreateTopic]:
+def refused_creations() -> SearchStrategy[steps.CreateTopic]:
     """Creations that must be refused: too many replicas, no partitions, or a value that a validator refuses."""
     on = sampled_from(TOPICS)
     return one_of(
-        builds(CreateTopic, on=on, partitions=integers(7, 9), replication_factor=sampled_from([4, 5])),
-        builds(CreateTopic, on=on, partitions=sampled_from([0, -2]), replication_factor=integers(1, 3)),
+        builds(steps.CreateTopic, on=on, partitions=integers(7, 9), replication_factor=sampled_from([4, 5])),
+        builds(steps.CreateTopic, on=on, partitions=sampled_from([0, -2]), replication_factor=integers(1, 3)),
         builds(
-            CreateTopic,
+            steps.CreateTopic,
             on=on,
             partitions=integers(7, 9),
             replication_factor=integers(1, 3),
@@ -127,15 +111,15 @@ def _half_valid(hundreds: int) -> dict[str, str]:
     return {RETENTION: str(100 * hundreds), LIMIT: INVALID_LIMIT}
 
 
-def deletions() -> SearchStrategy[DeleteTopic | RecreateTopic]:
+def deletions() -> SearchStrategy[steps.DeleteTopic | steps.RecreateTopic]:
     on = sampled_from(TOPICS)
-    recreated = builds(RecreateTopic, on=on, partitions=integers(1, 3), replication_factor=integers(1, 3))
-    return one_of(builds(DeleteTopic, on=on), recreated)
+    recreated = builds(steps.RecreateTopic, on=on, partitions=integers(1, 3), replication_factor=integers(1, 3))
+    return one_of(builds(steps.DeleteTopic, on=on), recreated)
 
 
-def more_partitions() -> SearchStrategy[AddPartitions]:
+def more_partitions() -> SearchStrategy[steps.AddPartitions]:
     """CreatePartitions; refused where the topic has as many or more."""
-    return builds(AddPartitions, on=sampled_from(TOPICS), total=integers(1, 6))
+    return builds(steps.AddPartitions, on=sampled_from(TOPICS), total=integers(1, 6))
 
 
 def refused_partitions() -> SearchStrategy[MisassignPartitions]:
@@ -143,11 +127,11 @@ def refused_partitions() -> SearchStrategy[MisassignPartitions]:
     return builds(MisassignPartitions, on=sampled_from(TOPICS), total=integers(10, 12))
 
 
-def topic_alterations() -> SearchStrategy[AlterConfig]:
+def topic_alterations() -> SearchStrategy[steps.AlterConfig]:
     """Of a topic: its values end in 00, those of a refused alteration in 50."""
     values = integers(20, 40).map(lambda n: str(100 * n))
     return builds(
-        AlterConfig, on=sampled_from(TOPICS), key=sampled_from([LIMIT, RETENTION]), value=one_of(values, none())
+        steps.AlterConfig, on=sampled_from(TOPICS), key=sampled_from([LIMIT, RETENTION]), value=one_of(values, none())
     )
 
 
@@ -176,8 +160,8 @@ def _refused_alterations(on: tuple[str, ...], key: str) -> SearchStrategy[Refuse
     return builds(RefusedAlteration, on=sampled_from(on), key=sampled_from([key]), value=values)
 
 
-def elections() -> SearchStrategy[ElectPreferredLeader]:
-    return builds(ElectPreferredLeader, on=sampled_from(TOPICS), partition=integers(0, 1))
+def elections() -> SearchStrategy[steps.ElectPreferredLeader]:
+    return builds(steps.ElectPreferredLeader, on=sampled_from(TOPICS), partition=integers(0, 1))
 
 
 def sized_produces() -> SearchStrategy[ProduceSized]:
@@ -188,15 +172,15 @@ def sized_produces() -> SearchStrategy[ProduceSized]:
 # --- faults
 
 
-def standing_faults() -> SearchStrategy[Disturb[TopicsFault]]:
+def standing_faults() -> SearchStrategy[steps.Disturb[TopicsFault]]:
     """Around the one topic that no step deletes."""
-    drawn: list[SearchStrategy[Disturb[TopicsFault]]] = [
-        disturbances(Kill, (ANCHOR,)),
-        disturbances(PausePastFencing, (ANCHOR,)),
-        disturbances(CutOffFromControllers, (ANCHOR,)),
+    drawn: list[SearchStrategy[steps.Disturb[TopicsFault]]] = [
+        steps.disturbances(Kill, (ANCHOR,)),
+        steps.disturbances(PausePastFencing, (ANCHOR,)),
+        steps.disturbances(CutOffFromControllers, (ANCHOR,)),
     ]
     return one_of(drawn)
 
 
-def transient_faults() -> SearchStrategy[DisturbBriefly[MoveLeader]]:
-    return brief_disturbances(MoveLeader, (ANCHOR,))
+def transient_faults() -> SearchStrategy[steps.DisturbBriefly[MoveLeader]]:
+    return steps.brief_disturbances(MoveLeader, (ANCHOR,))

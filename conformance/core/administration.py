@@ -15,22 +15,9 @@ from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.messages import Topic
 from protocol.topics import ElectionType, NewTopic, Reassignment
-from strategies.steps import (
-    AddPartitions,
-    AlterClusterDefault,
-    AlterConfig,
-    CancelReassignment,
-    Change,
-    CreateTopic,
-    DeleteTopic,
-    ElectPreferredLeader,
-    ElectUncleanly,
-    ReassignPartition,
-    RecreateTopic,
-    Step,
-)
+from strategies import steps
 
-S = TypeVar("S", bound=Step)
+S = TypeVar("S", bound=steps.Step)
 
 CLUSTER_DEFAULT = (ResourceType.BROKER, "")
 """As IncrementalAlterConfigs names it."""
@@ -68,11 +55,11 @@ class TopicAdministration(StepExecutor[S]):
         return self.bench.node(min(running, key=lambda name: name in hit))
 
     @singledispatchmethod
-    def run(self, step: Step) -> None:
+    def run(self, step: steps.Step) -> None:
         super().run(step)
 
     @run.register
-    def _create(self, step: CreateTopic) -> None:
+    def _create(self, step: steps.CreateTopic) -> None:
         name = self.topics[step.on].name if step.on in self.topics else self.bench.fresh(step.on)
         self._create_as(step.on, name, step.partitions, step.replication_factor, step.configs)
 
@@ -86,41 +73,41 @@ class TopicAdministration(StepExecutor[S]):
             self.topics[on] = Topic(created.name, created.topic_id)
 
     @run.register
-    def _delete(self, step: DeleteTopic) -> None:
+    def _delete(self, step: steps.DeleteTopic) -> None:
         topic = self.topic(step.on)
         self.asked_broker().delete_topics([topic if topic.id is not None else topic.name])
 
     @run.register
-    def _recreate(self, step: RecreateTopic) -> None:
+    def _recreate(self, step: steps.RecreateTopic) -> None:
         name = self.topic(step.on).name
         self.asked_broker().delete_topics([name])
         self._create_as(step.on, name, step.partitions, step.replication_factor, step.configs)
 
     @run.register
-    def _add_partitions(self, step: AddPartitions) -> None:
+    def _add_partitions(self, step: steps.AddPartitions) -> None:
         self.asked_broker().create_partitions(self.topic(step.on).name, step.total)
 
     @run.register
-    def _alter_config(self, step: AlterConfig) -> None:
+    def _alter_config(self, step: steps.AlterConfig) -> None:
         name = self.topic(step.on).name
         self.asked_broker().incremental_alter_configs(ResourceType.TOPIC, name, {step.key: step.value})
 
     @run.register
-    def _alter_cluster_default(self, step: AlterClusterDefault) -> None:
+    def _alter_cluster_default(self, step: steps.AlterClusterDefault) -> None:
         self.asked_broker().incremental_alter_configs(*CLUSTER_DEFAULT, {step.key: step.value})
 
     @run.register
-    def _elect(self, step: ElectPreferredLeader) -> None:
+    def _elect(self, step: steps.ElectPreferredLeader) -> None:
         name = self.topic(step.on).name
         self.asked_broker().elect_leaders([(name, step.partition)], ElectionType.PREFERRED, timeout_ms=ASKED_FOR_MS)
 
     @run.register
-    def _elect_uncleanly(self, step: ElectUncleanly) -> None:
+    def _elect_uncleanly(self, step: steps.ElectUncleanly) -> None:
         name = self.topic(step.on).name
         self.asked_broker().elect_leaders([(name, step.partition)], ElectionType.UNCLEAN, timeout_ms=ASKED_FOR_MS)
 
     @run.register
-    def _reassign(self, step: ReassignPartition) -> None:
+    def _reassign(self, step: steps.ReassignPartition) -> None:
         asked, name = self.asked_broker(), self.topic(step.on).name
         partitions = asked.metadata([name]).topic(name).partitions
         held = next((one.replicas for one in partitions if one.partition == step.partition), ())
@@ -131,12 +118,12 @@ class TopicAdministration(StepExecutor[S]):
         asked.metadata([name])
 
     @run.register
-    def _cancel(self, step: CancelReassignment) -> None:
+    def _cancel(self, step: steps.CancelReassignment) -> None:
         cancelled = Reassignment(self.topic(step.on).name, step.partition, None)
         self.asked_broker().alter_partition_reassignments([cancelled], timeout_ms=ASKED_FOR_MS)
 
 
-def reassigned(held: Sequence[int], brokers: Sequence[int], change: Change, pick: int) -> tuple[int, ...]:
+def reassigned(held: Sequence[int], brokers: Sequence[int], change: steps.Change, pick: int) -> tuple[int, ...]:
     """The replicas to ask for, the preferred leader first. Raises Absent where the change is not possible.
 
     >>> reassigned((1, 2), (1, 2, 3), "swap", 1), reassigned((1, 2, 3), (1, 2, 3), "reorder", 1)

@@ -14,19 +14,8 @@ from hypothesis.stateful import initialize, precondition, rule
 from hypothesis.strategies import SearchStrategy, runner, tuples
 
 from conformance.core.machines import KafkaMachine, M
+from strategies import steps
 from strategies.episodes import Offer, Steering, Swarm, episodes, steered, swarms
-from strategies.steps import (
-    Administer,
-    Disturb,
-    DisturbBriefly,
-    Echo,
-    Heal,
-    HealPartly,
-    ReadEverything,
-    Step,
-    echoes,
-    partial_heals,
-)
 
 T = TypeVar("T")
 
@@ -39,11 +28,11 @@ def of_machine(strategy: Callable[[type[Any]], SearchStrategy[T]]) -> SearchStra
 class DisturbRules(KafkaMachine[M]):
     """Faults that stand while other steps go on, until all of them are healed together."""
 
-    standing_faults: ClassVar[SearchStrategy[Disturb[Any]]]
+    standing_faults: ClassVar[SearchStrategy[steps.Disturb[Any]]]
 
     @precondition(lambda self: self.model.may_disturb)
     @rule(step=of_machine(lambda machine: machine.standing_faults))
-    def disturb(self, step: Disturb[Any]) -> None:
+    def disturb(self, step: steps.Disturb[Any]) -> None:
         self.do(step)
 
     @precondition(lambda self: not self.model.healthy)
@@ -51,9 +40,9 @@ class DisturbRules(KafkaMachine[M]):
     def heal(self) -> None:
         for step in self.before_heal():
             self.do(step)
-        self.do(Heal())
+        self.do(steps.Heal())
 
-    def before_heal(self) -> list[Step]:
+    def before_heal(self) -> list[steps.Step]:
         """Steps that are worth taking while faults still stand."""
         return []
 
@@ -68,25 +57,25 @@ class EpisodeRules(KafkaMachine[M]):
     steps_per_rule = 10
 
     def __init__(
-        self, run_step: Callable[[Step], None], finish: Callable[[], None], steering: Steering | None = None
+        self, run_step: Callable[[steps.Step], None], finish: Callable[[], None], steering: Steering | None = None
     ) -> None:
         super().__init__(run_step, finish, steering or steered(self.offer, {}))
 
     @initialize(
         drawn=runner().flatmap(lambda machine: tuples(swarms(machine.offer, machine.steering), machine.offer.begin))
     )
-    def begin(self, drawn: tuple[Swarm, list[Step]]) -> None:
-        self.swarm, steps = drawn
-        for step in steps:
+    def begin(self, drawn: tuple[Swarm, list[steps.Step]]) -> None:
+        self.swarm, first = drawn
+        for step in first:
             self.do(step)
 
     @rule(
-        steps=runner().flatmap(
+        drawn=runner().flatmap(
             lambda machine: episodes(machine.offer, machine.swarm, machine.model.faults, machine.model.most_faults)
         )
     )
-    def episode(self, steps: list[Step]) -> None:
-        for step in steps:
+    def episode(self, drawn: list[steps.Step]) -> None:
+        for step in drawn:
             self.do(step)
 
 
@@ -94,19 +83,19 @@ class PartialHealRules(DisturbRules[M]):
     """One of several faults healed while the others go on."""
 
     @precondition(lambda self: self.model.faults > 1)
-    @rule(step=of_machine(lambda machine: partial_heals(machine.model_type.most_faults)))
-    def heal_partly(self, step: HealPartly) -> None:
+    @rule(step=of_machine(lambda machine: steps.partial_heals(machine.model_type.most_faults)))
+    def heal_partly(self, step: steps.HealPartly) -> None:
         self.do(step)
 
 
 class TransientFaultRules(KafkaMachine[M]):
     """Faults that are healed within their step."""
 
-    transient_faults: ClassVar[SearchStrategy[DisturbBriefly[Any]]]
+    transient_faults: ClassVar[SearchStrategy[steps.DisturbBriefly[Any]]]
 
     @precondition(lambda self: self.model.healthy)
     @rule(step=of_machine(lambda machine: machine.transient_faults))
-    def transient_fault(self, step: DisturbBriefly[Any]) -> None:
+    def transient_fault(self, step: steps.DisturbBriefly[Any]) -> None:
         self.do(step)
 
 
@@ -117,15 +106,15 @@ class AdministerRules(KafkaMachine[M]):
     """Of `strategies.steps.AdministrationStep`s."""
 
     @rule(step=of_machine(lambda machine: machine.administration))
-    def administer(self, step: Administer) -> None:
+    def administer(self, step: steps.Administer) -> None:
         self.do(step)
 
 
 class EchoRules(KafkaMachine[M]):
     """Late copies of earlier requests."""
 
-    @rule(step=echoes())
-    def echo(self, step: Echo) -> None:
+    @rule(step=steps.echoes())
+    def echo(self, step: steps.Echo) -> None:
         self.do(step)
 
 
@@ -134,4 +123,4 @@ class ReadEverythingRules(KafkaMachine[M]):
 
     @rule()
     def read_everything(self) -> None:
-        self.do(ReadEverything())
+        self.do(steps.ReadEverything())

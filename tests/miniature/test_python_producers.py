@@ -6,39 +6,31 @@ import pytest
 
 from conformance.machines.producers.machine import PRODUCER_MACHINE
 from fixtures.faults.kinds.process import Freeze, Kill
-from strategies.producers import (
-    PYTHON_PLAIN,
-    ProducerStep,
-    PythonCommitOffset,
-    PythonEnd,
-    PythonFlush,
-    PythonReopen,
-    PythonWrite,
-)
+from strategies import producers as do
 from strategies.steps import Disturb, Heal, ReadEverything
 from tests.miniature.machine import play
 
-PLAIN, FLUSH_PLAIN = PythonWrite(producer=PYTHON_PLAIN), PythonFlush(producer=PYTHON_PLAIN)
-WRITE, FLUSH, COMMIT, ABORT = PythonWrite(), PythonFlush(), PythonEnd(), PythonEnd(commit=False)
-ELSEWHERE = PythonWrite(on="strict-1")
+PLAIN, FLUSH_PLAIN = do.PythonWrite(producer=do.PYTHON_PLAIN), do.PythonFlush(producer=do.PYTHON_PLAIN)
+WRITE, FLUSH, COMMIT, ABORT = do.PythonWrite(), do.PythonFlush(), do.PythonEnd(), do.PythonEnd(commit=False)
+ELSEWHERE = do.PythonWrite(on="strict-1")
 
-SEEN: dict[str, tuple[list[ProducerStep], str, str]] = {
+SEEN: dict[str, tuple[list[do.ProducerStep], str, str]] = {
     "acknowledged-at-one-offset": ([PLAIN, PLAIN, PLAIN, FLUSH_PLAIN], "KIP360-INV-02", "lost-write"),
-    "every-third-commit-aborted": ([PythonWrite(records=3), FLUSH, COMMIT], "KIP360-INV-06", "other-outcome"),
+    "every-third-commit-aborted": ([do.PythonWrite(records=3), FLUSH, COMMIT], "KIP360-INV-06", "other-outcome"),
     "last-partition-unmarked": ([WRITE, ELSEWHERE, FLUSH, COMMIT], "KIP360-INV-06", "other-outcome"),
-    "aborted-offsets-kept": ([PythonCommitOffset(), WRITE, FLUSH, ABORT], "KIP360-INV-06", "aborted-offset"),
+    "aborted-offsets-kept": ([do.PythonCommitOffset(), WRITE, FLUSH, ABORT], "KIP360-INV-06", "aborted-offset"),
     "open-transactions-shown": ([WRITE, FLUSH, ReadEverything(), COMMIT], "KIP360-INV-07", "past-open-transaction"),
     "markers-end-nothing": ([WRITE, FLUSH, COMMIT], "KIP360-INV-07", "dangling-transaction"),
     "ids-given-twice": ([PLAIN, FLUSH_PLAIN, WRITE, FLUSH], "KIP360-INV-12", "repeated-id"),
     "every-third-write-fenced": (
-        [PythonWrite(producer=PYTHON_PLAIN, records=3), FLUSH_PLAIN, PLAIN, FLUSH_PLAIN, ReadEverything()],
+        [do.PythonWrite(producer=do.PYTHON_PLAIN, records=3), FLUSH_PLAIN, PLAIN, FLUSH_PLAIN, ReadEverything()],
         "KIP360-INV-15",
         "spurious-refusal",
     ),
-    "epoch-skipped": ([WRITE, FLUSH, COMMIT, PythonReopen(), WRITE], "KIP360-INV-16", "wrong-answer"),
+    "epoch-skipped": ([WRITE, FLUSH, COMMIT, do.PythonReopen(), WRITE], "KIP360-INV-16", "wrong-answer"),
 }
 
-LEGAL: dict[str, list[ProducerStep]] = {
+LEGAL: dict[str, list[do.ProducerStep]] = {
     "a leader is killed under what is being sent": [
         PLAIN,
         Disturb(on="strict-0", fault=Kill(role="leader")),
@@ -57,7 +49,7 @@ LEGAL: dict[str, list[ProducerStep]] = {
         WRITE,
         COMMIT,
     ],
-    "it begins again under its transaction": [WRITE, FLUSH, PythonReopen(), WRITE, PythonCommitOffset(), COMMIT],
+    "it begins again under its transaction": [WRITE, FLUSH, do.PythonReopen(), WRITE, do.PythonCommitOffset(), COMMIT],
 }
 
 

@@ -31,30 +31,7 @@ from protocol.log import EARLIEST, LATEST, FetchedPartition
 from protocol.messages import Topic
 from protocol.records import Codec, NewBatch, NewRecord
 from protocol.topics import NewTopic
-from strategies.log import (
-    Collect,
-    Consume,
-    DeleteRecords,
-    FetchAt,
-    FetchInFlight,
-    FetchInSession,
-    Join,
-    Leave,
-    ListOffsets,
-    LogStep,
-    OffsetFetch,
-    OffsetForLeaderEpoch,
-    PollGroup,
-    ProbeLeaders,
-    Produce,
-    ProduceIdempotently,
-    ProduceInFlight,
-    ProduceToAll,
-    Read,
-    ReplicaRole,
-    RevisitPosition,
-    Transact,
-)
+from strategies import log as do
 from strategies.log_offer import EVERY_PARTITION
 from strategies.steps import AddPartitions, AlterConfig, DeleteTopic, Echo, RecreateTopic, Step, Sweep
 
@@ -79,11 +56,11 @@ FORMER_EPOCHS = 3
 """Leader epochs before the current one at which a leader is asked."""
 GROUP = "group"
 MOST_MEMBERS = 3
-REVISITED: tuple[ReplicaRole, ...] = ("leader", "follower")
+REVISITED: tuple[do.ReplicaRole, ...] = ("leader", "follower")
 """The roles that get requests with former positions at rest."""
 
 
-class LogExecutor(TopicAdministration[LogStep]):
+class LogExecutor(TopicAdministration[do.LogStep]):
     """Runs log steps on fresh topics: two strict partitions, a loose and a compacted one on all three brokers, and a lone one;
     and on the topics that its steps create."""
 
@@ -114,13 +91,13 @@ class LogExecutor(TopicAdministration[LogStep]):
     # --- producers
 
     @run.register
-    def _(self, step: ProduceToAll) -> None:
+    def _(self, step: do.ProduceToAll) -> None:
         with self.roles.one_look():
             for on in filter(self.partitions.__contains__, EVERY_PARTITION):
-                self.attempt(Produce(on=on, records=step.records, acks=step.acks, to=step.to))
+                self.attempt(do.Produce(on=on, records=step.records, acks=step.acks, to=step.to))
 
     @run.register
-    def _(self, step: Produce) -> None:
+    def _(self, step: do.Produce) -> None:
         batch = self._batch(step.on, step.records, step.size, Codec[step.codec.upper()])
         self._write(step.on, self.roles.node(step.on, step.to), step.acks, batch)
 
@@ -146,40 +123,40 @@ class LogExecutor(TopicAdministration[LogStep]):
         return NewBatch(tuple(records), timestamp=self.bench.now().unix_ms, codec=codec)
 
     @run.register
-    def _(self, step: ProduceIdempotently) -> None:
+    def _(self, step: do.ProduceIdempotently) -> None:
         leader, batch = self.roles.node(step.on, step.to), self._batch(step.on, step.records)
         self._idempotent.write(step.producer, step.on, self.partition(step.on), leader, batch)
 
     @run.register
-    def _(self, step: Transact) -> None:
+    def _(self, step: do.Transact) -> None:
         leader, batch = self.roles.node(step.on, "leader"), self._batch(step.on, step.records)
         self._transactional.write(step.on, self.partition(step.on), leader, batch)
         if step.end != "open":
             self._transactional.end(committed=step.end == "commit")
 
     @run.register
-    def _(self, step: ProduceInFlight) -> None:
+    def _(self, step: do.ProduceInFlight) -> None:
         node, batch = self.roles.node(step.on, step.to), self._batch(step.on, step.records)
         self._in_flight.produce(self.partition(step.on), node, batch)
 
     @run.register
-    def _(self, step: FetchInFlight) -> None:
+    def _(self, step: do.FetchInFlight) -> None:
         node, epoch = self.roles.node(step.on, step.role), self.roles.epoch(step.on)
         self._in_flight.fetch(self.partition(step.on), node, self._ends[step.on], epoch)
 
     @run.register
-    def _(self, step: FetchInSession) -> None:
+    def _(self, step: do.FetchInSession) -> None:
         node, epoch = self.roles.node(step.on, step.role), self.roles.epoch(step.on, step.current_back)
         self._sessions.fetch(self.partition(step.on), node, self._ends[step.on], epoch)
 
     @run.register
-    def _(self, step: Collect) -> None:
+    def _(self, step: do.Collect) -> None:
         self._in_flight.collect()
 
     # --- leaders and former leaders
 
     @run.register
-    def _(self, step: ProbeLeaders) -> None:
+    def _(self, step: do.ProbeLeaders) -> None:
         for on in self.partitions:
             with suppress(Absent, WireError):
                 self._probe_leader(on)
@@ -230,7 +207,7 @@ class LogExecutor(TopicAdministration[LogStep]):
             self._note_positions(on, self._fetch(on, node, log_start(self.partition(on), node), epoch))
 
     @run.register
-    def _(self, step: Read) -> None:
+    def _(self, step: do.Read) -> None:
         node, partition = self.roles.node(step.on, step.role), self.partition(step.on)
         epoch = -1 if step.current_back is None else self.roles.epoch(step.on, step.current_back)
         if step.full_log:
@@ -239,7 +216,7 @@ class LogExecutor(TopicAdministration[LogStep]):
             self._note_positions(step.on, self._fetch(step.on, node, log_start(self.partition(step.on), node), epoch))
 
     @run.register
-    def _(self, step: FetchAt) -> None:
+    def _(self, step: do.FetchAt) -> None:
         node = self.roles.node(step.on, step.role)
         offset = max(0, self._ends[step.on] - step.before_end)
         last = self.roles.epoch(step.on, step.last_fetched_back)
@@ -248,13 +225,13 @@ class LogExecutor(TopicAdministration[LogStep]):
         )
 
     @run.register
-    def _(self, step: RevisitPosition) -> None:
+    def _(self, step: do.RevisitPosition) -> None:
         positions = self._positions[step.on]
         if not positions:
             raise Absent(f"nothing was read from {step.on} yet")
         self._revisit(step.on, step.role, *positions[-1 - step.back % len(positions)])
 
-    def _revisit(self, on: str, role: ReplicaRole, offset: int, epoch: int) -> None:
+    def _revisit(self, on: str, role: do.ReplicaRole, offset: int, epoch: int) -> None:
         current = self.roles.state(on).leader_epoch
         partition, leader = self.partition(on), self.roles.node(on, "leader")
         self._fetch(on, self.roles.node(on, role), offset + 1, current, last=epoch)
@@ -271,27 +248,27 @@ class LogExecutor(TopicAdministration[LogStep]):
         self._positions[on] += [position for position in read if position[0] < answer.high_watermark]
 
     @run.register
-    def _(self, step: OffsetForLeaderEpoch) -> None:
+    def _(self, step: do.OffsetForLeaderEpoch) -> None:
         node, partition = self.roles.node(step.on, step.role), self.partition(step.on)
         epoch, current = self.roles.epoch(step.on, step.epochs_back), self.roles.epoch(step.on, step.current_back)
         node.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
 
     @run.register
-    def _(self, step: ListOffsets) -> None:
+    def _(self, step: do.ListOffsets) -> None:
         node, partition = self.roles.node(step.on, step.role), self.partition(step.on)
         current = self.roles.epoch(step.on, step.current_back)
         for timestamp in (EARLIEST, LATEST):
             node.list_offsets(partition.name, partition.index, timestamp, current_leader_epoch=current)
 
     @run.register
-    def _(self, step: DeleteRecords) -> None:
+    def _(self, step: do.DeleteRecords) -> None:
         node, partition = self.roles.node(step.on, step.to), self.partition(step.on)
         keep_last(partition, node, step.keep)
 
     # --- consumers
 
     @run.register
-    def _(self, step: Consume) -> None:
+    def _(self, step: do.Consume) -> None:
         if step.rack not in self._alone:
             name = "consumer" if step.rack is None else f"consumer-in-rack-{step.rack}"
             made = self._new_consumer(name, rack=None if step.rack is None else rack_of(step.rack))
@@ -300,7 +277,7 @@ class LogExecutor(TopicAdministration[LogStep]):
         self._alone[step.rack].poll()
 
     @run.register
-    def _(self, step: Join) -> None:
+    def _(self, step: do.Join) -> None:
         if len(self._members) == MOST_MEMBERS:
             raise Absent(f"the group has {MOST_MEMBERS} members")
         self._joined += 1
@@ -317,14 +294,14 @@ class LogExecutor(TopicAdministration[LogStep]):
         return self.bench.consumer(name, group, rack, running)
 
     @run.register
-    def _(self, step: PollGroup) -> None:
+    def _(self, step: do.PollGroup) -> None:
         self._poll_all()
         for member in self._members if step.commit else ():
             with suppress(ConsumerTrouble):
                 member.commit()
 
     @run.register
-    def _(self, step: Leave) -> None:
+    def _(self, step: do.Leave) -> None:
         if not self._members:
             raise Absent("the group has no member")
         self._members.pop().close()
@@ -335,7 +312,7 @@ class LogExecutor(TopicAdministration[LogStep]):
         self.bench.together([partial(_polled, member) for member in self._members])
 
     @run.register
-    def _(self, step: OffsetFetch) -> None:
+    def _(self, step: do.OffsetFetch) -> None:
         coordinator = self.roles.coordinator(self._group)
         wanted = [(partition.topic, partition.index) for partition in self.partitions.values()]
         # A new coordinator shows what is above its high watermark only when asked for what is stable.
@@ -462,14 +439,14 @@ class LogExecutor(TopicAdministration[LogStep]):
     # --- rest
 
     def before_rest(self, *, healed: bool) -> None:
-        self.run(Collect())
+        self.run(do.Collect())
         with suppress(*UNANSWERED, Absent):
             self._transactional.end(committed=False)
         self._forget_defaults()
-        self.attempt(OffsetFetch())
+        self.attempt(do.OffsetFetch())
         if healed:
             # All that was written before is then followed by a later leader epoch, where the leader has changed.
-            self.run(ProduceToAll())
+            self.run(do.ProduceToAll())
             self._transactional.settle(self._refusing)
 
     def agrees(self) -> bool:

@@ -25,50 +25,21 @@ from protocol.groups import NewOffset
 from protocol.log import READ_COMMITTED
 from protocol.messages import Topic
 from protocol.topics import NewTopic
-from strategies.producers import (
-    PLAIN,
-    PYTHON_TRANSACTIONAL,
-    TRANSACTIONAL,
-    BumpAsFenced,
-    BumpEpoch,
-    Collect,
-    CommitOffset,
-    DeleteRecords,
-    Describe,
-    EndNothing,
-    EndTransaction,
-    FetchCommitted,
-    InitProducerId,
-    OutlastTimeout,
-    ProducerName,
-    ProducerStep,
-    PythonCommitOffset,
-    PythonEnd,
-    PythonFlush,
-    PythonReopen,
-    PythonWrite,
-    RaiseEpoch,
-    RepeatBatch,
-    SendAsFenced,
-    SkipSequence,
-    Write,
-    WriteInFlight,
-    WriteToSeveral,
-)
+from strategies import producers as do
 from strategies.steps import Step, Sweep
 
 ONE_MORE = 3.0
 """Seconds beyond a bound, so that an answer after it is seen."""
 
 
-class ProducersExecutor(TopicAdministration[ProducerStep]):
+class ProducersExecutor(TopicAdministration[do.ProducerStep]):
     """Runs producer steps on fresh topics: three strict partitions, each led by another broker, and a loose one; with fresh
     transactional ids and a fresh group."""
 
     def __init__(self, bench: Bench) -> None:
         self.partitions = _new_partitions(bench)
         # The ids tell nothing to the cluster, but for which partition of its log a coordinator keeps them in.
-        ids = {name: bench.fresh(name) for name in TRANSACTIONAL}
+        ids = {name: bench.fresh(name) for name in do.TRANSACTIONAL}
         self._group = bench.fresh("group")
         faults = bench.faults(self.partitions["strict-0"].topic, group=self._group, transactional_id=ids["tv2-1"])
         super().__init__(bench, faults)
@@ -76,10 +47,10 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
         self.roles = Roles(bench, {on: (made.name, made.index) for on, made in self.partitions.items()})
         began = bench.now().unix_ms
         tv2 = TV2 if bench.column.ranges.get("transaction.version", 0) >= 2 else LEGACY
-        dialects = {name: tv2 if name.startswith("tv2") else LEGACY for name in TRANSACTIONAL}
-        self.clients: dict[ProducerName, Client] = {
-            **{name: Client(bench, self.roles, "", LEGACY, began) for name in PLAIN},
-            **{name: Client(bench, self.roles, ids[name], dialects[name], began) for name in TRANSACTIONAL},
+        dialects = {name: tv2 if name.startswith("tv2") else LEGACY for name in do.TRANSACTIONAL}
+        self.clients: dict[do.ProducerName, Client] = {
+            **{name: Client(bench, self.roles, "", LEGACY, began) for name in do.PLAIN},
+            **{name: Client(bench, self.roles, ids[name], dialects[name], began) for name in do.TRANSACTIONAL},
         }
         self._python = PythonProducers(bench, self.roles, named := bench.fresh("python"), began)
         self._after_python = Client(bench, self.roles, named, LEGACY, began)
@@ -104,34 +75,34 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     # --- producer ids
 
     @run.register
-    def _(self, step: InitProducerId) -> None:
+    def _(self, step: do.InitProducerId) -> None:
         self.clients[step.producer].init(step.timeout_ms)
 
     @run.register
-    def _(self, step: OutlastTimeout) -> None:
+    def _(self, step: do.OutlastTimeout) -> None:
         self.clients[step.producer].outlast_timeout()
 
     @run.register
-    def _(self, step: BumpEpoch) -> None:
+    def _(self, step: do.BumpEpoch) -> None:
         self.clients[step.producer].bump()
 
     @run.register
-    def _(self, step: RaiseEpoch) -> None:
+    def _(self, step: do.RaiseEpoch) -> None:
         self.clients[step.producer].raise_epoch(step.to)
 
     @run.register
-    def _(self, step: BumpAsFenced) -> None:
+    def _(self, step: do.BumpAsFenced) -> None:
         self.clients[step.producer].fenced().bump()
 
     # --- writing
 
     @run.register
-    def _(self, step: Write) -> None:
+    def _(self, step: do.Write) -> None:
         partition, node = self.partitions[step.on], self.roles.node(step.on, step.to)
         self.clients[step.producer].write(step.on, partition, node, self._values(step.records))
 
     @run.register
-    def _(self, step: WriteToSeveral) -> None:
+    def _(self, step: do.WriteToSeveral) -> None:
         with self.roles.one_look():
             node = self.roles.node(step.on, "leader")
             led = {on: one for on, one in self.partitions.items() if self._leads(node, on)}
@@ -143,33 +114,33 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
         return False
 
     @run.register
-    def _(self, step: WriteInFlight) -> None:
+    def _(self, step: do.WriteInFlight) -> None:
         partition, node = self.partitions[step.on], self.roles.node(step.on, "leader")
         sent = self.clients[step.producer].write_in_flight(step.on, partition, node, self._values(step.batches))
         for one in sent:
             self._in_flight.append(one)
 
     @run.register
-    def _(self, step: Collect) -> None:
+    def _(self, step: do.Collect) -> None:
         sent, self._in_flight = self._in_flight, []
         for one in sent:
             with suppress(WireError):
                 one.client.collect(one)
 
     @run.register
-    def _(self, step: SkipSequence) -> None:
+    def _(self, step: do.SkipSequence) -> None:
         partition, node = self.partitions[step.on], self.roles.node(step.on, "leader")
         self.clients[step.producer].skip(step.on, partition, node, step.gap, self._value())
 
     @run.register
-    def _(self, step: RepeatBatch) -> None:
+    def _(self, step: do.RepeatBatch) -> None:
         partition, node = self.partitions[step.on], self.roles.node(step.on, "leader")
         self.clients[step.producer].repeat(step.on, partition, node, step.back)
 
     # --- transactions
 
     @run.register
-    def _(self, step: CommitOffset) -> None:
+    def _(self, step: do.CommitOffset) -> None:
         client = self.clients[step.producer]
         commit = client.commit_offset_unadded if step.unadded else client.commit_offset
         commit(self._group, self.roles.coordinator(self._group), self._offset())
@@ -180,19 +151,19 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
         return NewOffset(self.partitions["strict-0"].topic, 0, offset=self._offsets)
 
     @run.register
-    def _(self, step: EndTransaction) -> None:
-        self.run(Collect())
+    def _(self, step: do.EndTransaction) -> None:
+        self.run(do.Collect())
         self.clients[step.producer].end(self.partitions, commit=step.commit)
 
     @run.register
-    def _(self, step: EndNothing) -> None:
+    def _(self, step: do.EndNothing) -> None:
         self.clients[step.producer].end_nothing(commit=step.commit)
 
     @run.register
-    def _(self, step: SendAsFenced) -> None:
+    def _(self, step: do.SendAsFenced) -> None:
         fenced, partition = self.clients[step.producer].fenced(), self.partitions[step.on]
         if step.seen:
-            self.run(Write(producer=step.producer, on=step.on))
+            self.run(do.Write(producer=step.producer, on=step.on))
         match step.request:
             case "produce":
                 fenced.write(step.on, partition, self.roles.node(step.on, "leader"), self._value(), self._began)
@@ -209,29 +180,29 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     # --- kafka-python's producers
 
     @run.register
-    def _(self, step: PythonWrite) -> None:
+    def _(self, step: do.PythonWrite) -> None:
         self._python.write(step.producer, self.partitions[step.on], self._values(step.records))
 
     @run.register
-    def _(self, step: PythonFlush) -> None:
+    def _(self, step: do.PythonFlush) -> None:
         self._python.flush(step.producer)
 
     @run.register
-    def _(self, step: PythonCommitOffset) -> None:
+    def _(self, step: do.PythonCommitOffset) -> None:
         self._python.commit_offset(self._group, self._offset())
 
     @run.register
-    def _(self, step: PythonEnd) -> None:
+    def _(self, step: do.PythonEnd) -> None:
         self._python.end(commit=step.commit)
 
     @run.register
-    def _(self, step: PythonReopen) -> None:
+    def _(self, step: do.PythonReopen) -> None:
         self._python.reopen(step.producer)
 
     # --- reading
 
     @run.register
-    def _(self, step: FetchCommitted) -> None:
+    def _(self, step: do.FetchCommitted) -> None:
         node = self.roles.node(step.on, step.role)
         start = log_start(self.partitions[step.on], node)
         self._fetch(step.on, node, start if step.back is None else max(start, self._ends[step.on] - step.back))
@@ -244,7 +215,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
         self._ends[on] = max(self._ends[on], answer.high_watermark)
 
     @run.register
-    def _(self, step: Describe) -> None:
+    def _(self, step: do.Describe) -> None:
         for client in self._transactional:
             with suppress(WireError, Absent):
                 client.coordinator().describe_transaction(client.producer.transactional_id)
@@ -258,7 +229,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
             node.describe_producers(partition.name, partition.index)
 
     @run.register
-    def _(self, step: DeleteRecords) -> None:
+    def _(self, step: do.DeleteRecords) -> None:
         node, partition = self.roles.node(step.on, "leader"), self.partitions[step.on]
         keep_last(partition, node, step.keep)
 
@@ -292,7 +263,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
 
     def before_rest(self, *, healed: bool) -> None:
         """Producers end: what is open is aborted, and a last instance of each transactional id fences the others."""
-        self.run(Collect())
+        self.run(do.Collect())
         for client in self.clients.values():
             with suppress(*UNANSWERED, Absent):
                 client.end(self.partitions, commit=False)
@@ -305,7 +276,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     def _all_begun(self) -> bool:
         """No coordinator gives a producer id before the markers of the transaction before are written."""
         known = [one for one in self._transactional if one.producer.epoch >= 0]
-        known += [self._after_python] if self._python.has_begun(PYTHON_TRANSACTIONAL) else []
+        known += [self._after_python] if self._python.has_begun(do.PYTHON_TRANSACTIONAL) else []
         begun = [self._begins(one) for one in known]
         return all(begun)
 
@@ -323,7 +294,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     def at_rest(self) -> None:
         self.bench.wait.comes_true(self._all_ended, "no transaction is open", MARKED_WITHIN)
         with self.roles.one_look():
-            self.run(Describe())
+            self.run(do.Describe())
             with suppress(*UNANSWERED, Absent):
                 wanted = [(one.topic, one.index) for one in self.partitions.values()]
                 self.roles.coordinator(self._group).offset_fetch(self._group, wanted, require_stable=True)

@@ -21,19 +21,8 @@ from protocol.errors import KitError
 from protocol.messages import Topic
 from protocol.records import batch
 from protocol.topics import NewTopic
+from strategies import topics as do
 from strategies.steps import Step
-from strategies.topics import (
-    ANCHOR,
-    CLEANER_BACKOFF,
-    LIMIT,
-    RETENTION,
-    SESSION_TIMEOUT,
-    AlterOwnerConfig,
-    MisassignPartitions,
-    ProduceSized,
-    RefusedAlteration,
-    TopicsStep,
-)
 
 Owner = tuple[ResourceType, str]
 """A resource type and a name, as IncrementalAlterConfigs takes them."""
@@ -41,9 +30,9 @@ Owner = tuple[ResourceType, str]
 DESCRIBED_WITHIN = 30.0
 """Seconds in which every broker describes what was acknowledged (GEN-19)."""
 KEYS = {
-    ResourceType.TOPIC: (LIMIT, RETENTION),
-    ResourceType.BROKER: (CLEANER_BACKOFF,),
-    ResourceType.GROUP: (SESSION_TIMEOUT,),
+    ResourceType.TOPIC: (do.LIMIT, do.RETENTION),
+    ResourceType.BROKER: (do.CLEANER_BACKOFF,),
+    ResourceType.GROUP: (do.SESSION_TIMEOUT,),
 }
 NO_SUCH_BROKER = 99
 REFUSED_BESIDE = {
@@ -56,7 +45,7 @@ SIZES_AT_REST = (100, 5_000)
 """Bytes of the values that are produced at rest: below every limit that is drawn, and above."""
 
 
-class TopicsExecutor(TopicAdministration[TopicsStep]):
+class TopicsExecutor(TopicAdministration[do.TopicsStep]):
     """Administers up to three topics, the brokers' configuration and one group's, on a cluster of three brokers."""
 
     def __init__(self, bench: Bench) -> None:
@@ -75,11 +64,11 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
     # --- administration
 
     @run.register
-    def _alter_owner_config(self, step: AlterOwnerConfig) -> None:
+    def _alter_owner_config(self, step: do.AlterOwnerConfig) -> None:
         self._alter(self._owner(step.on), {step.key: None if step.value is None else str(step.value)})
 
     @run.register
-    def _refused_alteration(self, step: RefusedAlteration) -> None:
+    def _refused_alteration(self, step: do.RefusedAlteration) -> None:
         owner = self._owner(step.on)
         self._alter(owner, {step.key: str(step.value), **REFUSED_BESIDE[owner[0]]})
 
@@ -87,7 +76,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
         self._asked_for(owner).incremental_alter_configs(*owner, changes)
 
     @run.register
-    def _misassign(self, step: MisassignPartitions) -> None:
+    def _misassign(self, step: do.MisassignPartitions) -> None:
         """One assignment for each partition to add; for a topic that is gone, for all of them."""
         name, node = self.topic(step.on).name, self.asked_broker()
         added = step.total - len(node.metadata([name]).topic(name).partitions)
@@ -120,7 +109,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
         return self.bench.column.ranges.get("group.version", 0) >= 1
 
     @run.register
-    def _produce(self, step: ProduceSized) -> None:
+    def _produce(self, step: do.ProduceSized) -> None:
         self._produce_sized(self.topic(step.on), step.size)
 
     def _produce_sized(self, topic: Topic, size: int) -> None:
@@ -194,7 +183,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
         owners = [CLUSTER_DEFAULT, *((ResourceType.BROKER, str(self.bench.id_of(name))) for name in self.bench.brokers)]
         for owner in owners:
             with suppress(*UNANSWERED, Absent):
-                self._alter(owner, {CLEANER_BACKOFF: None})
+                self._alter(owner, {do.CLEANER_BACKOFF: None})
 
 
 def _own_values(answer: ConfigsAnswer, resource: Resource) -> dict[str, str | None]:
@@ -206,7 +195,7 @@ def _own_values(answer: ConfigsAnswer, resource: Resource) -> dict[str, str | No
 def _anchor(bench: Bench) -> Topic:
     """A topic with a replica on every broker. Raises KitError where it cannot be created."""
     assignment = (tuple(bench.id_of(name) for name in bench.brokers),)
-    [made] = bench.node(bench.brokers[0]).create_topics([NewTopic(bench.fresh(ANCHOR), assignment)]).topics
+    [made] = bench.node(bench.brokers[0]).create_topics([NewTopic(bench.fresh(do.ANCHOR), assignment)]).topics
     if made.error is not Error.NONE:
         raise KitError(f"the topic that faults are aimed around could not be created: {made}")
     topic = Topic(made.name, made.topic_id)

@@ -24,44 +24,8 @@ from conformance.machines.topics.executor import TopicsExecutor
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.zombies import CutOffFromControllers
-from strategies.steps import (
-    AddPartitions,
-    AlterConfig,
-    CreateTopic,
-    DeleteTopic,
-    Disturb,
-    DisturbBriefly,
-    Echo,
-    ElectPreferredLeader,
-    Heal,
-    HealPartly,
-    ReadEverything,
-    RecreateTopic,
-)
-from strategies.topics import (
-    ANCHOR,
-    CLEANER_BACKOFF,
-    LIMIT,
-    RETENTION,
-    SESSION_TIMEOUT,
-    AlterOwnerConfig,
-    MisassignPartitions,
-    ProduceSized,
-    RefusedAlteration,
-    TopicsStep,
-    creations,
-    deletions,
-    elections,
-    more_partitions,
-    owner_alterations,
-    refused_alterations,
-    refused_creations,
-    refused_partitions,
-    sized_produces,
-    standing_faults,
-    topic_alterations,
-    transient_faults,
-)
+from strategies import steps
+from strategies import topics as do
 
 
 class TopicsMachine(
@@ -74,67 +38,74 @@ class TopicsMachine(
     """Topics and configurations under administration, some of it refused, while brokers fail."""
 
     model_type = FaultModel
-    standing_faults = standing_faults()
-    transient_faults = transient_faults()
+    standing_faults = do.standing_faults()
+    transient_faults = do.transient_faults()
     administration = one_of(
-        creations(), refused_creations(), deletions(), more_partitions(), topic_alterations(), elections()
+        do.creations(),
+        do.refused_creations(),
+        do.deletions(),
+        do.more_partitions(),
+        do.topic_alterations(),
+        do.elections(),
     )
 
-    @initialize(step=creations())
-    def create_a_topic_first(self, step: CreateTopic) -> None:
+    @initialize(step=do.creations())
+    def create_a_topic_first(self, step: steps.CreateTopic) -> None:
         self.do(step)
 
-    @rule(step=refused_partitions())
-    def misassign_partitions(self, step: MisassignPartitions) -> None:
+    @rule(step=do.refused_partitions())
+    def misassign_partitions(self, step: do.MisassignPartitions) -> None:
         self.do(step)
 
-    @rule(step=owner_alterations())
-    def alter_a_broker_or_group(self, step: AlterOwnerConfig) -> None:
+    @rule(step=do.owner_alterations())
+    def alter_a_broker_or_group(self, step: do.AlterOwnerConfig) -> None:
         self.do(step)
 
-    @rule(step=refused_alterations())
-    def alter_in_vain(self, step: RefusedAlteration) -> None:
+    @rule(step=do.refused_alterations())
+    def alter_in_vain(self, step: do.RefusedAlteration) -> None:
         self.do(step)
 
-    @rule(step=sized_produces())
-    def produce(self, step: ProduceSized) -> None:
+    @rule(step=do.sized_produces())
+    def produce(self, step: do.ProduceSized) -> None:
         self.do(step)
 
 
-OPENING: list[TopicsStep] = [
-    CreateTopic(on="topic-1", partitions=2, replication_factor=3, configs={LIMIT: "2000", RETENTION: "700000"}),
-    CreateTopic(on="topic-2", partitions=7, replication_factor=4),
-    CreateTopic(on="topic-2", partitions=8, replication_factor=1, configs={RETENTION: "4100", LIMIT: "-5"}),
-    CreateTopic(on="topic-1", partitions=9, replication_factor=1, configs={RETENTION: "4200"}),
-    AlterConfig(on="topic-1", key=LIMIT, value="3000"),
-    RefusedAlteration(on="topic-1", key=LIMIT, value=2_050),
-    AlterOwnerConfig(on="cluster-default", key=CLEANER_BACKOFF, value=16_000),
-    RefusedAlteration(on="cluster-default", key=CLEANER_BACKOFF, value=16_050),
-    AlterOwnerConfig(on="broker-1", key=CLEANER_BACKOFF, value=17_000),
-    AlterOwnerConfig(on="group", key=SESSION_TIMEOUT, value=46_000),
-    ReadEverything(),
-    AddPartitions(on="topic-1", total=1),
-    AddPartitions(on="topic-1", total=3),
-    MisassignPartitions(on="topic-1", total=10),
-    ElectPreferredLeader(on="topic-1"),
-    DisturbBriefly(on=ANCHOR, fault=MoveLeader()),
-    Disturb(on=ANCHOR, fault=CutOffFromControllers(role="leader")),
-    CreateTopic(on="topic-2", partitions=1, replication_factor=2, configs={LIMIT: "2500"}),
-    AlterConfig(on="topic-1", key=RETENTION),
-    ReadEverything(),
-    Disturb(on=ANCHOR, fault=Kill(role="follower")),
-    AlterConfig(on="topic-1", key=LIMIT, value="3500"),
-    AddPartitions(on="topic-1", total=2),
-    HealPartly(),
-    ProduceSized(on="topic-1", size=5_000),
-    Heal(),
-    RecreateTopic(on="topic-2", partitions=2, replication_factor=1),
-    Disturb(on=ANCHOR, fault=PausePastFencing(role="follower")),
-    AlterConfig(on="topic-2", key=LIMIT, value="2100"),
-    Echo(),
-    CreateTopic(on="topic-3", partitions=1, replication_factor=2),
-    DeleteTopic(on="topic-3"),
-    Heal(),
+OPENING: list[do.TopicsStep] = [
+    steps.CreateTopic(
+        on="topic-1", partitions=2, replication_factor=3, configs={do.LIMIT: "2000", do.RETENTION: "700000"}
+    ),
+    steps.CreateTopic(on="topic-2", partitions=7, replication_factor=4),
+    steps.CreateTopic(on="topic-2", partitions=8, replication_factor=1, configs={do.RETENTION: "4100", do.LIMIT: "-5"}),
+    steps.CreateTopic(on="topic-1", partitions=9, replication_factor=1, configs={do.RETENTION: "4200"}),
+    steps.AlterConfig(on="topic-1", key=do.LIMIT, value="3000"),
+    do.RefusedAlteration(on="topic-1", key=do.LIMIT, value=2_050),
+    do.AlterOwnerConfig(on="cluster-default", key=do.CLEANER_BACKOFF, value=16_000),
+    do.RefusedAlteration(on="cluster-default", key=do.CLEANER_BACKOFF, value=16_050),
+    do.AlterOwnerConfig(on="broker-1", key=do.CLEANER_BACKOFF, value=17_000),
+    do.AlterOwnerConfig(on="group", key=do.SESSION_TIMEOUT, value=46_000),
+    steps.ReadEverything(),
+    steps.AddPartitions(on="topic-1", total=1),
+    steps.AddPartitions(on="topic-1", total=3),
+    do.MisassignPartitions(on="topic-1", total=10),
+    steps.ElectPreferredLeader(on="topic-1"),
+    steps.DisturbBriefly(on=do.ANCHOR, fault=MoveLeader()),
+    steps.Disturb(on=do.ANCHOR, fault=CutOffFromControllers(role="leader")),
+    steps.CreateTopic(on="topic-2", partitions=1, replication_factor=2, configs={do.LIMIT: "2500"}),
+    steps.AlterConfig(on="topic-1", key=do.RETENTION),
+    steps.ReadEverything(),
+    steps.Disturb(on=do.ANCHOR, fault=Kill(role="follower")),
+    steps.AlterConfig(on="topic-1", key=do.LIMIT, value="3500"),
+    steps.AddPartitions(on="topic-1", total=2),
+    steps.HealPartly(),
+    do.ProduceSized(on="topic-1", size=5_000),
+    steps.Heal(),
+    steps.RecreateTopic(on="topic-2", partitions=2, replication_factor=1),
+    steps.Disturb(on=do.ANCHOR, fault=PausePastFencing(role="follower")),
+    steps.AlterConfig(on="topic-2", key=do.LIMIT, value="2100"),
+    steps.Echo(),
+    steps.CreateTopic(on="topic-3", partitions=1, replication_factor=2),
+    steps.DeleteTopic(on="topic-3"),
+    steps.Heal(),
 ]
 
 TOPICS_MACHINE = machine(
@@ -143,7 +114,7 @@ TOPICS_MACHINE = machine(
         topology=QUICK_CLUSTER,
         machine=TopicsMachine,
         executor=TopicsExecutor,
-        step=TopicsStep,
+        step=do.TopicsStep,
         judges=TOPIC_JUDGES,
         opening=OPENING,
     )

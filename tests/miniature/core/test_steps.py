@@ -30,33 +30,19 @@ from protocol.errors import KitError
 from protocol.messages import Topic
 from protocol.records import NewBatch, NewRecord
 from protocol.topics import NewTopic, Reassignment
-from strategies.steps import (
-    AddPartitions,
-    AlterConfig,
-    CreateTopic,
-    DeleteTopic,
-    Disturb,
-    DisturbBriefly,
-    Echo,
-    ElectPreferredLeader,
-    Heal,
-    HealPartly,
-    ReadEverything,
-    RecreateTopic,
-    Step,
-)
+from strategies import steps
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 
 
-class Write(Step, frozen=True, tag="write"):
+class Write(steps.Step, frozen=True, tag="write"):
     """A step of the machine's own."""
 
     timestamp: int | None = 1
     unanswered: str = ""
 
 
-class Executor(TopicAdministration[Step]):
+class Executor(TopicAdministration[steps.Step]):
     """One partition, written to by hand."""
 
     def __init__(self, bench: Bench) -> None:
@@ -68,7 +54,7 @@ class Executor(TopicAdministration[Step]):
         self.agreement = True
 
     @singledispatchmethod
-    def run(self, step: Step) -> None:
+    def run(self, step: steps.Step) -> None:
         super().run(step)
 
     @run.register
@@ -105,8 +91,8 @@ class Executor(TopicAdministration[Step]):
 class Example:
     executor: Executor
 
-    def take(self, *steps: Step) -> Example:
-        for step in steps:
+    def take(self, *taken: steps.Step) -> Example:
+        for step in taken:
             self.executor.step(step)
         return self
 
@@ -134,8 +120,8 @@ def example() -> Example:
     return Example(Executor(mini_bench(MiniCluster())))
 
 
-KILL_LEADER = Disturb(on="anchor-0", fault=Kill(role="leader"))
-KILL_FOLLOWER = Disturb(on="anchor-0", fault=Kill(role="follower"))
+KILL_LEADER = steps.Disturb(on="anchor-0", fault=Kill(role="leader"))
+KILL_FOLLOWER = steps.Disturb(on="anchor-0", fault=Kill(role="follower"))
 
 
 # --- outcomes
@@ -148,7 +134,7 @@ def test_a_step_without_an_answer_is_no_trouble(example: Example, kind: type[Kit
 
 
 def test_a_step_that_the_executor_does_not_know_is_a_bug(example: Example) -> None:
-    class Unknown(Step, frozen=True, tag="unknown"):
+    class Unknown(steps.Step, frozen=True, tag="unknown"):
         pass
 
     with pytest.raises(TypeError, match="does not know the step"):
@@ -158,7 +144,7 @@ def test_a_step_that_the_executor_does_not_know_is_a_bug(example: Example) -> No
 def test_executors_do_not_share_their_own_steps() -> None:
     class Another(Executor):
         @singledispatchmethod
-        def run(self, step: Step) -> None:
+        def run(self, step: steps.Step) -> None:
             super().run(step)
 
         @run.register
@@ -179,7 +165,7 @@ def test_a_standing_fault_stands_until_it_is_healed(example: Example) -> None:
     [(_, killed)] = example.faults("witness")
     assert example.executor.roles.down == {killed}
     assert example.executor.roles.node("anchor-0", "leader").node != killed
-    assert example.take(Heal()).faults("heal") == [("kill", killed)]
+    assert example.take(steps.Heal()).faults("heal") == [("kill", killed)]
     assert example.executor.roles.down == set()
     assert example.executor.roles.node("anchor-0", "former-leader").node == killed
 
@@ -188,21 +174,21 @@ def test_a_standing_fault_stands_until_it_is_healed(example: Example) -> None:
 def test_one_of_two_faults_is_healed_and_the_other_goes_on(example: Example, which: int) -> None:
     example.take(KILL_LEADER, KILL_FOLLOWER)
     first, second = (node for _, node in example.faults("witness"))
-    example.take(HealPartly(which=which))
+    example.take(steps.HealPartly(which=which))
     assert example.executor.roles.down == {second if which == 0 else first}
-    example.take(Heal())
+    example.take(steps.Heal())
     assert {node for _, node in example.faults("heal")} == {first, second}
 
 
 def test_a_transient_fault_is_over_with_its_step(example: Example) -> None:
-    example.take(DisturbBriefly(on="anchor-0", fault=MoveLeader()))
+    example.take(steps.DisturbBriefly(on="anchor-0", fault=MoveLeader()))
     assert [fault for fault, _ in example.faults("heal")] == ["move-leader"]
     assert example.left_out == []
 
 
 def test_what_cannot_be_done_is_left_out_and_says_why(example: Example) -> None:
-    example.take(HealPartly(), KILL_LEADER, DisturbBriefly(on="anchor-0", fault=MoveLeader()))
-    example.take(Disturb(on="anchor-0", fault=Kill(role="no-such-role")))
+    example.take(steps.HealPartly(), KILL_LEADER, steps.DisturbBriefly(on="anchor-0", fault=MoveLeader()))
+    example.take(steps.Disturb(on="anchor-0", fault=Kill(role="no-such-role")))
     assert [reason.split(";")[0] for reason in example.left_out] == [
         "no fault stands",
         "another fault stands",
@@ -215,7 +201,7 @@ def test_after_a_fault_that_did_not_heal_no_step_is_run(example: Example, monkey
         raise Unhealed("it stays broken")
 
     monkeypatch.setattr(example.executor.faults, "heal", unhealed)
-    example.take(KILL_FOLLOWER, Heal(), Write())
+    example.take(KILL_FOLLOWER, steps.Heal(), Write())
     assert example.calls("produce") == []
     with pytest.raises(Unhealed, match="it stays broken"):
         example.executor.rest()
@@ -235,7 +221,7 @@ def test_where_there_was_no_time_left_to_heal_nothing_is_read(
             raise Unhealed("kill healed; stop healed") from one_of_several
 
     monkeypatch.setattr(example.executor.faults, "heal", cut_off)
-    example.take(KILL_FOLLOWER, Heal())
+    example.take(KILL_FOLLOWER, steps.Heal())
     with pytest.raises(Unhealed, match="stop healed"):
         example.executor.rest()
     assert example.executor.rested == []
@@ -257,14 +243,14 @@ def test_a_cluster_that_does_not_agree_is_asked_nothing_more(example: Example) -
 
 
 def test_everything_is_read_when_a_schedule_says_so(example: Example) -> None:
-    assert example.take(ReadEverything()).calls("metadata")
+    assert example.take(steps.ReadEverything()).calls("metadata")
 
 
 # --- echoes
 
 
 def test_an_echo_repeats_a_request_with_all_its_fields(example: Example) -> None:
-    example.take(Write(timestamp=5), Write(timestamp=6), Echo(back=1))
+    example.take(Write(timestamp=5), Write(timestamp=6), steps.Echo(back=1))
     first, _, echoed = example.calls("produce")
     assert (echoed.node, echoed.request | {"version": None}) == (first.node, first.request)
     spoken = [answer.value["version"] for answer in example.answers("produce")]
@@ -272,13 +258,13 @@ def test_an_echo_repeats_a_request_with_all_its_fields(example: Example) -> None
 
 
 def test_only_requests_that_change_something_are_echoed(example: Example) -> None:
-    example.take(Write(), ReadEverything(), Echo(back=0))
+    example.take(Write(), steps.ReadEverything(), steps.Echo(back=0))
     assert len(example.calls("produce")) == 2
 
 
 def test_a_batch_that_is_stamped_when_it_is_encoded_is_not_echoed(example: Example) -> None:
     """Its bytes would differ."""
-    example.take(Write(timestamp=None), Echo())
+    example.take(Write(timestamp=None), steps.Echo())
     assert len(example.calls("produce")) == 1
 
 
@@ -306,11 +292,11 @@ def test_what_may_be_echoed_is_a_typed_call_whose_arguments_can_be_read_back(op:
 
 def test_requests_name_the_topic_of_the_example(example: Example) -> None:
     example.take(
-        CreateTopic(on="orders", partitions=2, replication_factor=3, configs={"min.insync.replicas": "2"}),
-        AlterConfig(on="orders", key="retention.ms", value="1000"),
-        AddPartitions(on="orders", total=3),
-        ElectPreferredLeader(on="orders", partition=1),
-        DeleteTopic(on="orders"),
+        steps.CreateTopic(on="orders", partitions=2, replication_factor=3, configs={"min.insync.replicas": "2"}),
+        steps.AlterConfig(on="orders", key="retention.ms", value="1000"),
+        steps.AddPartitions(on="orders", total=3),
+        steps.ElectPreferredLeader(on="orders", partition=1),
+        steps.DeleteTopic(on="orders"),
     )
     name, id = example.executor.topic("orders").name, str(example.executor.topic("orders").id)
     [_, created] = example.calls("create_topics")
@@ -326,31 +312,31 @@ def test_requests_name_the_topic_of_the_example(example: Example) -> None:
 
 
 def test_a_topic_is_created_again_under_its_name(example: Example) -> None:
-    example.take(CreateTopic(on="orders"), CreateTopic(on="orders"))
+    example.take(steps.CreateTopic(on="orders"), steps.CreateTopic(on="orders"))
     [_, first, second] = example.calls("create_topics")
     assert first.request["topics"] == second.request["topics"]
     assert example.answers("create_topics")[-1].value["topics"][0]["error_code"] == Error.TOPIC_ALREADY_EXISTS
 
 
 def test_a_recreated_topic_is_first_deleted(example: Example) -> None:
-    example.take(CreateTopic(on="orders"), RecreateTopic(on="orders"))
+    example.take(steps.CreateTopic(on="orders"), steps.RecreateTopic(on="orders"))
     [deleted] = example.calls("delete_topics")
     assert deleted.request["topics"] == [example.executor.topic("orders").name]
 
 
 def test_topics_are_administered_while_a_broker_is_down(example: Example) -> None:
-    example.take(KILL_LEADER, CreateTopic(on="orders", replication_factor=2))
+    example.take(KILL_LEADER, steps.CreateTopic(on="orders", replication_factor=2))
     [_, created] = example.answers("create_topics")
     assert created.outcome == "ok"
 
 
 def test_a_topic_that_was_never_created_is_left_out(example: Example) -> None:
-    example.take(DeleteTopic(on="orders"), AddPartitions(on="orders"))
+    example.take(steps.DeleteTopic(on="orders"), steps.AddPartitions(on="orders"))
     assert example.left_out == ["orders was not created yet"] * 2
 
 
 def test_names_are_those_of_the_example(example: Example) -> None:
-    example.take(CreateTopic(on="orders"))
+    example.take(steps.CreateTopic(on="orders"))
     assert example.executor.bench.tape.example.example in example.executor.topic("orders").name
 
 
@@ -418,7 +404,7 @@ def test_a_partition_is_leaderless_while_a_replica_runs_that_may_lead(monkeypatc
 def test_administration_asks_a_broker_that_no_fault_has_hit_while_there_is_one(example: Example) -> None:
     asked = [example.executor.asked_broker().node]
     for role in ("leader", "follower", "broker"):
-        example.take(Disturb(on="anchor-0", fault=CutOffFromControllers(role=role), follow=False))
+        example.take(steps.Disturb(on="anchor-0", fault=CutOffFromControllers(role=role), follow=False))
         asked.append(example.executor.asked_broker().node)
     assert asked[:2] == ["broker-1", "broker-2"]
     assert {*asked} <= {"broker-1", "broker-2", "broker-3"}

@@ -8,20 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis.strategies import lists
 
-from strategies.producers import (
-    PLAIN,
-    PYTHON_PLAIN,
-    PYTHON_TRANSACTIONAL,
-    TRANSACTIONAL,
-    BumpAsFenced,
-    CommitOffset,
-    EndNothing,
-    EndTransaction,
-    OfPython,
-    PythonWrite,
-    RaiseEpoch,
-    SendAsFenced,
-)
+from strategies import producers as do
 from strategies.producers_offer import (
     COORDINATOR,
     EVERY_PARTITION,
@@ -35,8 +22,8 @@ from strategies.producers_offer import (
 from strategies.steps import Disturb, Heal
 
 OFFER = producers_offer()
-PYTHON = (PYTHON_PLAIN, PYTHON_TRANSACTIONAL)
-OF_TRANSACTIONS = (BumpAsFenced, CommitOffset, EndNothing, EndTransaction)
+PYTHON = (do.PYTHON_PLAIN, do.PYTHON_TRANSACTIONAL)
+OF_TRANSACTIONS = (do.BumpAsFenced, do.CommitOffset, do.EndNothing, do.EndTransaction)
 
 
 def drawn(name: str, on: str, count: int = 25) -> list[Any]:
@@ -61,10 +48,12 @@ def test_steps_are_about_the_partition_or_its_topic(name: str) -> None:
 @pytest.mark.parametrize("name", OFFER.work)
 def test_requests_of_transactions_are_those_of_transactional_producers(name: str) -> None:
     steps = drawn(name, "strict-0")
-    assert {step.producer for step in steps if hasattr(step, "producer")} <= {*PLAIN, *TRANSACTIONAL, *PYTHON}
-    assert {step.producer for step in steps if isinstance(step, OfPython | PythonWrite)} <= set(PYTHON)
-    assert {step.producer for step in steps if isinstance(step, OF_TRANSACTIONS)}.isdisjoint(PLAIN)
-    assert {step.request for step in steps if isinstance(step, SendAsFenced) and step.producer in PLAIN} <= {"produce"}
+    assert {step.producer for step in steps if hasattr(step, "producer")} <= {*do.PLAIN, *do.TRANSACTIONAL, *PYTHON}
+    assert {step.producer for step in steps if isinstance(step, do.OfPython | do.PythonWrite)} <= set(PYTHON)
+    assert {step.producer for step in steps if isinstance(step, OF_TRANSACTIONS)}.isdisjoint(do.PLAIN)
+    assert {step.request for step in steps if isinstance(step, do.SendAsFenced) and step.producer in do.PLAIN} <= {
+        "produce"
+    }
 
 
 def scenes(count: int = 50) -> list[list[Any]]:
@@ -83,15 +72,15 @@ def scenes(count: int = 50) -> list[list[Any]]:
 def test_a_scene_loses_the_coordinator_of_a_decided_transaction_and_leaves_no_fault() -> None:
     for steps in scenes():
         kinds = [type(step) for step in steps]
-        end = kinds.index(EndTransaction)
-        assert kinds[end - 1 : end + 2] == [Disturb, EndTransaction, Disturb]
+        end = kinds.index(do.EndTransaction)
+        assert kinds[end - 1 : end + 2] == [Disturb, do.EndTransaction, Disturb]
         assert (steps[end - 1].fault.peer, steps[end + 1].fault.role) == (COORDINATOR, COORDINATOR)
         assert {step.producer for step in steps if hasattr(step, "producer")} == {steps[end].producer}
         assert kinds[-1] is Heal
 
 
 def test_scenes_ask_for_the_other_outcome_and_for_both_protocols() -> None:
-    asked = [(step, steps[3]) for steps in scenes(200) for step in steps[4:] if isinstance(step, EndNothing)]
+    asked = [(step, steps[3]) for steps in scenes(200) for step in steps[4:] if isinstance(step, do.EndNothing)]
     assert asked
     assert all(step.commit != end.commit for step, end in asked)
     assert {step.producer for step, _ in asked} == {"tv2-1", "legacy-1"}
@@ -111,9 +100,9 @@ def test_many_fenced_writes_go_by_what_their_leader_has_seen_alone() -> None:
         steps.extend(values)
 
     collect()
-    compared = [step for step in steps if step.seen and step.producer in PLAIN]
+    compared = [step for step in steps if step.seen and step.producer in do.PLAIN]
     assert len(steps) / 3 < len(compared) < len(steps) * 0.9
-    assert {step.seen for step in steps if step.producer in TRANSACTIONAL} == {True, False}
+    assert {step.seen for step in steps if step.producer in do.TRANSACTIONAL} == {True, False}
 
 
 def test_every_main_fault_is_offered_around_each_partition() -> None:
@@ -135,7 +124,7 @@ def test_few_examples_begin_near_the_end_of_a_producer_id() -> None:
         begun.append(steps)
 
     collect()
-    near = [steps for steps in begun if isinstance(steps[0], RaiseEpoch)]
+    near = [steps for steps in begun if isinstance(steps[0], do.RaiseEpoch)]
     assert 0 < len(near) < len(begun) / 8
     assert {steps[0].producer for steps in near} == {"tv2-1", "legacy-1"}
     assert all(LAST_EPOCH - NEAR <= steps[0].to <= LAST_EPOCH and len(steps) > 1 for steps in near)

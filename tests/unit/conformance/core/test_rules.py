@@ -21,18 +21,7 @@ from conformance.core.rules import (
 )
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill
-from strategies.steps import (
-    CreateTopic,
-    Disturb,
-    DisturbBriefly,
-    Echo,
-    Heal,
-    HealPartly,
-    ReadEverything,
-    Step,
-    brief_disturbances,
-    disturbances,
-)
+from strategies import steps
 
 
 class AllRules(
@@ -43,18 +32,18 @@ class AllRules(
     ReadEverythingRules[FaultModel],
 ):
     model_type = FaultModel
-    standing_faults = disturbances(Kill, ("subject",), role=just("leader"))
-    transient_faults = brief_disturbances(MoveLeader, ("subject",))
-    administration = builds(CreateTopic, on=just("topic"))
+    standing_faults = steps.disturbances(Kill, ("subject",), role=just("leader"))
+    transient_faults = steps.brief_disturbances(MoveLeader, ("subject",))
+    administration = builds(steps.CreateTopic, on=just("topic"))
 
-    def before_heal(self) -> list[Step]:
-        return [ReadEverything()]
+    def before_heal(self) -> list[steps.Step]:
+        return [steps.ReadEverything()]
 
 
 @pytest.fixture(scope="module")
-def schedules() -> list[list[Step]]:
+def schedules() -> list[list[steps.Step]]:
     """Drawn as Hypothesis draws them for a machine, without a cluster."""
-    found: list[list[Step]] = []
+    found: list[list[steps.Step]] = []
 
     @seed(0)
     def factory() -> Any:
@@ -75,44 +64,54 @@ def schedules() -> list[list[Step]]:
     return found
 
 
-def standing(schedule: list[Step]) -> list[tuple[Step, int]]:
+def standing(schedule: list[steps.Step]) -> list[tuple[steps.Step, int]]:
     """Each step, with the number of faults that stand before it."""
     found, faults = [], 0
     for step in schedule:
         found.append((step, faults))
-        faults += isinstance(step, Disturb) - isinstance(step, HealPartly)
-        faults = 0 if isinstance(step, Heal) else faults
+        faults += isinstance(step, steps.Disturb) - isinstance(step, steps.HealPartly)
+        faults = 0 if isinstance(step, steps.Heal) else faults
     return found
 
 
-def test_each_rule_gives_its_step(schedules: list[list[Step]]) -> None:
+def test_each_rule_gives_its_step(schedules: list[list[steps.Step]]) -> None:
     kinds = {type(step) for schedule in schedules for step in schedule}
-    assert kinds == {Disturb, DisturbBriefly, Heal, HealPartly, CreateTopic, Echo, ReadEverything}
+    assert kinds == {
+        steps.Disturb,
+        steps.DisturbBriefly,
+        steps.Heal,
+        steps.HealPartly,
+        steps.CreateTopic,
+        steps.Echo,
+        steps.ReadEverything,
+    }
 
 
-def test_faults_stand_only_as_far_as_the_model_allows(schedules: list[list[Step]]) -> None:
-    before = [faults for one in schedules for step, faults in standing(one) if isinstance(step, Disturb)]
+def test_faults_stand_only_as_far_as_the_model_allows(schedules: list[list[steps.Step]]) -> None:
+    before = [faults for one in schedules for step, faults in standing(one) if isinstance(step, steps.Disturb)]
     assert set(before) == set(range(FaultModel.most_faults))
 
 
-def test_there_is_something_to_heal(schedules: list[list[Step]]) -> None:
-    healed = {faults for one in schedules for step, faults in standing(one) if isinstance(step, Heal)}
-    partly = {faults for one in schedules for step, faults in standing(one) if isinstance(step, HealPartly)}
+def test_there_is_something_to_heal(schedules: list[list[steps.Step]]) -> None:
+    healed = {faults for one in schedules for step, faults in standing(one) if isinstance(step, steps.Heal)}
+    partly = {faults for one in schedules for step, faults in standing(one) if isinstance(step, steps.HealPartly)}
     assert (min(healed), partly) == (1, {2, 3})
 
 
-def test_transient_faults_need_a_healthy_cluster(schedules: list[list[Step]]) -> None:
-    assert {faults for one in schedules for step, faults in standing(one) if isinstance(step, DisturbBriefly)} == {0}
+def test_transient_faults_need_a_healthy_cluster(schedules: list[list[steps.Step]]) -> None:
+    assert {
+        faults for one in schedules for step, faults in standing(one) if isinstance(step, steps.DisturbBriefly)
+    } == {0}
 
 
-def test_the_steps_before_healing_are_taken_while_faults_stand(schedules: list[list[Step]]) -> None:
+def test_the_steps_before_healing_are_taken_while_faults_stand(schedules: list[list[steps.Step]]) -> None:
     for schedule in schedules:
         for before, step in pairwise(schedule):
-            assert not isinstance(step, Heal) or isinstance(before, ReadEverything)
+            assert not isinstance(step, steps.Heal) or isinstance(before, steps.ReadEverything)
 
 
-def test_a_partial_heal_never_names_more_faults_than_may_stand(schedules: list[list[Step]]) -> None:
-    named = {step.which for schedule in schedules for step in schedule if isinstance(step, HealPartly)}
+def test_a_partial_heal_never_names_more_faults_than_may_stand(schedules: list[list[steps.Step]]) -> None:
+    named = {step.which for schedule in schedules for step in schedule if isinstance(step, steps.HealPartly)}
     assert named == set(range(FaultModel.most_faults))
 
 
