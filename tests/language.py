@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SUFFIXES = {".py", ".md", ".toml", ".yml", ".yaml", ".java", ".c", ".pl", ".j2", ".html", ".js", ".css"}
+SUFFIXES = {".py", ".md", ".toml", ".yml", ".yaml", ".java", ".c", ".j2", ".html", ".js", ".css"}
 EXEMPT = (
     "conformance/catalogue/former_ids.py",
     "tests/language.py",
