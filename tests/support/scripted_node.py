@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from fixtures.wire.schemas import Schemas
+from protocol.framing import framed
 
 
 class Asked(NamedTuple):
@@ -36,8 +37,7 @@ def scripted_node(schemas: Schemas, script: Script) -> Iterator[int]:
 
 
 def respond(peer: socket.socket, correlation_id: int, body: bytes) -> None:
-    frame = struct.pack(">i", correlation_id) + body
-    peer.sendall(struct.pack(">i", len(frame)) + frame)
+    peer.sendall(framed(struct.pack(">i", correlation_id) + body))
 
 
 def _accept(server: socket.socket, schemas: Schemas, script: Script) -> None:
