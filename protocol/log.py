@@ -64,16 +64,23 @@ class ProduceAnswer(Answer, frozen=True, kw_only=True):
     partitions: tuple[ProducedPartition, ...] = ()
 
 
-class FetchPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition of a Fetch. -1 and None leave a field unknown, as in a consumer's fetch."""
+PARTITION_MAX_BYTES = 1024 * 1024
+"""The bytes that a Fetch asks of a partition by default, as a consumer's does."""
 
-    topic: Topic
+
+class FetchPartition(msgspec.Struct, frozen=True):
+    """One partition of a Fetch. -1 and None leave a field unknown, as in a consumer's fetch.
+
+    `topic` may be a name alone, for versions that name topics so.
+    """
+
+    topic: Topic | str
     partition: int
     fetch_offset: int
     current_leader_epoch: int = -1
     last_fetched_epoch: int = -1
     log_start_offset: int = -1
-    partition_max_bytes: int = 1024 * 1024
+    partition_max_bytes: int = PARTITION_MAX_BYTES
     replica_directory_id: UUID | None = None
     high_watermark: int | None = None
 

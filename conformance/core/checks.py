@@ -6,12 +6,12 @@ stored tape. On a `bench` (here any cluster's) one example of a probe is run lik
 >>> from hypothesis.strategies import integers
 >>> from conformance.core.evaluate import evaluate
 >>> from conformance.rigs.log.partition import fresh_partition
->>> from fixtures.wire import Error
+>>> from protocol.codes import Error
 >>> @probe("KIP320-FETCH-02", rig=fresh_partition(epochs=3), cases=["consumer"], epochs_back=integers(1, 3))
 ... def older_epoch_is_fenced(partition, epochs_back):
 ...     "A fetch with an older leader epoch is fenced."
 ...     leader, epoch = partition.leader(), partition.epoch()
-...     answer = leader.fetch(partition.topic, 0, 0, current_leader_epoch=epoch - epochs_back)
+...     answer = leader.fetch(partition.at(0, current_leader_epoch=epoch - epochs_back))
 ...     yield premise(partition.epoch() == epoch, "the leader epoch is still the same")
 ...     yield held_if(answer.error is Error.FENCED_LEADER_EPOCH, answer, case="consumer")
 >>> outcome = evaluate(older_epoch_is_fenced, bench, {"epochs_back": 2}, {})

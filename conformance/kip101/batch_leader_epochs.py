@@ -31,7 +31,7 @@ WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
 def appended(partition: Partition, records: NewBatch) -> tuple[FetchedPartition, Batch]:
     """Write a batch and read it back from the leader. Returns the answer, and the batch."""
     offset = partition.append(records).base_offset
-    answer = partition.leader().fetch(partition.topic, partition.index, offset)
+    answer = partition.leader().fetch(partition.at(offset))
     return answer, answer.batches[0]
 
 
@@ -114,9 +114,7 @@ def begin(partition: Partition, written: int) -> OpenTransaction:
     transaction.enter(partition)
     epoch = partition.epoch()
     offset = transaction.write(partition, *values(2), leader_epoch=written).base_offset
-    return OpenTransaction(
-        transaction, epoch, offset, partition.leader().fetch(partition.topic, partition.index, offset)
-    )
+    return OpenTransaction(transaction, epoch, offset, partition.leader().fetch(partition.at(offset)))
 
 
 @probe("KIP101-STAMP-02", rig=FIVE, examples=1, written=WRONG_STAMPS)
@@ -165,6 +163,6 @@ def coordinators_batches_have_the_leader_epoch(
         log = internal(bench, name)
         epoch, start = log.epoch(), log.leader().list_offsets(name, 0).offset
         append()
-        read = log.leader().fetch(log.topic, 0, start)
+        read = log.leader().fetch(log.at(start))
         yield premise(log.epoch() == epoch and bool(read.batches), f"something new in {name}, still in epoch {epoch}")
         yield held_if(all(one.leader_epoch == epoch for one in read.batches), read)

@@ -70,13 +70,7 @@ def readers_of_deleted_epochs(partition: Partition, trim: Deletion) -> Iterator[
     """DR-01: a reader in a deleted epoch is out of range below the log start, and diverges at or above it."""
 
     below, above = (
-        trim.leader.fetch(
-            partition.topic,
-            partition.index,
-            offset,
-            current_leader_epoch=trim.epoch,
-            last_fetched_epoch=trim.purged,
-        )
+        trim.leader.fetch(partition.at(offset, current_leader_epoch=trim.epoch, last_fetched_epoch=trim.purged))
         for offset in (trim.start - 1, trim.start + 1)
     )
     yield held_if(below.error is Error.OFFSET_OUT_OF_RANGE, below, row="KIP320-DR-01", case="below-start")

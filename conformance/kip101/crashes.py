@@ -35,7 +35,7 @@ def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[C
     """On a replica without a leader, neither the checkpoint nor the answers name the epoch that its log lost."""
     end = partition.loaded(id)  # until then the checkpoint is as the crash left it
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
-    answer = partition.bench.node(id).fetch(partition.topic, 0, end, last_fetched_epoch=lost.epoch)
+    answer = partition.bench.node(id).fetch(partition.at(end, last_fetched_epoch=lost.epoch))
     cleared = bool(entries) and all(entry.start < end for entry in entries)
     detail = f"its log ends at {end}, its entries are {entries}; asked for epoch {lost.epoch}: {answer}"
     held = cleared and answer.error is Error.OFFSET_OUT_OF_RANGE

@@ -19,7 +19,7 @@ FENCE_ERRORS = (Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
 def request_of(node: NodeClient, partition: Partition, case: str) -> Callable[[int], PartitionAnswer]:
     """The request of a case, with its current leader epoch left open."""
     if case == "fetch":
-        return lambda epoch: node.fetch(partition.topic, 0, 0, current_leader_epoch=epoch)
+        return lambda epoch: node.fetch(partition.at(0, current_leader_epoch=epoch))
     if case == "list-offsets":
         return lambda epoch: node.list_offsets(partition.name, 0, current_leader_epoch=epoch)
     return lambda epoch: node.offset_for_leader_epoch(partition.name, 0, 0, current_leader_epoch=epoch)

@@ -65,7 +65,7 @@ def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Cl
     expected = epoch_starts(read.batches)
     entries = partition.entries(id, lambda found: found == expected)
     answer = partition.bench.node(id).fetch(
-        partition.topic, 0, len(written), last_fetched_epoch=written[0].epoch, current_leader_epoch=-1
+        partition.at(len(written), current_leader_epoch=-1, last_fetched_epoch=written[0].epoch)
     )
     ended = answer.diverging_epoch == EpochAndOffset(written[0].epoch, RECORDS)
     kept = all(one.kept_in(read) for one in written) and len(expected) == 2

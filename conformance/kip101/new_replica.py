@@ -20,7 +20,7 @@ from fixtures.wire import NodeClient
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.errors import KitError
-from protocol.log import FetchedPartition
+from protocol.log import FetchedPartition, FetchOptions
 from protocol.records import batch
 
 SLOW_MS = 200
@@ -54,7 +54,7 @@ def knows_itself(partition: Partition, added: int) -> bool:
 
 def as_new_replica(partition: Partition, leader: NodeClient, added: int, epoch: int) -> FetchedPartition:
     """The leader's answer to the first fetch of the new replica."""
-    return leader.fetch(partition.topic, partition.index, 0, current_leader_epoch=epoch, replica_id=added)
+    return leader.fetch(partition.at(0, current_leader_epoch=epoch), FetchOptions(replica_id=added))
 
 
 def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> bool:

@@ -15,7 +15,7 @@ from conformance.rigs.producers.producer import CheckProducer
 from fixtures.views.producer import DIALECTS
 from protocol.codes import Error
 from protocol.groups import HeartbeatAnswer, NewOffset
-from protocol.log import READ_COMMITTED, FetchedPartition
+from protocol.log import READ_COMMITTED, FetchedPartition, FetchOptions
 from protocol.records import batch
 from protocol.transactions import TxnOffsetCommitAnswer
 
@@ -43,14 +43,15 @@ class Copying:
     def read(self, partition: int, count: int) -> tuple[int, list[bytes]]:
         """The next records from the committed offset on, and the offset after them."""
         at = max(0, self.group.decided(partition).only.offset)
-        found = self.inputs[partition].leader().fetch(self.group.topic, partition, at)
+        found = self.inputs[partition].leader().fetch(self.inputs[partition].at(at))
         records = [one.value or b"" for found in found.batches for one in found.records if one.offset >= at][:count]
         return at + len(records), records
 
     def copied(self) -> tuple[list[bytes], FetchedPartition]:
         """The copies that a read_committed consumer is given."""
         read = self.copies.leader().fetch(
-            self.copies.topic, self.copies.index, 0, isolation_level=READ_COMMITTED, partition_max_bytes=ALL
+            self.copies.at(0, partition_max_bytes=ALL),
+            FetchOptions(isolation_level=READ_COMMITTED),
         )
         return [value or b"" for value in delivered(read, 0).values()], read
 

@@ -40,10 +40,7 @@ def absent_epoch_is_not_compared(
     log = replica_log(partition, node)
     low, high = VERSIONS[case]
     answer = node.fetch(
-        partition.topic,
-        0,
-        offset,
-        current_leader_epoch=below if case == "negative" else -1,
+        partition.at(offset, current_leader_epoch=below if case == "negative" else -1),
         version=spoken(partition.bench, "Fetch", back, low=low, high=high),
     )
     yield unmoved(partition, state)

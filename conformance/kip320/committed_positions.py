@@ -45,7 +45,7 @@ def confirmed(partition: Partition, found: CommittedOffset, nodes: list[NodeClie
     epoch = found.leader_epoch
     answers = [
         (
-            node.fetch(partition.topic, 0, found.offset, last_fetched_epoch=epoch, version=fetch),
+            node.fetch(partition.at(found.offset, last_fetched_epoch=epoch), version=fetch),
             replica_log(partition, node),
         )
         for node in nodes

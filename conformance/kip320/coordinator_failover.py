@@ -205,7 +205,7 @@ def records_from(log: Partition, offset: int) -> list[Record]:
     node, records = log.leader(), list[Record]()
     end = node.list_offsets(log.name, 0).offset
     while offset < end:
-        fetched = node.fetch(log.topic, 0, offset)
+        fetched = node.fetch(log.at(offset))
         if not fetched.batches:
             raise KitError(f"{log.name} could not be read from {offset} to {end}: {fetched}")
         records += [record for batch in fetched.batches for record in batch.records]

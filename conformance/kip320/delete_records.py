@@ -109,11 +109,11 @@ def log_with_a_raised_start_is_fetched(
     below = case == "below-start"
     last = [*one.epochs, -1][which] if below else one.purged[which % len(one.purged)]
     answer = node.fetch(
-        one.partition.topic,
-        0,
-        one.start - distance if below else one.start + distance,
-        current_leader_epoch=state.leader_epoch,
-        last_fetched_epoch=last,
+        one.partition.at(
+            one.start - distance if below else one.start + distance,
+            current_leader_epoch=state.leader_epoch,
+            last_fetched_epoch=last,
+        ),
         version=spoken(one.partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield unmoved(one.partition, state)

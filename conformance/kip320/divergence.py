@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 from itertools import product
 
 from hypothesis.strategies import booleans, integers, lists
@@ -15,6 +16,7 @@ from conformance.rigs.log.partition import Partition, fresh_partition, partition
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, spoken
 from protocol.codes import Error
+from protocol.log import FetchOptions
 from strategies.batches import RECORDS
 from strategies.epochs import EPOCHS_AHEAD
 
@@ -37,12 +39,10 @@ def ended_epoch_diverges(
     epoch = log.ended()[which]
     end = log.end_of(epoch)
     answer = node.fetch(
-        partition.topic,
-        0,
-        end + past,
-        current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        last_fetched_epoch=epoch,
-        replica_id=replica_id,
+        partition.at(
+            end + past, current_leader_epoch=state.leader_epoch if with_epoch else -1, last_fetched_epoch=epoch
+        ),
+        FetchOptions(replica_id=replica_id),
         version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield unmoved(partition, state)
@@ -66,11 +66,11 @@ def range_errors_are_below_the_log_start(
     version = spoken(one.partition.bench, "Fetch", back, low=DIVERGES_FROM)
     current = state.leader_epoch
     asked = product([*range(one.end + 2), *(one.end + by for by in far)], [*one.epochs, current + unknown])
+    asking = partial(one.partition.at, current_leader_epoch=current)
     answers = [
-        (node.fetch(one.partition.topic, 0, position, current_leader_epoch=current, last_fetched_epoch=last,
-                    version=version), position, last)
+        (node.fetch(asking(position, last_fetched_epoch=last), version=version), position, last)
         for position, last in asked
-    ]  # fmt: skip
+    ]
     yield unmoved(one.partition, state)
     for answer, position, last in answers:
         known = last in one.epochs
@@ -91,11 +91,9 @@ def epoch_without_records_diverges_at_the_one_below(
     yield premise(gap.gap not in log.stamps and gap.floor in log.stamps, f"no record of epoch {gap.gap}: {log.stamps}")
     end = log.end_of(gap.floor)
     answer = node.fetch(
-        partition.topic,
-        0,
-        end + past,
-        current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        last_fetched_epoch=gap.gap,
+        partition.at(
+            end + past, current_leader_epoch=state.leader_epoch if with_epoch else -1, last_fetched_epoch=gap.gap
+        ),
         version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield unmoved(partition, state)
@@ -118,11 +116,9 @@ def below_the_start_is_out_of_range(
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
     answer = node.fetch(
-        one.partition.topic,
-        0,
-        one.start - below,
-        current_leader_epoch=state.leader_epoch,
-        last_fetched_epoch=[*one.epochs, -1][last],
+        one.partition.at(
+            one.start - below, current_leader_epoch=state.leader_epoch, last_fetched_epoch=[*one.epochs, -1][last]
+        ),
         version=spoken(one.partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield unmoved(one.partition, state)
@@ -150,11 +146,7 @@ def out_of_range_or_diverging(
     position = {"unknown-epoch": offset, "past-end": log.end + past, "unset": log.end + past if which else -past}[case]
     last = {"unknown-epoch": state.leader_epoch + ahead, "past-end": known, "unset": -1}[case]
     answer = node.fetch(
-        partition.topic,
-        0,
-        position,
-        current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        last_fetched_epoch=last,
+        partition.at(position, current_leader_epoch=state.leader_epoch if with_epoch else -1, last_fetched_epoch=last),
         version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield unmoved(partition, state)
@@ -177,11 +169,11 @@ def uncommitted_is_empty(
     """A consumer between the high watermark and the log end gets error 0 and no records."""
     with watermark_behind(partition, records) as behind:
         answer = behind.leader.fetch(
-            partition.topic,
-            0,
-            behind.watermark + 1 + position % records,
-            current_leader_epoch=behind.epoch,
-            last_fetched_epoch=behind.epoch if with_last else -1,
+            partition.at(
+                behind.watermark + 1 + position % records,
+                current_leader_epoch=behind.epoch,
+                last_fetched_epoch=behind.epoch if with_last else -1,
+            ),
             version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
         )
         still = behind.still(partition)

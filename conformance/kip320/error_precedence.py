@@ -26,7 +26,7 @@ from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import NodeClient
 from fixtures.wire.log import FETCH_BY_ID_FROM
 from protocol.codes import Error
-from protocol.log import EpochAndOffset, EpochEnd, EpochQuery
+from protocol.log import EpochAndOffset, EpochEnd, EpochQuery, FetchOptions, FetchPartition
 from protocol.messages import Topic
 from strategies.epochs import EPOCHS_BACK
 
@@ -34,7 +34,7 @@ from strategies.epochs import EPOCHS_BACK
 def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, version: int) -> AnyAnswer:
     """One of the three requests that have a current leader epoch, at offset or epoch 0."""
     if api == "fetch":
-        return node.fetch(topic, 0, 0, current_leader_epoch=current_leader_epoch, version=version)
+        return node.fetch(FetchPartition(topic, 0, 0, current_leader_epoch=current_leader_epoch), version=version)
     if api == "list-offsets":
         return node.list_offsets(topic.name, 0, current_leader_epoch=current_leader_epoch, version=version)
     return node.offset_for_leader_epoch(topic.name, 0, 0, current_leader_epoch=current_leader_epoch, version=version)
@@ -115,12 +115,12 @@ def refusals_come_in_their_order(
     beyond = replica_log(partition, node).end + past
     member = case == "epoch-before-offset"
     answer = node.fetch(
-        partition.topic,
-        0,
-        0 if case == "epoch-before-membership" else beyond,
-        current_leader_epoch=state.leader_epoch - (0 if case == "membership-before-offset" else epochs_back),
-        last_fetched_epoch=-1 if case == "epoch-before-membership" else 0,
-        replica_id=state.replicas[-1] if member else state.replicas[-1] + STRANGER,
+        partition.at(
+            0 if case == "epoch-before-membership" else beyond,
+            current_leader_epoch=state.leader_epoch - (0 if case == "membership-before-offset" else epochs_back),
+            last_fetched_epoch=-1 if case == "epoch-before-membership" else 0,
+        ),
+        FetchOptions(replica_id=state.replicas[-1] if member else state.replicas[-1] + STRANGER),
         version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield unmoved(partition, state)
@@ -150,11 +150,8 @@ def unassigned_replica_is_not_served(
     outside = next(bench.id_of(name) for name in bench.brokers if bench.id_of(name) not in state.replicas)
     known = case == "stranger-with-epoch"
     answer = partition.leader().fetch(
-        partition.topic,
-        0,
-        0,
-        current_leader_epoch=state.leader_epoch if known else -1,
-        replica_id=outside if real else id,
+        partition.at(0, current_leader_epoch=state.leader_epoch if known else -1),
+        FetchOptions(replica_id=outside if real else id),
         version=spoken(bench, "Fetch", back, low=FENCED_FROM),
     )
     yield unmoved(partition, state)
@@ -170,11 +167,8 @@ def follower_does_not_serve_a_follower(
     state = partition.settled()
     asked, other = partition.followers()
     answer = asked.fetch(
-        partition.topic,
-        0,
-        0,
-        current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        replica_id=partition.bench.id_of(other.node),
+        partition.at(0, current_leader_epoch=state.leader_epoch if with_epoch else -1),
+        FetchOptions(replica_id=partition.bench.id_of(other.node)),
         version=spoken(partition.bench, "Fetch", back, low=FENCED_FROM),
     )
     yield unmoved(partition, state)

@@ -65,6 +65,6 @@ def partitions_of_the_other_directory_go_on(
     refused_write = disks.node.produce(offline.topic, offline.index, batch(*values), acks=acks)
     yield premise(refused_write.error is not Error.NONE, f"a write into the failed directory: {refused_write}")
     written = disks.node.produce(sound.topic, sound.index, batch(*values), acks=acks)
-    read = disks.node.fetch(sound.topic, sound.index, max(0, written.base_offset))
+    read = disks.node.fetch(sound.at(max(0, written.base_offset)))
     found = [record.value for one in read.batches for record in one.records]
     yield held_if(written.error is Error.NONE and found == values, written, read)

@@ -14,7 +14,7 @@ from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import NodeClient
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
-from protocol.log import FetchedPartition, LeaderAndEpoch
+from protocol.log import FetchedPartition, FetchOptions, LeaderAndEpoch
 from protocol.since import since
 from strategies.epochs import EPOCHS_BACK
 
@@ -28,11 +28,8 @@ def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: in
     log = replica_log(partition, node)
     low = FOLLOWERS_SERVE_FROM if case == "follower" else FENCED_FROM
     answer = node.fetch(
-        partition.topic,
-        0,
-        offset,
-        current_leader_epoch=state.leader_epoch,
-        replica_id=replica_id,
+        partition.at(offset, current_leader_epoch=state.leader_epoch),
+        FetchOptions(replica_id=replica_id),
         version=spoken(partition.bench, "Fetch", back, low=low),
     )
     yield unmoved(partition, state)
@@ -46,11 +43,8 @@ def older_epoch_is_fenced(partition: Partition, case: str, epochs_back: int, bac
     node, replica_id, state = sender(partition, case)
     hinted = case in ("hint", "no-endpoints")
     answer = node.fetch(
-        partition.topic,
-        0,
-        0,
-        current_leader_epoch=state.leader_epoch - epochs_back,
-        replica_id=replica_id,
+        partition.at(0, current_leader_epoch=state.leader_epoch - epochs_back),
+        FetchOptions(replica_id=replica_id),
         version=spoken(partition.bench, "Fetch", back, low=HINTS_FROM if hinted else FENCED_FROM),
     )
     named = case != "hint" or names_leader(partition, node, answer, state)
@@ -76,9 +70,11 @@ def newer_epoch_is_unknown(
     node, replica_id, state = sender(partition, case)
     version = spoken(partition.bench, "Fetch", back, low=FENCED_FROM)
     newer = LARGEST_EPOCH if case == "largest" else state.leader_epoch + epochs_ahead
-    answer = node.fetch(partition.topic, 0, 0, current_leader_epoch=newer, replica_id=replica_id, version=version)
+    answer = node.fetch(
+        partition.at(0, current_leader_epoch=newer), FetchOptions(replica_id=replica_id), version=version
+    )
     # Epochs are compared before leadership, so even at a follower the broker's own epoch is not "unknown".
-    own = node.fetch(partition.topic, 0, 0, current_leader_epoch=state.leader_epoch, version=version)
+    own = node.fetch(partition.at(0, current_leader_epoch=state.leader_epoch), version=version)
     yield unmoved(partition, state)
     refused = answer.error is Error.UNKNOWN_LEADER_EPOCH and reads_nothing(answer)
     named = answer.node_endpoints or answer.current_leader not in (None, LeaderAndEpoch())

@@ -117,7 +117,7 @@ def truncation_goes_undetected(
     """Premise, the control: without its epoch the truncation goes undetected, and a fetch there skips records."""
     found = group.committed(version)
     node = couple.bench.node(state.leader)
-    read = node.fetch(couple.topic, couple.index, found.offset, current_leader_epoch=state.leader_epoch)
+    read = node.fetch(couple.at(found.offset, current_leader_epoch=state.leader_epoch))
     bare = (found.error, found.offset, found.leader_epoch) == (Error.NONE, position.offset, -1)
     return premise(bare and silently_skips(read, position.offset, position.epoch), f"the hazard: {found}, {read}")
 

@@ -17,7 +17,7 @@ from conformance.rigs.log.rotation import assign
 from fixtures.wire import NodeClient
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
-from protocol.log import DEBUGGER, LATEST, FetchedPartition
+from protocol.log import DEBUGGER, LATEST, FetchedPartition, FetchOptions
 
 TRIES = 5
 """A leader needs this many matching fetches before it adds their sender to the ISR."""
@@ -36,11 +36,7 @@ def fetched(partition: Partition, entrant: Entrant, offset: int) -> FetchedParti
 
     def asked() -> FetchedPartition | None:
         answer = entrant.leader.fetch(
-            partition.topic,
-            partition.index,
-            offset,
-            current_leader_epoch=entrant.epoch,
-            replica_id=entrant.id,
+            partition.at(offset, current_leader_epoch=entrant.epoch), FetchOptions(replica_id=entrant.id)
         )
         return None if answer.error is Error.UNKNOWN_LEADER_EPOCH else answer
 
@@ -130,12 +126,8 @@ def failing(partition: Partition, entrant: Entrant, follower: NodeClient, offset
 
     def ask(node: NodeClient, ahead: int = 0, last: int = -1) -> FetchedPartition:
         return node.fetch(
-            partition.topic,
-            partition.index,
-            offset,
-            current_leader_epoch=entrant.epoch + ahead,
-            last_fetched_epoch=last,
-            replica_id=entrant.id,
+            partition.at(offset, current_leader_epoch=entrant.epoch + ahead, last_fetched_epoch=last),
+            FetchOptions(replica_id=entrant.id),
         )
 
     leader = entrant.leader

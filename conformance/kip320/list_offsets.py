@@ -70,7 +70,7 @@ def latest_offset_carries_the_current_epoch(
         node.list_offsets(partition.name, 0, LATEST, isolation_level=level, version=version)
         for level in (READ_UNCOMMITTED, READ_COMMITTED)
     ]
-    still_open = node.fetch(partition.topic, 0, 0)
+    still_open = node.fetch(partition.at(0))
     transaction.end(committed=False)
     yield unmoved(partition, state)
     yield premise(state.leader_epoch not in log.stamps, f"epoch {state.leader_epoch} had no record: {log.stamps}")

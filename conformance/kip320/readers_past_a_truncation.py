@@ -34,9 +34,9 @@ def unchecked_fetches(
     """
     offset, epoch = reader.position.offset, reader.position.epoch
     node, current = couple.bench.node(state.leader), state.leader_epoch
-    checked = node.fetch(couple.topic, 0, offset, current_leader_epoch=current, last_fetched_epoch=epoch)
-    silent = node.fetch(couple.topic, 0, offset, current_leader_epoch=current)
-    before = node.fetch(couple.topic, 0, offset, version=old)
+    checked = node.fetch(couple.at(offset, current_leader_epoch=current, last_fetched_epoch=epoch))
+    silent = node.fetch(couple.at(offset, current_leader_epoch=current))
+    before = node.fetch(couple.at(offset), version=old)
     for case, answer in (("sentinel", silent), ("old-version", before)):
         held = diverges(checked, epoch_of_last_shared(reader, cut), cut) and silently_skips(answer, offset, epoch)
         yield held_if(held, checked, answer, row="KIP320-FETCH-08", case=case)
@@ -61,7 +61,7 @@ def follows(
             shared < met.offset, f"{reader.name} at {met} is ahead of what it shares with its leader, {shared}"
         )
     reached = reader.reaches(log.high_watermark)
-    answer = leader.fetch(couple.topic, couple.index, 0, current_leader_epoch=state.leader_epoch)
+    answer = leader.fetch(couple.at(0, current_leader_epoch=state.leader_epoch))
     yield premise(answer.error is Error.NONE, f"{leader.node} leading at epoch {state.leader_epoch}: {answer}")
     back = [rewind.after for rewind in reader.rewinds[known:]]
     to = back[-1].offset if back else met.offset
@@ -115,7 +115,7 @@ def suffix_is_truncated_and_overwritten(
 def past_the_end(couple: UncleanPartition, state: PartitionMetadata, reader: Reader) -> Claim:
     """Premise: before any write the log ends before the position, and a fetch without an epoch is simply out of range."""
     node, offset = couple.bench.node(state.leader), reader.position.offset
-    answer = node.fetch(couple.topic, 0, offset, current_leader_epoch=state.leader_epoch)
+    answer = node.fetch(couple.at(offset, current_leader_epoch=state.leader_epoch))
     return premise(answer.error is Error.OFFSET_OUT_OF_RANGE, f"{offset} past the end: {answer}")
 
 

@@ -25,7 +25,7 @@ from fixtures.wire import NodeClient
 from history.due import STARTS_WITHIN
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
-from protocol.log import DEBUGGER, LATEST, ProducedPartition
+from protocol.log import DEBUGGER, LATEST, FetchOptions, ProducedPartition
 from protocol.records import batch
 from strategies.batches import FEW_RECORDS
 
@@ -123,15 +123,11 @@ def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Iterator
     """A fetch as the follower sends it to its leader, when that leads at a newer epoch."""
     partition, end = stale.partition, stale.log_end(stale.follower)
     answer = stale.leader.fetch(
-        partition.topic,
-        partition.index,
-        end,
-        current_leader_epoch=stale.epoch,
-        last_fetched_epoch=stale.epoch if sends_last else -1,
-        replica_id=stale.id,
+        partition.at(end, current_leader_epoch=stale.epoch, last_fetched_epoch=stale.epoch if sends_last else -1),
+        FetchOptions(replica_id=stale.id),
     )
-    old = stale.follower.fetch(partition.topic, partition.index, 0, current_leader_epoch=stale.epoch)
-    new = stale.follower.fetch(partition.topic, partition.index, 0, current_leader_epoch=current)
+    old = stale.follower.fetch(partition.at(0, current_leader_epoch=stale.epoch))
+    new = stale.follower.fetch(partition.at(0, current_leader_epoch=current))
     unaware = (old.error, new.error) == (Error.NONE, Error.UNKNOWN_LEADER_EPOCH)
     yield premise(unaware, f"{stale.follower.node} still at epoch {stale.epoch}, not {current}: {old}, {new}")
     held = answer.error is Error.FENCED_LEADER_EPOCH and reads_nothing(answer)

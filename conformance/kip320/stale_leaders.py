@@ -31,7 +31,7 @@ def answers_by_case(partition: Partition, node: NodeClient, epoch: int, current:
     """All requests that have a current epoch, and their answers by the cases of REPL-07."""
     where = (partition.name, partition.index)
     return {
-        "fetch": node.fetch(partition.topic, partition.index, 0, current_leader_epoch=current),
+        "fetch": node.fetch(partition.at(0, current_leader_epoch=current)),
         "list-offsets": node.list_offsets(*where, current_leader_epoch=current),
         "offset-for-leader-epoch": node.offset_for_leader_epoch(*where, epoch, current_leader_epoch=current),
     }

@@ -35,7 +35,7 @@ class Uncommitted:
     def fetch(self, node: NodeClient, offset: int, current: int = -1, *, last: int = -1) -> FetchedPartition:
         version = spoken(self._bench, "Fetch", self._back, low=DIVERGES_FROM)
         return node.fetch(
-            self.partition.topic, 0, offset, current_leader_epoch=current, last_fetched_epoch=last, version=version
+            self.partition.at(offset, current_leader_epoch=current, last_fetched_epoch=last), version=version
         )
 
     # --- KIP320-FETCH-04, KIP320-FETCH-07

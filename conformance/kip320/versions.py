@@ -15,7 +15,7 @@ from conformance.rigs.log.replica_log import replica_log, serves
 from conformance.rigs.producers.transactions import Transaction
 from protocol.codes import Error
 from protocol.groups import CommittedOffset, NewOffset
-from protocol.log import LATEST
+from protocol.log import LATEST, FetchPartition
 from protocol.messages import Versions
 from strategies.epochs import EPOCHS_AHEAD
 
@@ -61,10 +61,10 @@ def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Gen
     log = replica_log(partition, node)
     topic, newer, ended = partition.topic, state.leader_epoch + ahead, log.ended()[which]
     position = log.end_of(ended) + 1
-    without = node.fetch(topic, 0, position, version=8)
-    fenced = node.fetch(topic, 0, position, current_leader_epoch=newer, version=9)
-    blind = node.fetch(topic, 0, position, current_leader_epoch=state.leader_epoch, version=11)
-    diverging = node.fetch(topic, 0, position, last_fetched_epoch=ended, version=12)
+    without = node.fetch(FetchPartition(topic, 0, position), version=8)
+    fenced = node.fetch(FetchPartition(topic, 0, position, current_leader_epoch=newer), version=9)
+    blind = node.fetch(FetchPartition(topic, 0, position, current_leader_epoch=state.leader_epoch), version=11)
+    diverging = node.fetch(FetchPartition(topic, 0, position, last_fetched_epoch=ended), version=12)
     yield unmoved(partition, state)
     served = serves(without, log, position) and serves(blind, log, position)
     noticed = fenced.error is Error.UNKNOWN_LEADER_EPOCH and diverges(diverging, ended, log.end_of(ended))
@@ -117,7 +117,7 @@ def metadata_has_the_leader_epoch(
     node, _, state = sender(partition, "consumer")
     before, since = (node.metadata([partition.name], version=version) for version in (6, 7))
     epochs = [answer.topic(partition.name).partition(0).leader_epoch for answer in (before, since)]
-    at_fence = node.fetch(partition.topic, 0, 0, current_leader_epoch=epochs[1])
+    at_fence = node.fetch(partition.at(0, current_leader_epoch=epochs[1]))
     yield unmoved(partition, state)
     yield held_if(epochs[0] == -1 and epochs[1] >= 0 and at_fence.error is Error.NONE, before, since, at_fence)
 

@@ -12,7 +12,7 @@ from conformance.rigs.producers.outcomes import ALL, KnownRecords
 from conformance.rigs.producers.sequences import open_at
 from conformance.rigs.versions import BACK, spoken
 from protocol.codes import Error
-from protocol.log import READ_COMMITTED
+from protocol.log import READ_COMMITTED, FetchOptions
 from protocol.since import since
 from strategies.batches import FEW_RECORDS
 
@@ -88,7 +88,7 @@ class StableOffsets:
 
     def look(self, open_from: dict[str, int]) -> Iterator[Claim]:
         """Ask for it in both ways; `open_from` has the first offset of each open transaction, by transactional id."""
-        read = self.log.leader().fetch(self.log.topic, 0, self.log.end(), isolation_level=READ_COMMITTED)
+        read = self.log.leader().fetch(self.log.at(self.log.end()), FetchOptions(isolation_level=READ_COMMITTED))
         listed = self.log.stable_end()
         above_start = [first for first in open_from.values() if first >= read.log_start_offset]
         stable, highest = read.last_stable_offset, min([read.high_watermark, *above_start])

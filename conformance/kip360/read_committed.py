@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage
 from conformance.rigs.producers.sequences import open_at
 from conformance.rigs.versions import spoken
-from protocol.log import READ_COMMITTED, FetchedPartition
+from protocol.log import READ_COMMITTED, FetchedPartition, FetchOptions
 from protocol.since import since
 
 LOWEST = since("FetchRequest", "IsolationLevel")
@@ -37,7 +37,7 @@ def read_committed_stops_at_its_bound(
         yield open_at(producer.described(), producer)
     log.batches()  # The log as it is, for the judges: a consumer without isolation is given all of it.
     for offset in range(log.end()):
-        read = stage.broker.fetch(log.topic, 0, offset, isolation_level=READ_COMMITTED, version=version)
+        read = stage.broker.fetch(log.at(offset), FetchOptions(isolation_level=READ_COMMITTED), version=version)
         yield held_if(_is_right(read, case, before, producer.producer_id), read)
 
 

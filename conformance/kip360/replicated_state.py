@@ -206,7 +206,7 @@ def replica_made_after_a_trim_leads(
 
 def epochs_only_grow(partition: Partition, producer: CheckProducer) -> bool:
     """Whether the log, which a consumer can read, has the producer's epochs in their order."""
-    read = partition.leader().fetch(partition.topic, partition.index, max(0, start_of(partition)))
+    read = partition.leader().fetch(partition.at(max(0, start_of(partition))))
     epochs = [one.producer_epoch for one in read.batches if one.producer_id == producer.producer_id]
     return epochs == sorted(epochs)
 

@@ -17,7 +17,7 @@ from fixtures.views.producer import DIALECTS
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import error_of
 from protocol.codes import Error
-from protocol.log import EARLIEST, LATEST, READ_COMMITTED
+from protocol.log import EARLIEST, LATEST, READ_COMMITTED, FetchOptions
 from protocol.transactions import ProducerState, TxnMarker
 from strategies.batches import FEW_RECORDS
 
@@ -62,7 +62,7 @@ def producer_notices_lost_records(
     yield held_if(refused, gap, row="KIP360-SEQ-19", case="gap", detail=f"{known}; {gap}")
     producer.go_on_at(producer.producer_id, producer.epoch + 1)
     bumped = heir.produce(couple.topic, 0, producer.batch(couple, size))
-    read = heir.fetch(couple.topic, 0, 0)
+    read = heir.fetch(couple.at(0))
     values = [record.value for one in read.batches for record in one.records]
     once = len(values) == len(set(values)) == end + size
     yield held_if(appended(bumped, end) and once, bumped, read, row="KIP360-SEQ-19", case="bump")
@@ -110,7 +110,8 @@ def transaction_without_its_marker(
     closed = after is not None and after.current_txn_start_offset == -1
     yield held_if(free and closed, ended, row="KIP360-TXN-09", case="ended", detail=f"{ended}; {after}")
     read = heir.fetch(
-        couple.topic, 0, max(0, heir.list_offsets(couple.name, 0, EARLIEST).offset), isolation_level=READ_COMMITTED
+        couple.at(max(0, heir.list_offsets(couple.name, 0, EARLIEST).offset)),
+        FetchOptions(isolation_level=READ_COMMITTED),
     )
     aborted = {one.producer_id for one in read.aborted_transactions or ()}
     there = sum(len(one.records) for one in read.batches if one.producer_id == other.producer_id and not one.control)

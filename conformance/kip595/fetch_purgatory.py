@@ -13,7 +13,7 @@ from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, Wait, bounded, shorte
 from conformance.rigs.quorum.fetching import log_end
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, took
-from protocol.log import FetchedPartition
+from protocol.log import FetchedPartition, FetchOptions, FetchPartition
 from protocol.quorum import METADATA
 from protocol.since import since
 
@@ -40,12 +40,11 @@ def waited(
     """Fetch from the leader, claiming that the log before `offset` ends in the leader's epoch, or in the epoch of `last`."""
     settled = quorum.settled()
     leader = quorum.client(quorum.bench.name_of(settled.leader_id))
+    epoch = settled.leader_epoch
+    last = epoch if last is None else last
+    wanted = FetchPartition(METADATA, 0, offset, epoch, last, high_watermark=high_watermark)
     began = quorum.bench.now()
-    answer = leader.fetch(
-        METADATA, 0, offset, current_leader_epoch=settled.leader_epoch,
-        last_fetched_epoch=settled.leader_epoch if last is None else last, cluster_id=quorum.cluster_id,
-        max_wait_ms=max_wait_ms, high_watermark=high_watermark,
-    )  # fmt: skip
+    answer = leader.fetch(wanted, FetchOptions(max_wait_ms=max_wait_ms, cluster_id=quorum.cluster_id))
     ended = quorum.bench.now()
     return TimedFetch(answer, took(began, ended), ended.unix_ms)
 

@@ -13,7 +13,7 @@ from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.wire import WireError
 from history.due import STARTS_WITHIN
 from protocol.codes import Error
-from protocol.log import LeaderAndEpoch
+from protocol.log import FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA
 from strategies.epochs import NEAR_EPOCHS_AHEAD
 
@@ -75,7 +75,8 @@ def restarted_leader_neither_votes_nor_leads(
         granted = asked.error is Error.NONE and asked.vote_granted
         yield held_if(granted, asked, row="KIP595-VOTE-18", case="resigned")
     fetch = frozen.client.fetch(
-        METADATA, 0, 0, current_leader_epoch=epoch, last_fetched_epoch=0, cluster_id=frozen.cluster_id
+        FetchPartition(METADATA, 0, 0, current_leader_epoch=epoch, last_fetched_epoch=0),
+        FetchOptions(cluster_id=frozen.cluster_id),
     )
     named = fetch.current_leader == LeaderAndEpoch(frozen.id, epoch)
     yield held_if(fetch.error is Error.NOT_LEADER_OR_FOLLOWER and named and not fetch.batches, fetch, case="fetch")

@@ -12,7 +12,7 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.fetching import endpoint_of_leader
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Tried, of
 from protocol.codes import Error
-from protocol.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.messages import PartitionAnswer, Topic
 from protocol.quorum import METADATA, METADATA_TOPIC, RaftAnswer, SnapshotPiece
 from strategies.epochs import EPOCHS_AHEAD
@@ -38,8 +38,10 @@ def end(quorum: Quorum, name: str, epoch: int, **more: Any) -> RaftAnswer:
     return quorum.client(name).end_quorum_epoch(quorum.peer_of(name), epoch, successors=successors, **more)
 
 
-def fetch(quorum: Quorum, name: str, epoch: int, *, topic: Topic = METADATA, **more: Any) -> FetchedPartition:
-    return quorum.client(name).fetch(topic, 0, 0, current_leader_epoch=epoch, last_fetched_epoch=0, **more)
+def fetch(
+    quorum: Quorum, name: str, epoch: int, *, topic: Topic = METADATA, version: int | None = None, **options: Any
+) -> FetchedPartition:
+    return quorum.client(name).fetch(FetchPartition(topic, 0, 0, epoch, 0), FetchOptions(**options), version=version)
 
 
 def fetch_snapshot(quorum: Quorum, name: str, epoch: int, **more: Any) -> SnapshotPiece:
@@ -186,10 +188,8 @@ def refused_fetch_carries_leader_and_epoch(
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
     def ask(settled: LeaderAndEpoch) -> FetchedPartition:
-        return quorum.client(name).fetch(
-            METADATA, 0, offset, current_leader_epoch=settled.leader_epoch + ahead, last_fetched_epoch=0,
-            cluster_id=quorum.cluster_id, version=version,
-        )  # fmt: skip
+        wanted = FetchPartition(METADATA, 0, offset, settled.leader_epoch + ahead, 0)
+        return quorum.client(name).fetch(wanted, FetchOptions(cluster_id=quorum.cluster_id), version=version)
 
     tried = quorum.tried(name, ask)
     yield premise(tried.answer.error is not Error.NONE, "a partition error")
@@ -203,10 +203,8 @@ def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> G
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
     def ask(settled: LeaderAndEpoch) -> FetchedPartition:
-        return quorum.client(name).fetch(
-            METADATA, 0, offset, current_leader_epoch=settled.leader_epoch, last_fetched_epoch=0,
-            partition_max_bytes=1024, cluster_id=quorum.cluster_id, version=version,
-        )  # fmt: skip
+        wanted = FetchPartition(METADATA, 0, offset, settled.leader_epoch, 0, partition_max_bytes=1024)
+        return quorum.client(name).fetch(wanted, FetchOptions(cluster_id=quorum.cluster_id), version=version)
 
     tried = quorum.tried(name, ask)
     yield premise(tried.answer.error is Error.NONE, "no error")

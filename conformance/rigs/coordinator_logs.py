@@ -8,6 +8,7 @@ from typing import TypeVar
 from conformance.core.checks import Claim, premise
 from fixtures.wire import NodeClient
 from protocol.errors import KitError
+from protocol.log import FetchPartition
 from protocol.records import Batch
 
 D = TypeVar("D")
@@ -18,7 +19,7 @@ def batches_from(node: NodeClient, topic: str, index: int, start: int) -> Iterat
     """The batches of a partition from an offset up to the high watermark. Raises KitError where nothing is read there."""
     offset = start
     while offset < node.list_offsets(topic, index).offset:
-        fetched = node.fetch(topic, index, offset)
+        fetched = node.fetch(FetchPartition(topic, index, offset))
         if not fetched.batches:
             raise KitError(f"{topic}-{index} could not be read from {offset} on: {fetched}")
         for batch in fetched.batches:

@@ -19,7 +19,7 @@ from protocol.cluster import CoordinatorType
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.groups import NewOffset
-from protocol.log import EARLIEST
+from protocol.log import EARLIEST, FetchPartition
 from protocol.messages import Topic
 from protocol.records import batch
 from protocol.topics import NewTopic
@@ -159,7 +159,7 @@ def values(cluster: KRaftCluster) -> list[bytes | None]:
     """The records of the topic `ready`."""
     with cluster.client(NODE) as client:
         start = client.list_offsets("ready", 0, EARLIEST).offset
-        read = client.fetch("ready", 0, start, version=12)
+        read = client.fetch(FetchPartition("ready", 0, start), version=12)
     assert read.error is Error.NONE
     return [record.value for fetched in read.batches for record in fetched.records]
 

@@ -140,7 +140,7 @@ class TestLog:
             NewRecord(None, timestamp=7),
         )
         client.produce(topic, 0, NewBatch(new, codec=codec))
-        [read] = client.fetch(topic, 0, 0).batches
+        [read] = client.fetch(FetchPartition(topic, 0, 0)).batches
         assert [NewRecord(r.value, r.key, r.headers, r.timestamp) for r in read.records] == list(new)
         assert (read.crc_valid, read.codec, read.leader_epoch, read.last_offset) == (True, codec, 0, 1)
 
@@ -148,25 +148,27 @@ class TestLog:
         client.produce(topic, 0, batch(b"a"))
         for version in versions(client, "Fetch"):
             named: Topic | str = topic if version >= 13 else topic.name
-            answer = client.fetch(named, 0, 0, current_leader_epoch=0 if version >= 9 else -1, version=version)
+            answer = client.fetch(
+                FetchPartition(named, 0, 0, current_leader_epoch=0 if version >= 9 else -1), version=version
+            )
             assert (answer.version, answer.error, answer.high_watermark) == (version, Error.NONE, 1)
             assert [r.value for b in answer.batches for r in b.records] == [b"a"]
-            as_follower = client.fetch(named, 0, 0, replica_id=7, version=version)
+            as_follower = client.fetch(FetchPartition(named, 0, 0), FetchOptions(replica_id=7), version=version)
             assert as_follower.error is Error.NOT_LEADER_OR_FOLLOWER, version
-        assert client.fetch(topic, 0, 0, current_leader_epoch=3).error is Error.UNKNOWN_LEADER_EPOCH
-        assert client.fetch(topic, 0, 9).error is Error.OFFSET_OUT_OF_RANGE
-        assert client.fetch(Topic("no", UUID(int=9)), 0, 0).error is Error.UNKNOWN_TOPIC_ID
-        assert client.fetch(topic.name, 0, 0).version == 12
+        assert client.fetch(FetchPartition(topic, 0, 0, current_leader_epoch=3)).error is Error.UNKNOWN_LEADER_EPOCH
+        assert client.fetch(FetchPartition(topic, 0, 9)).error is Error.OFFSET_OUT_OF_RANGE
+        assert client.fetch(FetchPartition(Topic("no", UUID(int=9)), 0, 0)).error is Error.UNKNOWN_TOPIC_ID
+        assert client.fetch(FetchPartition(topic.name, 0, 0)).version == 12
         with pytest.raises(SchemaError, match="doesn't carry replica_epoch"):
-            client.fetch(topic, 0, 0, replica_id=1, replica_epoch=1, version=12)
+            client.fetch(FetchPartition(topic, 0, 0), FetchOptions(replica_id=1, replica_epoch=1), version=12)
         with pytest.raises(SchemaError, match="names topics by id"):
-            client.fetch(topic.name, 0, 0, version=13)
+            client.fetch(FetchPartition(topic.name, 0, 0), version=13)
 
     def test_a_follower_that_diverged_is_told_where(self, client: NodeClient, topic: Topic) -> None:
         client.produce(topic, 0, batch(b"a"))
-        same = client.fetch(topic, 0, 1, last_fetched_epoch=0, current_leader_epoch=0)
+        same = client.fetch(FetchPartition(topic, 0, 1, current_leader_epoch=0, last_fetched_epoch=0))
         assert (same.error, same.diverging_epoch) == (Error.NONE, None)
-        longer = client.fetch(topic, 0, 5, last_fetched_epoch=0, current_leader_epoch=0)
+        longer = client.fetch(FetchPartition(topic, 0, 5, current_leader_epoch=0, last_fetched_epoch=0))
         assert (longer.error, longer.diverging_epoch) == (Error.NONE, EpochAndOffset(epoch=0, end_offset=1))
 
     def test_fetch_session(self, client: NodeClient, topic: Topic) -> None:
@@ -396,7 +398,9 @@ class TestCluster:
     def test_a_leader_change_in_the_metadata_log(self, cluster: KRaftCluster) -> None:
         metadata = Topic("__cluster_metadata", UUID(int=1))
         with cluster.client(cluster.controllers[0], TAP, controller=True) as controller:
-            first = controller.fetch(metadata, 0, 0, last_fetched_epoch=0, current_leader_epoch=1).batches[0]
+            first = controller.fetch(
+                FetchPartition(metadata, 0, 0, current_leader_epoch=1, last_fetched_epoch=0)
+            ).batches[0]
             message = control_message(first.records[0], controller.schemas)
         assert (first.control, first.records[0].control_type) == (True, ControlType.LEADER_CHANGE)
         assert (message["leader_id"], [voter["voter_id"] for voter in message["voters"]]) == (1, [1])

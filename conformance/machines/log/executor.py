@@ -239,7 +239,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
 
     def _fetch(self, on: str, node: NodeClient, offset: int, epoch: int, last: int = -1) -> FetchedPartition:
         partition = self.partition(on)
-        return node.fetch(partition.topic, partition.index, offset, current_leader_epoch=epoch, last_fetched_epoch=last)
+        return node.fetch(partition.at(offset, current_leader_epoch=epoch, last_fetched_epoch=last))
 
     def _note_positions(self, on: str, answer: FetchedPartition) -> None:
         """Remember the highest end seen, and each committed record as the position (offset, leader epoch) of a client."""

@@ -22,7 +22,7 @@ from fixtures.wire import NodeClient, WireError
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.groups import NewOffset
-from protocol.log import READ_COMMITTED
+from protocol.log import READ_COMMITTED, FetchOptions
 from protocol.messages import Topic
 from protocol.topics import NewTopic
 from strategies import producers as do
@@ -210,7 +210,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
     def _fetch(self, on: str, node: NodeClient, offset: int) -> None:
         partition, epoch = self.partitions[on], self.roles.epoch(on)
         answer = node.fetch(
-            partition.topic, partition.index, offset, current_leader_epoch=epoch, isolation_level=READ_COMMITTED
+            partition.at(offset, current_leader_epoch=epoch), FetchOptions(isolation_level=READ_COMMITTED)
         )
         self._ends[on] = max(self._ends[on], answer.high_watermark)
 

@@ -22,7 +22,7 @@ from history.due import STARTS_WITHIN, Due
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.errors import KitError
-from protocol.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
+from protocol.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition, FetchOptions
 from protocol.records import batch
 from protocol.topics import Reassignment
 
@@ -174,7 +174,7 @@ class Crashing(Partition):
         """All records of a replica, whichever leader it follows. Logs here have one segment, so one answer has all of them."""
         node = self.bench.node(id)
         start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
-        return node.fetch(self.topic, self.index, start, replica_id=FUTURE_REPLICA)
+        return node.fetch(self.at(start), FetchOptions(replica_id=FUTURE_REPLICA))
 
     def lags(self, id: int, end: int) -> PremiseClaim:
         """Premise: the replica's high watermark is below this log end, which was acknowledged."""

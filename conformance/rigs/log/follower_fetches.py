@@ -144,18 +144,13 @@ class OneFollower(Partition):
         """A fetch with the follower's id. `epoch_ahead` is how far its current epoch is from the leader's."""
         node = cast.leader if at == "leader" else cast.outsider
         return node.fetch(
-            self.topic,
-            self.index,
-            offset,
-            current_leader_epoch=cast.state.leader_epoch + epoch_ahead,
-            last_fetched_epoch=last,
-            replica_id=cast.follower,
-            replica_epoch=broker_epoch,
+            self.at(offset, current_leader_epoch=cast.state.leader_epoch + epoch_ahead, last_fetched_epoch=last),
+            FetchOptions(replica_id=cast.follower, replica_epoch=broker_epoch),
         )
 
     def look(self, cast: FollowerRoles, offset: int) -> FetchedPartition:
         """The leader's answer to a consumer that fetches at `offset`."""
-        return cast.leader.fetch(self.topic, self.index, offset)
+        return cast.leader.fetch(self.at(offset))
 
     def isr(self, cast: FollowerRoles) -> set[int]:
         """The ISR in the leader's Metadata."""

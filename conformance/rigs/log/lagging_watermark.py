@@ -11,7 +11,7 @@ from conformance.judging.facts.log import FUTURE_REPLICA
 from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient
-from protocol.log import DEBUGGER, LATEST
+from protocol.log import DEBUGGER, LATEST, FetchOptions
 
 
 class Behind(NamedTuple):
@@ -35,7 +35,7 @@ class Behind(NamedTuple):
         node = partition.bench.node(self.copying[0])
 
         def copied() -> bool:
-            read = node.fetch(partition.topic, partition.index, self.watermark, replica_id=FUTURE_REPLICA)
+            read = node.fetch(partition.at(self.watermark), FetchOptions(replica_id=FUTURE_REPLICA))
             end = read.batches[-1].last_offset + 1 if read.batches else self.watermark
             return end >= self.end and read.high_watermark >= self.watermark
 
@@ -60,4 +60,4 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
 def watermark_and_end(partition: Partition, node: NodeClient) -> tuple[int, int]:
     """High watermark and log end offset of one replica, in its own answers."""
     end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
-    return node.fetch(partition.topic, partition.index, 0).high_watermark, end
+    return node.fetch(partition.at(0)).high_watermark, end

@@ -12,7 +12,7 @@ from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient, WireError
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
-from protocol.log import EARLIEST, LATEST, FetchedPartition
+from protocol.log import EARLIEST, LATEST, FetchedPartition, FetchOptions
 
 DEBUGGING_CONSUMER = -2
 """The replica id of a client that sees the log of any replica as it is, also before a new leader has a high watermark."""
@@ -61,13 +61,8 @@ def log_start(partition: Partition, node: NodeClient) -> int:
 
 def _read_on(partition: Partition, node: NodeClient, epoch: int, offset: int, last: int) -> FetchedPartition:
     return node.fetch(
-        partition.topic,
-        partition.index,
-        offset,
-        current_leader_epoch=epoch,
-        last_fetched_epoch=last,
-        replica_id=FUTURE_REPLICA,
-        partition_max_bytes=WHOLE_BYTES,
+        partition.at(offset, current_leader_epoch=epoch, last_fetched_epoch=last, partition_max_bytes=WHOLE_BYTES),
+        FetchOptions(replica_id=FUTURE_REPLICA),
     )
 
 
@@ -77,7 +72,7 @@ def read_out(partition: Partition) -> PartitionMetadata:
     for id in state.replicas:
         node = partition.bench.node(id)
         start = read_whole(partition, node, state.leader_epoch).log_start_offset
-        node.fetch(partition.topic, partition.index, max(0, start), current_leader_epoch=state.leader_epoch)
+        node.fetch(partition.at(max(0, start), current_leader_epoch=state.leader_epoch))
     if state.leader >= 0:
         _read_ends(partition, partition.bench.node(state.leader), state.leader_epoch)
     return state

@@ -103,11 +103,11 @@ class Reader:
 
     def _fetch(self, leader: NodeClient, epoch: int) -> FetchedPartition:
         return leader.fetch(
-            self.partition.topic,
-            self.partition.index,
-            self.position.offset,
-            current_leader_epoch=epoch,
-            last_fetched_epoch=self.position.epoch if self.by == "fetch" else -1,
+            self.partition.at(
+                self.position.offset,
+                current_leader_epoch=epoch,
+                last_fetched_epoch=self.position.epoch if self.by == "fetch" else -1,
+            )
         )
 
     def _take(self, answer: FetchedPartition, leader: NodeClient) -> bool:

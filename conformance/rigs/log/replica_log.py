@@ -51,7 +51,7 @@ def replica_log(partition: Partition, node: NodeClient) -> FetchedLog:
     def read() -> FetchedLog | None:
         end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
         start = node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGER).offset
-        found = node.fetch(partition.topic, partition.index, start)
+        found = node.fetch(partition.at(start))
         committed = found.error is Error.NONE and found.high_watermark == end
         return FetchedLog(start, end, found.batches) if committed else None
 

@@ -139,7 +139,7 @@ class UncleanPartition(Partition):
         if state.leader != id:
             return None
         try:
-            answer = self.bench.node(id).fetch(self.topic, self.index, 0, current_leader_epoch=state.leader_epoch)
+            answer = self.bench.node(id).fetch(self.at(0, current_leader_epoch=state.leader_epoch))
             end = self.bench.node(id).list_offsets(self.name, self.index, replica_id=-2).offset
         except WireError:
             return None

@@ -30,7 +30,7 @@ from protocol.cluster import CoordinatorType
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.groups import NewOffset
-from protocol.log import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
+from protocol.log import EARLIEST, LATEST, PARTITION_MAX_BYTES, READ_COMMITTED, READ_UNCOMMITTED, FetchPartition
 from protocol.messages import Answer, Topic
 from protocol.records import Batch, ControlType
 from protocol.transactions import AddPartitionsToTxnAnswer, DescribedTransaction, ProducerState, TxnOffsetCommitAnswer
@@ -64,6 +64,10 @@ class Log:
         self.name = topic.name
         self.index = index
         self.here = (topic.name, index)
+
+    def at(self, offset: int, *, partition_max_bytes: int = PARTITION_MAX_BYTES) -> FetchPartition:
+        """The partition in a Fetch from this offset."""
+        return FetchPartition(self.topic, self.index, offset, partition_max_bytes=partition_max_bytes)
 
     def leader(self) -> NodeClient:
         return self.stage.broker
@@ -102,7 +106,7 @@ class Log:
         found: list[Batch] = []
         position = self.start()
         while True:
-            read = self.stage.broker.fetch(self.topic, self.index, position)
+            read = self.stage.broker.fetch(self.at(position))
             found += read.batches
             before, position = position, read.batches[-1].last_offset + 1 if read.batches else read.high_watermark
             if not before < position < read.high_watermark:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from conformance.core.checks import ObservationClaim, held_if
 from conformance.rigs.producers.combined_node import Log, StageProducer
 from protocol.codes import Error
-from protocol.log import READ_COMMITTED, FetchedPartition
+from protocol.log import READ_COMMITTED, FetchedPartition, FetchOptions
 from protocol.records import ControlType
 
 MARKERS = {True: ControlType.COMMIT, False: ControlType.ABORT}
@@ -73,11 +73,8 @@ class KnownRecords:
     def read(self, offset: int, version: int | None = None, *, most: int = ALL) -> FetchedPartition:
         """A Fetch of a read_committed consumer, of at most that many bytes or one batch."""
         return self.log.leader().fetch(
-            self.log.topic,
-            self.log.index,
-            offset,
-            isolation_level=READ_COMMITTED,
-            partition_max_bytes=most,
+            self.log.at(offset, partition_max_bytes=most),
+            FetchOptions(isolation_level=READ_COMMITTED),
             version=version,
         )
 

@@ -230,7 +230,7 @@ class ThreeBrokers:
     def outcome(self, partition: Partition, producer: CheckProducer) -> Outcome:
         leader = partition.leader()
         start = max(0, leader.list_offsets(partition.name, partition.index, EARLIEST).offset)
-        fetched = leader.fetch(partition.topic, partition.index, start)
+        fetched = leader.fetch(partition.at(start))
         own = [one for one in fetched.batches if one.control and one.producer_id == producer.producer_id]
         known = self.known(partition, producer, leader)
         stable = leader.list_offsets(partition.name, partition.index, LATEST, isolation_level=READ_COMMITTED)

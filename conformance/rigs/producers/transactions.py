@@ -47,7 +47,7 @@ class Transaction:
         leader = partition.leader()
 
         def found() -> tuple[FetchedPartition, Batch] | None:
-            read = leader.fetch(partition.topic, partition.index, after)
+            read = leader.fetch(partition.at(after))
             markers = [one for one in read.batches if one.control and one.producer_id == self.producer.producer_id]
             return (read, markers[0]) if markers else None
 

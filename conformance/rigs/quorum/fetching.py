@@ -7,7 +7,7 @@ from typing import Any
 from conformance.rigs.quorum.quorum import Quorum, Tried
 from fixtures.cluster.config import CONTROLLER_PORT
 from protocol.cluster import Node
-from protocol.log import FetchedPartition, LeaderAndEpoch
+from protocol.log import FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA, QuorumAnswer
 
 FETCH_BY_ID = 13
@@ -25,7 +25,7 @@ def fetched(
     last_fetched_beyond: int = 0,
     older: int = 0,
     malformed: str = "",
-    **more: Any,
+    **options: Any,
 ) -> Tried[FetchedPartition]:
     """Fetch from a controller in an epoch `ahead` of the quorum's; by default the claimed log ends in that epoch, or in one so
     far beyond it. `malformed` says how the request breaks the protocol's rules."""
@@ -33,12 +33,12 @@ def fetched(
 
     def ask(settled: LeaderAndEpoch) -> FetchedPartition:
         epoch = settled.leader_epoch + ahead
+        last = epoch + last_fetched_beyond if last_fetched_epoch is None else last_fetched_epoch
+        wanted = FetchPartition(METADATA, 0, offset, epoch, last, partition_max_bytes=SMALL)
         with quorum.bench.malformed(malformed):
             return quorum.client(name).fetch(
-                METADATA, 0, offset, current_leader_epoch=epoch, cluster_id=quorum.cluster_id, version=version,
-                last_fetched_epoch=epoch + last_fetched_beyond if last_fetched_epoch is None else last_fetched_epoch,
-                partition_max_bytes=SMALL, **more,
-            )  # fmt: skip
+                wanted, FetchOptions(cluster_id=quorum.cluster_id, **options), version=version
+            )
 
     return quorum.tried(name, ask, disk=False)
 

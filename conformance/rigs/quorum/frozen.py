@@ -21,7 +21,7 @@ from fixtures.wire.quorum import VOTER_KEYS_FROM
 from fixtures.wire.records import batches, encode_batch
 from history.due import Due, starved
 from protocol.codes import Error
-from protocol.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA, METADATA_TOPIC, Listener, RaftAnswer, VoteAnswer
 from protocol.records import Batch, NewBatch, batch
 from protocol.since import since
@@ -128,10 +128,8 @@ class Frozen:
 
     def fetch_as(self, replica: int, epoch: int, log: LogEnd) -> FetchedPartition:
         """Fetch in its epoch as a replica whose log ends there."""
-        return self.client.fetch(
-            METADATA, 0, log.offset, current_leader_epoch=epoch, last_fetched_epoch=log.epoch, replica_id=replica,
-            cluster_id=self.cluster_id,
-        )  # fmt: skip
+        options = FetchOptions(replica_id=replica, cluster_id=self.cluster_id)
+        return self.client.fetch(FetchPartition(METADATA, 0, log.offset, epoch, log.epoch), options)
 
     # --- bringing it into a state
 

@@ -8,7 +8,7 @@ from conformance.core.topologies import MIXED_QUORUM
 from conformance.rigs.quorum.frozen import LogEnd, grant
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
 from fixtures.cluster import Received
-from protocol.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA, QuorumAnswer
 
 OFTEN = 0.1
@@ -77,10 +77,9 @@ class Mixed(Quorum):
 
     def fetch_as(self, replica: int, led: LeaderAndEpoch, log: LogEnd) -> FetchedPartition:
         """Fetch from the leader as a replica whose log ends there."""
-        return self.client(self.bench.name_of(led.leader_id)).fetch(
-            METADATA, 0, log.offset, current_leader_epoch=led.leader_epoch, last_fetched_epoch=log.epoch,
-            replica_id=replica, cluster_id=self.cluster_id,
-        )  # fmt: skip
+        wanted = FetchPartition(METADATA, 0, log.offset, led.leader_epoch, log.epoch)
+        options = FetchOptions(replica_id=replica, cluster_id=self.cluster_id)
+        return self.client(self.bench.name_of(led.leader_id)).fetch(wanted, options)
 
     def fetch_of_observer(self, since: float, within: float) -> Received | None:
         """The first fetch of the broker from a peer after that time in seconds; None if there was none in time."""

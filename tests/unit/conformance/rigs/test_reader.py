@@ -12,7 +12,7 @@ from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.reader import By, Position, Reader, common_prefix, delivered_of
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
-from protocol.log import EpochAndOffset, EpochEnd, FetchedPartition, ListedOffset
+from protocol.log import EpochAndOffset, EpochEnd, FetchedPartition, FetchPartition, ListedOffset
 from protocol.messages import Topic
 from protocol.records import Batch
 from tests.support.histories import stamped
@@ -58,14 +58,13 @@ class FakeLeader:
         end = self.lie(self.end_of(epoch))
         return EpochEnd(version=4, partition=0, leader_epoch=end.epoch, end_offset=end.end_offset)
 
-    def fetch(
-        self, _: Topic, __: int, offset: int, *, current_leader_epoch: int, last_fetched_epoch: int
-    ) -> FetchedPartition:
-        if current_leader_epoch != self.epoch:
+    def fetch(self, wanted: FetchPartition) -> FetchedPartition:
+        last, offset = wanted.last_fetched_epoch, wanted.fetch_offset
+        if wanted.current_leader_epoch != self.epoch:
             return self._answer(error=Error.FENCED_LEADER_EPOCH)
-        if last_fetched_epoch >= 0 and not self.mute:
-            end = self.end_of(last_fetched_epoch)
-            if end.epoch < last_fetched_epoch or end.end_offset < offset:
+        if last >= 0 and not self.mute:
+            end = self.end_of(last)
+            if end.epoch < last or end.end_offset < offset:
                 return self._answer(diverging_epoch=self.lie(end))
         if not self.start <= offset <= self.end:
             return self._answer(error=Error.OFFSET_OUT_OF_RANGE)
@@ -82,6 +81,7 @@ class FakePartition:
     """Bench, tape and partition in one: the leader is asked, and the reader's actions are kept."""
 
     name, index, topic = "topic", 0, Topic("topic")
+    at = Partition.at
 
     def __init__(self, leader: FakeLeader) -> None:
         self.leader = leader
