@@ -17,6 +17,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy, composite, integers, j
 
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.together import pairs_of
+from strategies.faults import faults_of
 from strategies.steps import Disturb, Heal, HealPartly, Step
 
 Meeting: TypeAlias = tuple[str, str]
@@ -345,10 +346,9 @@ _CHAINS = (
 """Of the faults of a round, the most usual one first."""
 
 
-def offered(kind: type[Fault], drawn: SearchStrategy[Fault], subjects: Sequence[str]) -> tuple[str, FaultKind]:
-    """An entry of `Offer.faults`."""
-    made = FaultKind(kind, drawn, tuple(subjects))
-    return made.name, made
+def offered(kind: type[Fault], subjects: Sequence[str], **drawn: SearchStrategy[Any]) -> FaultKind:
+    """A fault on offer around these subjects; `drawn` are strategies in place of a parameter's own."""
+    return FaultKind(kind, faults_of(kind, **drawn), tuple(subjects))
 
 
 def always(step: Step) -> About:

@@ -19,8 +19,7 @@ from fixtures.faults.kinds import (
 )
 from strategies import log as do
 from strategies import steps
-from strategies.episodes import FaultKind, Offer, always, offered
-from strategies.faults import faults_of
+from strategies.episodes import About, Offer, always, offered
 
 REPLICATED: tuple[do.PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
 """Those that begin with a replica on every broker."""
@@ -237,63 +236,43 @@ _ANY = sampled_from([*2 * ("leader", "follower"), "active controller", "voter", 
 """Half of the time a replica of the partition, so that faults meet there."""
 
 
-def _offered() -> dict[str, FaultKind]:
-    around = (*REPLICATED, "drawn-0", "lone-0")
-    processes = [
-        offered(process.Kill, faults_of(process.Kill, role=_ANY), around),
-        offered(process.Stop, faults_of(process.Stop, role=_ANY), around),
-        offered(process.Freeze, faults_of(process.Freeze, role=_ANY), around),
-        offered(process.PausePastFencing, faults_of(process.PausePastFencing, role=_HIT), around),
-        offered(zombies.PausedZombie, faults_of(zombies.PausedZombie, role=_HIT), around),
-    ]
-    links = [
-        offered(zombies.CutOffFromControllers, faults_of(zombies.CutOffFromControllers, role=_HIT), around),
-        offered(shapes.Isolate, faults_of(shapes.Isolate, role=_ANY, clients_too=just(False)), around),
-        offered(shapes.OneLink, faults_of(shapes.OneLink, role=_HIT, peer=sampled_from(LINKED)), around),
-        offered(
-            network.Drop,
-            faults_of(network.Drop, role=_HIT, peer=sampled_from(["brokers", "follower", "controllers"])),
-            around,
-        ),
-        offered(network.Loss, faults_of(network.Loss, role=_HIT, peer=just("brokers")), around),
-        offered(frames.Delay, faults_of(frames.Delay, role=_HIT, peer=just("brokers")), around),
-        offered(
-            network.RateLimit,
-            faults_of(network.RateLimit, role=_HIT, peer=just("brokers"), direction=just("out")),
-            around,
-        ),
-        offered(zombies.IsolatedControllerLeader, faults_of(zombies.IsolatedControllerLeader), around),
-    ]
-    # They write records without a key, which a compacted topic refuses, to have something to damage.
-    damages = (
-        disk.CutTailAbove,
-        disk.CutTailBelow,
-        disk.OldEpochCheckpoint,
-        disk.RemoveEpochCheckpoint,
-        disk.RemoveIndexFiles,
-        disk.RemoveRebuiltFile,
-        disk.RemoveReplica,
-        disk.RemoveWatermarkCheckpoint,
-        disk.WipeDisk,
-    )
-    disks = [
-        # The first needs a broker with several log directories, the second one with a single one.
-        offered(disk.FailedDirectory, faults_of(disk.FailedDirectory, role=_HIT), around),
-        offered(disk.FailedDisk, faults_of(disk.FailedDisk, role=_HIT), around),
-        *(offered(kind, faults_of(kind, role=_HIT), UNCOMPACTED) for kind in damages),
-    ]
-    alone = [
-        # On the machine's own partition, which the judges follow.
-        *(
-            offered(kind, faults_of(kind, own_topic=just(False)), UNCLEAN_ON)
-            for kind in (unclean.UncleanElection, unclean.UncleanElectionByConfig)
-        ),
-        offered(full_disk.FullDisk, faults_of(full_disk.FullDisk, role=_HIT), UNCOMPACTED),
-        offered(clock.ClockShift, faults_of(clock.ClockShift, role=_HIT), REPLICATED),
-    ]
-    return dict([*processes, *links, *disks, *alone])
-
-
+LINKED = ("follower", "follower", "leader", "active controller")
+"""The other end of a link that is cut: mostly a follower, which copies from the leader until that one is lost."""
+AROUND: tuple[do.PartitionName, ...] = (*REPLICATED, "drawn-0", "lone-0")
+FAULTS = [
+    offered(process.Kill, AROUND, role=_ANY),
+    offered(process.Stop, AROUND, role=_ANY),
+    offered(process.Freeze, AROUND, role=_ANY),
+    offered(process.PausePastFencing, AROUND, role=_HIT),
+    offered(zombies.PausedZombie, AROUND, role=_HIT),
+    # links
+    offered(zombies.CutOffFromControllers, AROUND, role=_HIT),
+    offered(shapes.Isolate, AROUND, role=_ANY, clients_too=just(False)),
+    offered(shapes.OneLink, AROUND, role=_HIT, peer=sampled_from(LINKED)),
+    offered(network.Drop, AROUND, role=_HIT, peer=sampled_from(["brokers", "follower", "controllers"])),
+    offered(network.Loss, AROUND, role=_HIT, peer=just("brokers")),
+    offered(frames.Delay, AROUND, role=_HIT, peer=just("brokers")),
+    offered(network.RateLimit, AROUND, role=_HIT, peer=just("brokers"), direction=just("out")),
+    offered(zombies.IsolatedControllerLeader, AROUND),
+    # disks: the first needs a broker with several log directories, the second one with a single one
+    offered(disk.FailedDirectory, AROUND, role=_HIT),
+    offered(disk.FailedDisk, AROUND, role=_HIT),
+    # those that write records to have something to damage, without a key, which a compacted topic refuses
+    offered(disk.CutTailAbove, UNCOMPACTED, role=_HIT),
+    offered(disk.CutTailBelow, UNCOMPACTED, role=_HIT),
+    offered(disk.OldEpochCheckpoint, UNCOMPACTED, role=_HIT),
+    offered(disk.RemoveEpochCheckpoint, UNCOMPACTED, role=_HIT),
+    offered(disk.RemoveIndexFiles, UNCOMPACTED, role=_HIT),
+    offered(disk.RemoveRebuiltFile, UNCOMPACTED, role=_HIT),
+    offered(disk.RemoveReplica, UNCOMPACTED, role=_HIT),
+    offered(disk.RemoveWatermarkCheckpoint, UNCOMPACTED, role=_HIT),
+    offered(disk.WipeDisk, UNCOMPACTED, role=_HIT),
+    # on the machine's own partition, which the judges follow
+    offered(unclean.UncleanElection, UNCLEAN_ON, own_topic=just(False)),
+    offered(unclean.UncleanElectionByConfig, UNCLEAN_ON, own_topic=just(False)),
+    offered(full_disk.FullDisk, UNCOMPACTED, role=_HIT),
+    offered(clock.ClockShift, REPLICATED, role=_HIT),
+]
 MAIN = (
     "kill",
     "stop",
@@ -307,8 +286,23 @@ MAIN = (
     "wipe-disk",
 )
 """The faults each pair of which is to meet on one partition, in either order."""
-LINKED = ("follower", "follower", "leader", "active controller")
-"""The other end of a link that is cut: mostly a follower, which copies from the leader until that one is lost."""
+
+
+def transient_faults(on: str) -> SearchStrategy[steps.DisturbBriefly[do.BriefLogFault]]:
+    there: do.PartitionName = _uncompacted(on)
+    return one_of(
+        *(
+            steps.brief_disturbances(kind, (there,))
+            for kind in (elections.MoveLeader, elections.PreferredElection, elections.Reassign, process.RollingRestart)
+        ),
+        *(
+            steps.brief_disturbances(kind, UNCOMPACTED[:3])
+            for kind in (logs.RetentionBySize, logs.RetentionByTime, logs.RollBySize)
+        ),
+    )
+
+
+# --- the offer
 
 
 def _looks(on: str) -> SearchStrategy[steps.Step]:
@@ -327,76 +321,56 @@ def _begin() -> SearchStrategy[list[steps.Step]]:
     )
 
 
-def log_offer() -> Offer:
-    """All that episodes of the log machine are made of."""
-    return Offer(
-        subjects=("strict-0", "drawn-0", "loose-0", "drawn-0", "strict-1", "compacted-0", "drawn-0", "lone-0"),
-        begin=_begin(),
-        faults=_offered(),
-        main=MAIN,
-        behind=("one-link",),
-        losing=("kill", "pause-past-fencing"),
-        damaging=("cut-tail-above", "cut-tail-below", "remove-epoch-checkpoint"),
-        cutting=("isolate", "cut-off-from-controllers"),
-        work={
-            "produce": produces,
-            "produce-idempotently": idempotent_produces,
-            "produce-in-flight": produces_in_flight,
-            "fetch-in-flight": fetches_in_flight,
-            "collect": always(do.Collect()),
-            "transact": transactions,
-            "produce-to-all": lambda on: produces_to_all(),
-            "read": reads,
-            "fetch-at": fetches,
-            "revisit-position": revisits,
-            "offset-for-leader-epoch": epoch_requests,
-            "list-offsets": offset_requests,
-            "delete-records": deletions,
-            "consume": lambda on: consumptions(),
-            "join": always(do.Join()),
-            "poll-group": always(do.PollGroup()),
-            "leave": always(do.Leave()),
-            "offset-fetch": always(do.OffsetFetch()),
-            "fetch-in-session": session_fetches,
-            "echo": lambda on: steps.echoes(),
-            "sweep": lambda on: steps.sweeps(),
-            "brief": transient_faults,
-        },
-        writes=(
-            "produce",
-            "produce-idempotently",
-            "produce-in-flight",
-            "transact",
-            "produce-to-all",
-            "delete-records",
-        ),
-        acknowledged=acknowledged_produces,
-        stale=stale_produces,
-        administration={
-            "reassign-partition": reassignments,
-            "cancel-reassignment": cancellations,
-            "elect-preferred-leader": preferred_elections,
-            "elect-uncleanly": unclean_elections,
-            "alter-config": alterations,
-            "alter-cluster-default": default_alterations,
-            "create-topic": creations,
-            "delete-topic": topic_deletions,
-            "recreate-topic": recreations,
-            "add-partitions": more_partitions,
-        },
-        looks=_looks,
-    )
-
-
-def transient_faults(on: str) -> SearchStrategy[steps.DisturbBriefly[do.BriefLogFault]]:
-    there: do.PartitionName = _uncompacted(on)
-    return one_of(
-        *(
-            steps.brief_disturbances(kind, (there,))
-            for kind in (elections.MoveLeader, elections.PreferredElection, elections.Reassign, process.RollingRestart)
-        ),
-        *(
-            steps.brief_disturbances(kind, UNCOMPACTED[:3])
-            for kind in (logs.RetentionBySize, logs.RetentionByTime, logs.RollBySize)
-        ),
-    )
+WORK: dict[str, About] = {
+    "produce": produces,
+    "produce-idempotently": idempotent_produces,
+    "produce-in-flight": produces_in_flight,
+    "fetch-in-flight": fetches_in_flight,
+    "collect": always(do.Collect()),
+    "transact": transactions,
+    "produce-to-all": lambda on: produces_to_all(),
+    "read": reads,
+    "fetch-at": fetches,
+    "revisit-position": revisits,
+    "offset-for-leader-epoch": epoch_requests,
+    "list-offsets": offset_requests,
+    "delete-records": deletions,
+    "consume": lambda on: consumptions(),
+    "join": always(do.Join()),
+    "poll-group": always(do.PollGroup()),
+    "leave": always(do.Leave()),
+    "offset-fetch": always(do.OffsetFetch()),
+    "fetch-in-session": session_fetches,
+    "echo": lambda on: steps.echoes(),
+    "sweep": lambda on: steps.sweeps(),
+    "brief": transient_faults,
+}
+ADMINISTRATION: dict[str, About] = {
+    "reassign-partition": reassignments,
+    "cancel-reassignment": cancellations,
+    "elect-preferred-leader": preferred_elections,
+    "elect-uncleanly": unclean_elections,
+    "alter-config": alterations,
+    "alter-cluster-default": default_alterations,
+    "create-topic": creations,
+    "delete-topic": topic_deletions,
+    "recreate-topic": recreations,
+    "add-partitions": more_partitions,
+}
+OFFER = Offer(
+    subjects=("strict-0", "drawn-0", "loose-0", "drawn-0", "strict-1", "compacted-0", "drawn-0", "lone-0"),
+    begin=_begin(),
+    faults={one.name: one for one in FAULTS},
+    main=MAIN,
+    behind=("one-link",),
+    losing=("kill", "pause-past-fencing"),
+    damaging=("cut-tail-above", "cut-tail-below", "remove-epoch-checkpoint"),
+    cutting=("isolate", "cut-off-from-controllers"),
+    work=WORK,
+    writes=("produce", "produce-idempotently", "produce-in-flight", "transact", "produce-to-all", "delete-records"),
+    acknowledged=acknowledged_produces,
+    stale=stale_produces,
+    administration=ADMINISTRATION,
+    looks=_looks,
+)
+"""All that episodes of the log machine are made of."""

@@ -19,8 +19,7 @@ from hypothesis.strategies import (
 from fixtures.faults.kinds import disk, elections, logs, network, process, producers, shapes, unclean, upgrade, zombies
 from strategies import producers as do
 from strategies import steps
-from strategies.episodes import FaultKind, Offer, always, offered
-from strategies.faults import faults_of
+from strategies.episodes import About, Offer, always, offered
 
 STRICT: tuple[do.WrittenPartition, ...] = ("strict-0", "strict-1", "strict-2")
 EVERY_PARTITION: tuple[do.WrittenPartition, ...] = (*STRICT, "loose-0")
@@ -171,33 +170,21 @@ _NODE = sampled_from(["leader", "transaction coordinator", "follower", "transact
 LINKED = ("follower", "leader", "active controller")
 
 
-def _offered() -> dict[str, FaultKind]:
-    processes = [
-        offered(process.Kill, faults_of(process.Kill, role=_NODE), EVERY_PARTITION),
-        offered(process.Stop, faults_of(process.Stop, role=_NODE), EVERY_PARTITION),
-        offered(process.Freeze, faults_of(process.Freeze, role=_NODE), EVERY_PARTITION),
-        offered(process.PausePastFencing, faults_of(process.PausePastFencing, role=_HIT), EVERY_PARTITION),
-        offered(zombies.PausedZombie, faults_of(zombies.PausedZombie, role=_HIT), EVERY_PARTITION),
-    ]
-    links = [
-        offered(zombies.CutOffFromControllers, faults_of(zombies.CutOffFromControllers, role=_HIT), EVERY_PARTITION),
-        offered(shapes.Isolate, faults_of(shapes.Isolate, role=_HIT, clients_too=just(False)), EVERY_PARTITION),
-        offered(shapes.OneLink, faults_of(shapes.OneLink, role=_HIT, peer=sampled_from(LINKED)), EVERY_PARTITION),
-        offered(
-            network.Drop,
-            faults_of(network.Drop, role=_HIT, peer=sampled_from(["brokers", "controllers"])),
-            EVERY_PARTITION,
-        ),
-        offered(network.Loss, faults_of(network.Loss, role=_HIT, peer=just("brokers")), EVERY_PARTITION),
-    ]
-    others = [
-        offered(disk.RemoveRebuiltFile, faults_of(disk.RemoveRebuiltFile, role=_HIT), STRICT),
-        offered(upgrade.Upgrade, faults_of(upgrade.Upgrade, role=_NODE), STRICT),
-        offered(unclean.UncleanElection, faults_of(unclean.UncleanElection, own_topic=just(False)), ("loose-0",)),
-    ]
-    return dict([*processes, *links, *others])
-
-
+FAULTS = [
+    offered(process.Kill, EVERY_PARTITION, role=_NODE),
+    offered(process.Stop, EVERY_PARTITION, role=_NODE),
+    offered(process.Freeze, EVERY_PARTITION, role=_NODE),
+    offered(process.PausePastFencing, EVERY_PARTITION, role=_HIT),
+    offered(zombies.PausedZombie, EVERY_PARTITION, role=_HIT),
+    offered(zombies.CutOffFromControllers, EVERY_PARTITION, role=_HIT),
+    offered(shapes.Isolate, EVERY_PARTITION, role=_HIT, clients_too=just(False)),
+    offered(shapes.OneLink, EVERY_PARTITION, role=_HIT, peer=sampled_from(LINKED)),
+    offered(network.Drop, EVERY_PARTITION, role=_HIT, peer=sampled_from(["brokers", "controllers"])),
+    offered(network.Loss, EVERY_PARTITION, role=_HIT, peer=just("brokers")),
+    offered(disk.RemoveRebuiltFile, STRICT, role=_HIT),
+    offered(upgrade.Upgrade, STRICT, role=_NODE),
+    offered(unclean.UncleanElection, ("loose-0",), own_topic=just(False)),
+]
 MAIN = ("kill", "stop", "pause-past-fencing", "cut-off-from-controllers", "isolate", "one-link", "drop", "freeze")
 """The faults each pair of which is to meet on one partition, in either order."""
 
@@ -283,60 +270,60 @@ def fenced_bumps(on: str) -> SearchStrategy[do.BumpAsFenced]:
     return builds(do.BumpAsFenced, producer=sampled_from(RARELY_USED))
 
 
-def producers_offer() -> Offer:
-    """All that episodes of the producer machine are made of."""
-    return Offer(
-        subjects=("strict-0", "strict-1", "strict-0", "strict-2", "strict-1", "strict-2", "loose-0"),
-        begin=_begin(),
-        faults=_offered(),
-        main=MAIN,
-        behind=("one-link",),
-        losing=("kill", "pause-past-fencing"),
-        damaging=("remove-rebuilt-file",),
-        cutting=("isolate", "cut-off-from-controllers"),
-        work={
-            "write": writes,
-            "transactional-write": transactional_writes,
-            "write-in-flight": writes_in_flight,
-            "write-to-several": writes_to_several,
-            "collect": always(do.Collect()),
-            "skip-sequence": skipped_sequences,
-            "repeat-batch": repeated_batches,
-            "init-producer-id": new_instances,
-            "outlast-timeout": outlasted_timeouts,
-            "bump-epoch": lambda on: builds(do.BumpEpoch, producer=_ANY),
-            "raise-epoch": own_raises,
-            "bump-as-fenced": fenced_bumps,
-            "commit-offset": offset_commits,
-            "end-transaction": ends,
-            "end-nothing": ends_of_nothing,
-            "send-as-fenced": fenced_requests,
-            "write-as-fenced": fenced_writes,
-            "python-write": python_writes,
-            "python": python_steps,
-            "fetch-committed": committed_fetches,
-            "describe": always(do.Describe()),
-            "delete-records": deletions,
-            "echo": lambda on: steps.echoes(),
-            "sweep": lambda on: steps.sweeps(),
-            "brief": brief_faults,
-        },
-        writes=(
-            "write",
-            "transactional-write",
-            "write-in-flight",
-            "write-to-several",
-            "python-write",
-            "commit-offset",
-            "end-transaction",
-        ),
-        acknowledged=acknowledged_writes,
-        stale=stale_writes,
-        administration={
-            "reassign-partition": reassignments,
-            "cancel-reassignment": cancellations,
-            "elect-preferred-leader": preferred_elections,
-        },
-        looks=lambda on: sampled_from([steps.ReadEverything(), do.Describe()]),
-        scenes={"decided": decided_scenes},
-    )
+WORK: dict[str, About] = {
+    "write": writes,
+    "transactional-write": transactional_writes,
+    "write-in-flight": writes_in_flight,
+    "write-to-several": writes_to_several,
+    "collect": always(do.Collect()),
+    "skip-sequence": skipped_sequences,
+    "repeat-batch": repeated_batches,
+    "init-producer-id": new_instances,
+    "outlast-timeout": outlasted_timeouts,
+    "bump-epoch": lambda on: builds(do.BumpEpoch, producer=_ANY),
+    "raise-epoch": own_raises,
+    "bump-as-fenced": fenced_bumps,
+    "commit-offset": offset_commits,
+    "end-transaction": ends,
+    "end-nothing": ends_of_nothing,
+    "send-as-fenced": fenced_requests,
+    "write-as-fenced": fenced_writes,
+    "python-write": python_writes,
+    "python": python_steps,
+    "fetch-committed": committed_fetches,
+    "describe": always(do.Describe()),
+    "delete-records": deletions,
+    "echo": lambda on: steps.echoes(),
+    "sweep": lambda on: steps.sweeps(),
+    "brief": brief_faults,
+}
+OFFER = Offer(
+    subjects=("strict-0", "strict-1", "strict-0", "strict-2", "strict-1", "strict-2", "loose-0"),
+    begin=_begin(),
+    faults={one.name: one for one in FAULTS},
+    main=MAIN,
+    behind=("one-link",),
+    losing=("kill", "pause-past-fencing"),
+    damaging=("remove-rebuilt-file",),
+    cutting=("isolate", "cut-off-from-controllers"),
+    work=WORK,
+    writes=(
+        "write",
+        "transactional-write",
+        "write-in-flight",
+        "write-to-several",
+        "python-write",
+        "commit-offset",
+        "end-transaction",
+    ),
+    acknowledged=acknowledged_writes,
+    stale=stale_writes,
+    administration={
+        "reassign-partition": reassignments,
+        "cancel-reassignment": cancellations,
+        "elect-preferred-leader": preferred_elections,
+    },
+    looks=lambda on: sampled_from([steps.ReadEverything(), do.Describe()]),
+    scenes={"decided": decided_scenes},
+)
+"""All that episodes of the producer machine are made of."""

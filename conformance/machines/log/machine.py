@@ -17,8 +17,7 @@ from conformance.judging.log.judges import LOG_JUDGES
 from conformance.machines.log.executor import LogExecutor
 from fixtures.faults.kinds import elections, process, unclean, zombies
 from strategies import log as do
-from strategies import steps
-from strategies.log_offer import log_offer
+from strategies import log_offer, steps
 
 
 class LogMachine(EpisodeRules[FaultModel]):
@@ -26,7 +25,7 @@ class LogMachine(EpisodeRules[FaultModel]):
     topics that are drawn."""
 
     model_type = FaultModel
-    offer = log_offer()
+    offer = log_offer.OFFER
 
 
 OPENING: list[do.LogStep] = [

@@ -19,15 +19,14 @@ from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.producers import ForgetProducers
 from strategies import producers as do
-from strategies import steps
-from strategies.producers_offer import producers_offer
+from strategies import producers_offer, steps
 
 
 class ProducerMachine(EpisodeRules[FaultModel]):
     """Producers on three strict partitions and a loose one, while leaders and coordinators fail."""
 
     model_type = FaultModel
-    offer = producers_offer()
+    offer = producers_offer.OFFER
 
 
 OPENING: list[do.ProducerStep] = [

@@ -9,26 +9,25 @@ import msgspec
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis.errors import NoSuchExample
-from hypothesis.strategies import DataObject, builds, data, integers, just
+from hypothesis.strategies import DataObject, data, integers, just
 
 from fixtures.faults.kinds.process import Kill, RollingRestart, Stop
 from fixtures.faults.kinds.shapes import Isolate
-from strategies.episodes import RAREST, Offer, Swarm, episodes, offered, steered, swarms
+from strategies.episodes import RAREST, FaultKind, Offer, Swarm, episodes, offered, steered, swarms
 from strategies.steps import CreateTopic, DeleteTopic, Disturb, Heal, HealPartly, ReadEverything
 
 ACKNOWLEDGED = CreateTopic(on="acknowledged")
 STALE = CreateTopic(on="stale")
+FAULTS = [
+    FaultKind(Kill, just(Kill()), ("a-0", "b-0")),
+    FaultKind(Stop, just(Stop()), ("a-0", "b-0")),
+    FaultKind(Isolate, just(Isolate()), ("b-0",)),
+    FaultKind(RollingRestart, just(RollingRestart()), ("a-0",)),
+]
 OFFER = Offer(
     subjects=("a-0", "b-0"),
     begin=just([]),
-    faults=dict(
-        [
-            offered(Kill, just(Kill()), ("a-0", "b-0")),
-            offered(Stop, just(Stop()), ("a-0", "b-0")),
-            offered(Isolate, just(Isolate()), ("b-0",)),
-            offered(RollingRestart, just(RollingRestart()), ("a-0",)),
-        ]
-    ),
+    faults={one.name: one for one in FAULTS},
     main=("kill", "stop", "rolling-restart"),
     behind=("isolate",),
     losing=("kill",),
@@ -151,6 +150,6 @@ def test_a_successor_is_cut_off_before_it_commits_anything_and_then_appends_alon
 
 
 def test_a_fault_on_offer_goes_by_its_own_name() -> None:
-    drawn: Any = builds(Kill)
-    name, made = offered(Kill, drawn, ["a-0"])
-    assert (name, made.kind, made.subjects) == ("kill", Kill, ("a-0",))
+    made = offered(Kill, ["a-0"], role=just("leader"))
+    assert (made.name, made.kind, made.subjects) == ("kill", Kill, ("a-0",))
+    assert find(made.drawn, lambda fault: True) == Kill(role="leader")

@@ -10,10 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis.strategies import DataObject, data, sampled_from
 
 from strategies.log import Produce, Transact
-from strategies.log_offer import EVERY_PARTITION, MAIN, UNCOMPACTED, alterations, creations, log_offer
+from strategies.log_offer import EVERY_PARTITION, MAIN, OFFER, UNCOMPACTED, alterations, creations
 from strategies.steps import AlterConfig, CreateTopic, DisturbBriefly
-
-OFFER = log_offer()
 
 
 def drawn(strategy: Any, count: int = 300) -> list[Any]:

@@ -15,13 +15,12 @@ from strategies.producers_offer import (
     LAST_EPOCH,
     MAIN,
     NEAR,
+    OFFER,
     RARELY_USED,
     STRICT,
-    producers_offer,
 )
 from strategies.steps import Disturb, Heal
 
-OFFER = producers_offer()
 PYTHON = (do.PYTHON_PLAIN, do.PYTHON_TRANSACTIONAL)
 OF_TRANSACTIONS = (do.BumpAsFenced, do.CommitOffset, do.EndNothing, do.EndTransaction)
 
