@@ -4,15 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+import msgspec
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if
+from conformance.core.bench import Bench
+from conformance.core.checks import Claim, Rig, held_if
+from conformance.core.topologies import QUICK_CLUSTER
 from conformance.core.waiting import WITHIN
-from conformance.rigs.log.lone_replicas import LONE_REPLICAS, LoneReplicas
+from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.disk import WipeDisk
+
+PARTITIONS = 6
+
+
+class LoneReplicasData(msgspec.Struct, frozen=True):
+    partitions: list[PartitionData]
+
+
+class LoneReplicas:
+    """Partitions of one replica each, all on the same broker: no other has their records."""
+
+    def __init__(self, bench: Bench, data: LoneReplicasData) -> None:
+        self.bench = bench
+        self.partitions = [Partition(bench, one) for one in data.partitions]
+
+    def are_led(self) -> bool:
+        """Does every partition have a leader, as the brokers that answer describe it?"""
+        states = [one.newest() for one in self.partitions]
+        return all(state is not None and state.leader >= 0 for state in states)
+
+
+def _prepare(bench: Bench) -> LoneReplicasData:
+    host = bench.id_of(bench.brokers[-1])
+    partitions = [PartitionData(topic, 0) for topic in new_topics(bench, [(host,)] * PARTITIONS)]
+    for data in partitions:
+        Partition(bench, data).whole()
+    return LoneReplicasData(partitions)
+
+
+LONE_REPLICAS = Rig(QUICK_CLUSTER, _prepare, LoneReplicas)
 
 
 @log_scenario("GEN-SC-03", "GEN-08", rig=LONE_REPLICAS, examples=5, clean=booleans(), records=integers(1, 3))

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.groups.group import ON_FORMER_LEVEL, Group, GroupMember, HandOver, answering_again, coordinated
+from conformance.rigs.groups.group import ON_FORMER_LEVEL, Group, GroupMember, HandOver, coordinated
 from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_ON_FORMER_LEVEL, RoutedGroup
+from conformance.rigs.restarts import answering_again
 from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.images import select
 from protocol.codes import Error

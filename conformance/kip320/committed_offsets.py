@@ -9,7 +9,6 @@ from hypothesis.strategies import integers
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise, probe
 from conformance.core.topologies import COMBINED
-from conformance.rigs.groups.group import answering_again
 from conformance.rigs.groups.offsets import (
     COMMITS_EPOCH_FROM,
     FETCHES_EPOCH_FROM,
@@ -21,6 +20,7 @@ from conformance.rigs.groups.offsets import (
 from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, partition_at_epoch
 from conformance.rigs.producers.transactions import Transaction
+from conformance.rigs.restarts import answering_again
 from conformance.rigs.versions import BACK, spoken
 from fixtures.views.producer import LEGACY, TV2
 from protocol.codes import Error

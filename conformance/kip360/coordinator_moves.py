@@ -12,7 +12,6 @@ from hypothesis.strategies import booleans, integers, lists, permutations, sampl
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise, probe
 from conformance.core.topologies import LOG_QUORUM
-from conformance.rigs.groups.group import answering_again
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -20,6 +19,7 @@ from conformance.rigs.producers.combined_node import unchanged
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import gives
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
+from conformance.rigs.restarts import answering_again
 from fixtures.views.nodes import served
 from protocol.codes import Error
 from protocol.transactions import InitProducerIdAnswer, ProducerIdsAnswer

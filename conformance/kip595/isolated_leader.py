@@ -7,12 +7,43 @@ from typing import Literal
 
 from hypothesis.strategies import sampled_from
 
-from conformance.core.checks import Claim, excused, held_if, probe
+from conformance.core.bench import Bench
+from conformance.core.checks import Claim, Rig, excused, held_if, probe
+from conformance.core.topologies import CONTROLLERS
 from conformance.judging.excuses import STARVED
-from conformance.rigs.quorum.isolated import FETCH_TIMEOUT, ISOLATED, Isolated
+from conformance.rigs.log.partition import PartitionData, new_partition
 from fixtures.faults.kinds.zombies import IsolatedControllerLeader
 from history.due import starved
+from protocol.codes import Error
 from protocol.quorum import QuorumAnswer
+
+FETCH_TIMEOUT = 2.0
+"""controller.quorum.fetch.timeout.ms in seconds; CONTROLLERS keeps its default."""
+
+
+class Isolated:
+    """Three real controllers whose leader is cut off from the others, while brokers and clients still reach it.
+
+    Faults are aimed by a partition that they administer.
+    """
+
+    def __init__(self, bench: Bench, data: PartitionData) -> None:
+        self.bench = bench
+        self.faults = bench.faults(data.topic, data.partition)
+
+    def leads(self, name: str) -> QuorumAnswer | None:
+        """The controller's own answer to DescribeQuorum, if it considers itself the leader."""
+        answer = self.bench.node(name, controller=True).describe_quorum()
+        leads = answer.error is Error.NONE and answer.leader_id == self.bench.id_of(name)
+        return answer if leads else None
+
+
+def _prepare(bench: Bench) -> PartitionData:
+    return new_partition(bench).data
+
+
+ISOLATED = Rig(CONTROLLERS, _prepare, Isolated)
+
 
 GIVES_UP_WITHIN = 1.5 * FETCH_TIMEOUT + 2.0
 ROUNDS = 2

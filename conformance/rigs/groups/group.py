@@ -11,8 +11,9 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import FORMER_LEVEL, GROUPS
+from conformance.rigs.restarts import answering_again
 from fixtures.views.member import ClassicMember, ConsumerMember, listed
-from fixtures.wire import NodeClient, WireError
+from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
 from history.due import COORDINATES_WITHIN
 from protocol.codes import Error
@@ -38,8 +39,6 @@ GIVEN_WITHIN = 30.0
 """Seconds within which partitions that are free, or become so, have their next owner."""
 MANY = 12
 """Partitions of a topic, so that one rebalance shows much."""
-RESTARTED_WITHIN = 90.0
-"""Seconds; a node needs 4 on an idle machine of two cores."""
 
 
 class GroupData(msgspec.Struct, frozen=True):
@@ -383,19 +382,6 @@ def _usable(node: NodeClient, topic: Topic) -> bool:
     [found] = node.metadata([topic.name]).topics
     led = found.error is Error.NONE and all(partition.leader >= 0 for partition in found.partitions)
     return led and found.topic_id == topic.id
-
-
-def answering_again(bench: Bench, name: str) -> None:
-    """Wait for a restarted node. Tries are rare, because the node shares its cores with them."""
-    bench.eventually(lambda: reachable(bench.node(name)), f"{name} answering again", RESTARTED_WITHIN, 0.2, due="node")
-
-
-def reachable(node: NodeClient) -> bool:
-    """Whether it answers; an older release than the column's may refuse the version that it is asked in."""
-    try:
-        return node.api_versions().error in (Error.NONE, Error.UNSUPPORTED_VERSION)
-    except WireError:
-        return False
 
 
 def coordinated(bench: Bench, group: str) -> None:

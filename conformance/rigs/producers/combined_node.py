@@ -18,9 +18,9 @@ from conformance.core.checks import Rig
 from conformance.core.damaging import Disk
 from conformance.core.topologies import COMBINED, EXPIRING, MEASURED
 from conformance.core.waiting import LASTING
-from conformance.rigs.groups.group import answering_again
 from conformance.rigs.log.partition import new_topic, new_topics
 from conformance.rigs.producers.producer import CheckProducer
+from conformance.rigs.restarts import answering_again
 from fixtures.views.nodes import served
 from fixtures.views.producer import DIALECTS, LEGACY, Dialect, WritablePartition
 from fixtures.wire import ConnectionClosed, NodeClient, NotSent, Unanswered

@@ -9,8 +9,7 @@ import pytest
 
 from conformance.core.checks import ObservationClaim
 from conformance.core.cluster import Moment
-from conformance.kip595.isolated_leader import gives_up
-from conformance.rigs.quorum.isolated import Isolated
+from conformance.kip595.isolated_leader import Isolated, gives_up
 from protocol.codes import Error
 from protocol.quorum import QuorumAnswer
 
