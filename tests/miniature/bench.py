@@ -34,6 +34,7 @@ from tests.miniature.core.faults import MiniFaults, MiniInjector
 from tests.miniature.groups.consumers import MiniConsumer
 from tests.miniature.log.replica import Replica
 from tests.miniature.producers.clients import MiniProducer
+from tests.support.unwritten import Unwritten
 
 T = TypeVar("T")
 
@@ -84,13 +85,6 @@ class MiniClient(NodeClient):
 
     def carries(self, api: str, field: str, version: int) -> bool:
         return True
-
-
-class Unwritten:
-    """A writer of histories that keeps nothing: the tape has it all."""
-
-    def write(self, line: object) -> None:
-        """Nothing."""
 
 
 class MiniTape(LiveTape):

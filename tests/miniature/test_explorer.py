@@ -13,9 +13,9 @@ from fixtures.runs import Run
 from history.shards import ReplayLine, read_shards
 from strategies.log import LogStep
 from strategies.steps import Disturb, Heal
+from tests.miniature.lab import MiniLab
 from tests.miniature.log.bugs import BUGS
 from tests.miniature.log.schedules import SCHEDULES
-from tests.support.mini_lab import MiniLab
 
 pytestmark = pytest.mark.drawn
 

@@ -32,8 +32,8 @@ from history.shards import Column
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC
 from protocol.records import NewBatch
-from tests.miniature.bench import Unwritten
 from tests.support.declared import facts_of
+from tests.support.unwritten import Unwritten
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from conformance.running.probe.run import ProbeRun
 from fixtures.faults.kinds.process import Kill
 from fixtures.runs import Run
 from history.shards import CheckLine, ExampleLine, ObservationLine, read_shard
+from tests.miniature.lab import MiniLab
 from tests.support.fake_cluster import TOPOLOGY
-from tests.support.mini_lab import MiniLab
 
 ROW, OTHER = "KIP101-EPOCH-01", "KIP101-CACHE-02"
 
