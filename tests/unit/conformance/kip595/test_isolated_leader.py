@@ -30,10 +30,14 @@ class Clock:
         self.seconds += self._every
         return Moment(self.seconds, 0)
 
-    def late(self, within: float) -> float:
+    @property
+    def wait(self) -> Clock:
+        return self
+
+    def recorded_late(self, within: float) -> float:
         return self._late
 
-    def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
+    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> bool:
         return any(probe() for _ in range(100))
 
 
