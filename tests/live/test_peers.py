@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from fixtures.cluster import KRaftCluster, Peers, Received, Topology
+from fixtures.cluster.network import FixedNetwork
+from fixtures.cluster.relay import RelayContainer
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.wire import NodeClient, PassThrough
@@ -93,3 +95,8 @@ class TestPeers:
 def test_a_cluster_without_scripted_peers_says_so() -> None:
     with pytest.raises(KitError, match="name them in the topology"):
         Peers(PassThrough(), None).receive(within=0)
+
+
+def test_a_relay_that_was_never_started_is_removed_without_an_error() -> None:
+    with Run.begin() as run:
+        RelayContainer((2, 3), FixedNetwork(run), run).remove()
