@@ -16,7 +16,18 @@ from hypothesis.strategies import SearchStrategy
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.together import pairs_of
 from fixtures.faults.catalogue import FAULTS
-from fixtures.faults.kinds import clock, disk, frames, logs, network, process, shapes, unclean, upgrade
+from fixtures.faults.kinds import (
+    batches,
+    clock,
+    files,
+    frames,
+    logs,
+    network,
+    process,
+    shapes,
+    unclean,
+    upgrade,
+)
 from fixtures.faults.plans import Overlap, Plan, Quiet, Repeat, Rotate, Single
 
 MOST_PLAYERS = 3
@@ -39,10 +50,10 @@ PEER = st.sampled_from(
 
 BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     clock.ClockShift: {"seconds": st.sampled_from([3600, -3600, 60, -60])},
-    disk.CutTailAbove: {"lost": FEW},
-    disk.CutTailBelow: {"lost": FEW},
-    disk.FlipBytes: {"at": st.integers(0, 3)},
-    disk.TornProducerSnapshot: {"file": st.just("producer-snapshots")},
+    batches.CutTailAbove: {"lost": FEW},
+    batches.CutTailBelow: {"lost": FEW},
+    batches.FlipBytes: {"at": st.integers(0, 3)},
+    files.TornProducerSnapshot: {"file": st.just("producer-snapshots")},
     unclean.UncleanElection: {"records": FEW},
     unclean.UncleanElectionByConfig: {"records": FEW},
     frames.CutAtRequest: {"peer": PEER, "after": st.integers(2, 6)},

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from fixtures.faults.kinds import (
+    batches,
     clock,
     disk,
     elections,
+    files,
     frames,
     full_disk,
     logs,
@@ -32,8 +34,8 @@ ReplicaRole = Literal["leader", "follower", "former-leader"]
 LogFault = (
     clock.ClockShift
     | zombies.CutOffFromControllers
-    | disk.CutTailAbove
-    | disk.CutTailBelow
+    | batches.CutTailAbove
+    | batches.CutTailBelow
     | disk.FailedDirectory
     | disk.FailedDisk
     | frames.Delay
@@ -44,16 +46,16 @@ LogFault = (
     | zombies.IsolatedControllerLeader
     | process.Kill
     | network.Loss
-    | disk.OldEpochCheckpoint
+    | files.OldEpochCheckpoint
     | shapes.OneLink
     | zombies.PausedZombie
     | process.PausePastFencing
     | network.RateLimit
-    | disk.RemoveEpochCheckpoint
-    | disk.RemoveIndexFiles
-    | disk.RemoveRebuiltFile
-    | disk.RemoveReplica
-    | disk.RemoveWatermarkCheckpoint
+    | files.RemoveEpochCheckpoint
+    | files.RemoveIndexFiles
+    | files.RemoveRebuiltFile
+    | files.RemoveReplica
+    | files.RemoveWatermarkCheckpoint
     | process.Stop
     | unclean.UncleanElection
     | unclean.UncleanElectionByConfig

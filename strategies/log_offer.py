@@ -5,9 +5,11 @@ from __future__ import annotations
 from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, lists, none, one_of, sampled_from
 
 from fixtures.faults.kinds import (
+    batches,
     clock,
     disk,
     elections,
+    files,
     frames,
     full_disk,
     logs,
@@ -258,14 +260,14 @@ FAULTS = [
     offered(disk.FailedDirectory, AROUND, role=_HIT),
     offered(disk.FailedDisk, AROUND, role=_HIT),
     # those that write records to have something to damage, without a key, which a compacted topic refuses
-    offered(disk.CutTailAbove, UNCOMPACTED, role=_HIT),
-    offered(disk.CutTailBelow, UNCOMPACTED, role=_HIT),
-    offered(disk.OldEpochCheckpoint, UNCOMPACTED, role=_HIT),
-    offered(disk.RemoveEpochCheckpoint, UNCOMPACTED, role=_HIT),
-    offered(disk.RemoveIndexFiles, UNCOMPACTED, role=_HIT),
-    offered(disk.RemoveRebuiltFile, UNCOMPACTED, role=_HIT),
-    offered(disk.RemoveReplica, UNCOMPACTED, role=_HIT),
-    offered(disk.RemoveWatermarkCheckpoint, UNCOMPACTED, role=_HIT),
+    offered(batches.CutTailAbove, UNCOMPACTED, role=_HIT),
+    offered(batches.CutTailBelow, UNCOMPACTED, role=_HIT),
+    offered(files.OldEpochCheckpoint, UNCOMPACTED, role=_HIT),
+    offered(files.RemoveEpochCheckpoint, UNCOMPACTED, role=_HIT),
+    offered(files.RemoveIndexFiles, UNCOMPACTED, role=_HIT),
+    offered(files.RemoveRebuiltFile, UNCOMPACTED, role=_HIT),
+    offered(files.RemoveReplica, UNCOMPACTED, role=_HIT),
+    offered(files.RemoveWatermarkCheckpoint, UNCOMPACTED, role=_HIT),
     offered(disk.WipeDisk, UNCOMPACTED, role=_HIT),
     # on the machine's own partition, which the judges follow
     offered(unclean.UncleanElection, UNCLEAN_ON, own_topic=just(False)),

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias
 
-from fixtures.faults.kinds import disk, elections, logs, network, process, producers, shapes, unclean, upgrade, zombies
+from fixtures.faults.kinds import (
+    elections,
+    files,
+    logs,
+    network,
+    process,
+    producers,
+    shapes,
+    unclean,
+    upgrade,
+    zombies,
+)
 from strategies import steps
 
 ProducerName = Literal["plain-1", "plain-2", "legacy-1", "legacy-2", "tv2-1", "tv2-2"]
@@ -34,7 +45,7 @@ ProducerFault = (
     | shapes.OneLink
     | zombies.PausedZombie
     | process.PausePastFencing
-    | disk.RemoveRebuiltFile
+    | files.RemoveRebuiltFile
     | process.Stop
     | unclean.UncleanElection
     | upgrade.Upgrade

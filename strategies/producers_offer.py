@@ -16,7 +16,18 @@ from hypothesis.strategies import (
     sampled_from,
 )
 
-from fixtures.faults.kinds import disk, elections, logs, network, process, producers, shapes, unclean, upgrade, zombies
+from fixtures.faults.kinds import (
+    elections,
+    files,
+    logs,
+    network,
+    process,
+    producers,
+    shapes,
+    unclean,
+    upgrade,
+    zombies,
+)
 from strategies import producers as do
 from strategies import steps
 from strategies.episodes import About, Offer, always, offered
@@ -181,7 +192,7 @@ FAULTS = [
     offered(shapes.OneLink, EVERY_PARTITION, role=_HIT, peer=sampled_from(LINKED)),
     offered(network.Drop, EVERY_PARTITION, role=_HIT, peer=sampled_from(["brokers", "controllers"])),
     offered(network.Loss, EVERY_PARTITION, role=_HIT, peer=just("brokers")),
-    offered(disk.RemoveRebuiltFile, STRICT, role=_HIT),
+    offered(files.RemoveRebuiltFile, STRICT, role=_HIT),
     offered(upgrade.Upgrade, STRICT, role=_NODE),
     offered(unclean.UncleanElection, ("loose-0",), own_topic=just(False)),
 ]

@@ -19,19 +19,16 @@ from fixtures.disk.producers import is_whole, snapshot_name, snapshot_offsets
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
 from fixtures.disk.volume import cut, on_volume, remove, write
 from fixtures.faults.base.fault import Fault
+from fixtures.faults.kinds.batches import CutTailAbove, cut_tail
 from fixtures.faults.kinds.damage import Place, places
-from fixtures.faults.kinds.disk import (
-    CutTailAbove,
-    FailedDirectory,
+from fixtures.faults.kinds.disk import FailedDirectory, fail_directory, is_directory
+from fixtures.faults.kinds.files import (
     OldEpochCheckpoint,
     RemoveEpochCheckpoint,
     RemoveRebuiltFile,
     RemoveReplica,
     RemoveWatermarkCheckpoint,
     TornProducerSnapshot,
-    cut_tail,
-    fail_directory,
-    is_directory,
 )
 from fixtures.tape import Tape
 from history.events import Phase

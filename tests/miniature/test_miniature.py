@@ -7,7 +7,7 @@ import pytest
 from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
-from fixtures.faults.kinds.disk import RemoveEpochCheckpoint
+from fixtures.faults.kinds.files import RemoveEpochCheckpoint
 from fixtures.faults.kinds.process import Kill
 from fixtures.faults.kinds.shapes import Isolate
 from fixtures.faults.kinds.unclean import UncleanElection

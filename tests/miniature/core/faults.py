@@ -10,7 +10,20 @@ from conformance.core.faulting import Faults
 from fixtures.faults.base.fault import Fault, Measured, Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
 from fixtures.faults.base.together import clash
-from fixtures.faults.kinds import disk, elections, logs, network, process, producers, shapes, unclean, upgrade, zombies
+from fixtures.faults.kinds import (
+    batches,
+    disk,
+    elections,
+    files,
+    logs,
+    network,
+    process,
+    producers,
+    shapes,
+    unclean,
+    upgrade,
+    zombies,
+)
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue
 from history.due import Due
@@ -61,9 +74,9 @@ PLAYED_BY: dict[type[Fault], type[Effect]] = {
     elections.Reassign: Reassigned,
     unclean.UncleanElection: Unclean,
     unclean.UncleanElectionByConfig: Unclean,
-    disk.CutTailAbove: TailLost,
-    disk.CutTailBelow: TailLost,
-    disk.RemoveEpochCheckpoint: MapLost,
+    batches.CutTailAbove: TailLost,
+    batches.CutTailBelow: TailLost,
+    files.RemoveEpochCheckpoint: MapLost,
     disk.WipeDisk: Wiped,
     logs.DeleteOldRecords: Trimmed,
     logs.RollBySize: Rolled,

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from fixtures.faults.base.fault import Fault
-from fixtures.faults.kinds import disk, elections, process, shapes, unclean, zombies
+from fixtures.faults.kinds import (
+    batches,
+    elections,
+    files,
+    process,
+    shapes,
+    unclean,
+    zombies,
+)
 from strategies import log as do
 from strategies.steps import CreateTopic, Disturb, DisturbBriefly, Echo, Heal, ReadEverything, RecreateTopic
 
@@ -36,7 +44,7 @@ SCHEDULES: dict[str, list[do.LogStep]] = {
     "eligible-in-isr": disturbed(process.Kill(role="follower")),
     "divergent-tail-kept": [WRITE, *disturbed(cut_off(), TO_FORMER, WRITE, WRITE)],
     "stamp-of-first-reign": [WRITE, MOVE, WRITE, MOVE, WRITE],
-    "restamping-follower": [WRITE, *disturbed(disk.CutTailAbove(role="leader"))],
+    "restamping-follower": [WRITE, *disturbed(batches.CutTailAbove(role="leader"))],
     "epoch-map-shifted": [WRITE, MOVE, WRITE, *disturbed(process.Kill(role="leader"))],
     "epoch-entry-not-trimmed": [do.Produce(records=3), MOVE, WRITE, do.DeleteRecords(keep=0)],
     "epoch-end-echoed": [WRITE, MOVE, MOVE, WRITE],
@@ -152,7 +160,11 @@ LEGAL: dict[str, list[do.LogStep]] = {
         do.RevisitPosition(on="loose-0"),
         do.Read(on="loose-0"),
     ],
-    "the tail of the only replica lost": [LOOSE, *disturbed_on_loose(disk.CutTailBelow(role="leader"), LOOSE), LOOSE],
+    "the tail of the only replica lost": [
+        LOOSE,
+        *disturbed_on_loose(batches.CutTailBelow(role="leader"), LOOSE),
+        LOOSE,
+    ],
     "a lower high watermark under the next leader": [WRITE, READ, MOVE, READ, WRITE, READ],
     "a lower log start after a crash": [
         do.Produce(records=3),
@@ -180,7 +192,7 @@ LEGAL: dict[str, list[do.LogStep]] = {
         WRITE,
         MOVE,
         WRITE,
-        *disturbed(disk.RemoveEpochCheckpoint(role="follower", clean=True)),
+        *disturbed(files.RemoveEpochCheckpoint(role="follower", clean=True)),
         do.FetchAt(role="follower", last_fetched_back=0),
         do.FetchAt(role="follower", last_fetched_back=1),
     ],
