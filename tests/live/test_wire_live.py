@@ -1,10 +1,8 @@
 """Every typed call against real brokers, at every version that schema and broker share."""
 
-import json
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -16,7 +14,6 @@ from fixtures.runs import Run
 from fixtures.waiting import eventually
 from fixtures.wire import ConnectionClosed, NodeClient
 from fixtures.wire.client import NotOffered
-from fixtures.wire.errors import Unanswered
 from fixtures.wire.records import control_message, encode_batch
 from fixtures.wire.schemas import SchemaError
 from protocol.assignments import assigned, subscription
@@ -35,30 +32,16 @@ from protocol.log import (
     OffsetQuery,
     ProducePartition,
 )
-from protocol.messages import PartitionAnswer, Topic
+from protocol.messages import Topic
 from protocol.quorum import Listener
 from protocol.records import Codec, ControlType, NewBatch, NewRecord, RecordHeader, batch
 from protocol.streams import Subtopology
 from protocol.topics import NewTopic, Reassignment
 from protocol.transactions import InitProducerIdAnswer, TxnMarker, TxnPartitions
+from tests.support.wire_calls import Checking, made, seen, versions
 
 pytestmark = pytest.mark.docker
 T = TypeVar("T")
-
-
-class Checking:
-    """A tap that holds each answer to what a tap may expect of it."""
-
-    def __init__(self) -> None:
-        self.seen: set[str] = set()
-
-    def call(self, node: str, op: str, request: dict[str, Any], answer: type[T], do: Callable[[], T]) -> T:
-        json.dumps(request)
-        given = do()
-        assert type(given) is answer
-        assert msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(given))), answer) == given
-        self.seen.add(op)
-        return given
 
 
 ALTER_PARTITION_BY_ID_FROM = 2
@@ -82,39 +65,6 @@ def client(cluster: KRaftCluster) -> Iterator[NodeClient]:
 def topic(client: NodeClient, request: pytest.FixtureRequest) -> Topic:
     """A topic of two partitions of this test's own, ready for use."""
     return made(client, "".join(filter(str.isalnum, request.node.name)), 2)
-
-
-def made(client: NodeClient, name: str, partitions: int, *, version: int | None = None) -> Topic:
-    [created] = client.create_topics([NewTopic(name, ((1,),) * partitions)], version=version).topics
-    assert created.error is Error.NONE
-
-    def ids() -> UUID | None:
-        found = client.metadata([name]).topic(name)
-        return found.topic_id if len(found.partitions) == partitions else None
-
-    topic = Topic(name, eventually(ids, within=20, what=f"metadata of {name}"))
-
-    def led() -> bool:
-        # On a busy machine a node may be too slow to answer in time.
-        with suppress(Unanswered):
-            return all(client.list_offsets(name, index).error is Error.NONE for index in range(partitions))
-        return False
-
-    eventually(led, within=60, what=f"leaders of {name}")
-    return topic
-
-
-def versions(client: NodeClient, api: str, start: int = 0) -> range:
-    highest = client.choose(api)
-    offered, known = client.api_versions().ranges[api], client.schemas.api(api).request.versions
-    assert known is not None
-    return range(max(start, offered.low, known.low), highest + 1)
-
-
-def seen(answer: PartitionAnswer, version: int, error: Error, **fields: object) -> bool:
-    """True if an answer of this version holds the error and the fields."""
-    as_said = all(getattr(answer, name) == value for name, value in fields.items())
-    return (answer.version, answer.error) == (version, error) and as_said
 
 
 class TestLog:
