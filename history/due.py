@@ -56,7 +56,7 @@ SHARE = 0.25
 
 
 def starved(late: float, within: float) -> bool:
-    """Whether a bound of `within` seconds says nothing, since the kit itself woke `late` seconds late meanwhile.
+    """True if a bound of `within` seconds says nothing, since the kit itself woke `late` seconds late meanwhile.
 
     There is no wait for what is due at once, within 0 seconds.
     """

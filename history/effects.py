@@ -76,27 +76,27 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def begins_incarnation(self) -> bool:
-        """Whether a process may be another one afterwards."""
+        """True if a process may be another one afterwards."""
         return self.process not in ("runs", "frozen")
 
     @property
     def idles(self) -> bool:
-        """Whether the processes do nothing at all, from the witness until they are let go or started again."""
+        """True if the processes do nothing at all, from the witness until they are let go or started again."""
         return self.process in ("frozen", "down")
 
     @property
     def restarts(self) -> bool:
-        """Whether the processes certainly ended, to be started again."""
+        """True if the processes certainly ended, to be started again."""
         return self.process in ("restarts", "restarts-when-healed", "down")
 
     @property
     def crashes(self) -> bool:
-        """Whether they certainly ended without a controlled shutdown."""
+        """True if they certainly ended without a controlled shutdown."""
         return self.restarts and self.abrupt
 
     @property
     def starts_uncleanly(self) -> bool:
-        """Whether the next start certainly finds no mark of a clean shutdown: after a crash, and where the mark was removed."""
+        """True if the next start certainly finds no mark of a clean shutdown: after a crash, and where the mark was removed."""
         return self.crashes or (self.restarts and not {"clean-shutdown", "log-dir"}.isdisjoint(self.disk))
 
     @property
@@ -105,25 +105,25 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def damages_log(self) -> bool:
-        """Whether a replica loses what it once had."""
+        """True if a replica loses what it once had."""
         return not LOG_LOSSES.isdisjoint(self.disk)
 
     @property
     def loses_producers(self) -> bool:
-        """Whether what a replica knows of producers may be gone: it is kept in snapshots, and read from the log after those."""
+        """True if what a replica knows of producers may be gone: it is kept in snapshots, and read from the log after those."""
         return self.damages_log or "producer-snapshots" in self.disk
 
     @property
     def loses_log_dir(self) -> bool:
-        """Whether all is lost that the nodes had in a log directory."""
+        """True if all is lost that the nodes had in a log directory."""
         return "log-dir" in self.disk
 
     @property
     def fails_directory(self) -> bool:
-        """Whether one of several log directories fails, and nothing of it is lost."""
+        """True if one of several log directories fails, and nothing of it is lost."""
         return self.fails_writes and self.process == "restarts-when-healed"
 
     @property
     def loses_epochs(self) -> bool:
-        """Whether leader-epoch-checkpoint no longer tells what it did, though the log is there."""
+        """True if leader-epoch-checkpoint no longer tells what it did, though the log is there."""
         return "epoch-checkpoint" in self.disk

@@ -11,7 +11,7 @@ _STAGE = re.compile(r"(?P<numbers>\d+(?:\.\d+)*)(?:-(?P<snapshot>SNAPSHOT)|-rc(?
 
 
 class Place(NamedTuple):
-    """Where a version stands among all others. `stage` is 0 for a snapshot, 1 for a release candidate, 2 for a release."""
+    """The place of a version among all others. `stage` is 0 for a snapshot, 1 for a release candidate, 2 for a release."""
 
     numbers: tuple[int, ...]
     stage: int

@@ -65,7 +65,7 @@ class HistoryWriter:
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """Where one example stands in a file: bytes from `offset`, `length` of them."""
+    """The place of one example in a file: bytes from `offset`, `length` of them."""
 
     offset: int
     length: int
@@ -116,7 +116,7 @@ def read_frames(path: Path) -> Iterator[tuple[Frame, bytes]]:
 
 
 def frames_of(path: Path) -> list[Frame]:
-    """Where the frames of a history file are."""
+    """The places of the frames of a history file."""
     with _mapped(path) as data:
         return list(frames(data))
 

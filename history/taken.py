@@ -34,7 +34,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     subject: Kind = "partition"
     """The kind of what it is about."""
     left_out: bool = False
-    """Whether it did nothing, as its executor said."""
+    """True if it did nothing, as its executor said."""
 
     @property
     def on(self) -> Any:

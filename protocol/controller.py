@@ -51,7 +51,7 @@ class Registration(msgspec.Struct, frozen=True):
 
 
 class Registrations(Answer, frozen=True, kw_only=True):
-    """Of all brokers, in the order of registration."""
+    """The registrations of all brokers, in the order of registration."""
 
     registrations: tuple[Registration, ...]
 

@@ -35,7 +35,7 @@ class FrameReader:
         return found
 
     def _end(self, start: int) -> int:
-        """Where the frame that begins there ends, or its size does while that is incomplete."""
+        """The end of the frame that begins there, or of its size while that is incomplete."""
         content = start + SIZE.size
         if content > len(self._rest):
             return content

@@ -16,7 +16,7 @@ from reports.commands.options import HELP
 
 
 class _MergeFirst(click.Group):
-    """Without a command it merges: `--in DIR --out DIR` are options of `merge`."""
+    """A group that merges if no command is given: `--in DIR --out DIR` are options of `merge`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         named = not args or not args[0].startswith("-") or args[0] in ctx.help_option_names

@@ -206,7 +206,7 @@ def _mark(observation: Column) -> Column:
 
 
 def differences(now: DataFrame, recorded: DataFrame) -> DataFrame:
-    """Where JUDGED examples differ from the `recorded` ones: columns example, check (null if not known now) and `wrong`."""
+    """The JUDGED examples that differ from the `recorded` ones: columns example, check (null if not known now) and `wrong`."""
     none = F.array().cast("array<long>")
     after = now.select("shard", "example", "check", "error", F.transform("observations", _mark).alias("after"))
     both = after.withColumn("is_there", F.lit(True)).join(recorded, ["shard", "example"], "full_outer")

@@ -43,7 +43,7 @@ class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Firsts(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a row breaks and where it is mended, over the columns that have a place in the order of versions (`reports.order`).
+    """The columns in which a row breaks and is mended, of those that have a place in the order of versions (`reports.order`).
 
     `bad` are the versions that violate it, `good` those that satisfy it; other verdicts decide nothing. `first_bad` is the
     oldest bad one and `last_good` the newest good one before it ("" if none: bad since the oldest column that decides);

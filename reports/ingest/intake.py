@@ -13,7 +13,7 @@ from reports.errors import ReportError
 def take_in(
     summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False, by_run: bool = False
 ) -> Intake:
-    """As `conformance.judging.intake.take_in`. Raises ReportError if no shard counts, or one label stands for two builds."""
+    """Take in shards as judging does. Raises ReportError if no shard counts, or one label stands for two builds."""
     found = intake.take_in(summaries, catalogue, empty_files, by_run)
     if not found.shards:
         raise ReportError(_nothing_left(found.quarantine))

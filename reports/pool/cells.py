@@ -35,7 +35,7 @@ def usable(lines: DataFrame, shards: DataFrame) -> DataFrame:
 
 
 def current_check(check: Column) -> Column:
-    """As `conformance.catalogue.former_ids.current_id`. Maps are searched from end to end, so only for what may be in them."""
+    """The id that a check has today. Maps are searched from end to end, so only for what may be in them."""
     name = F.substring_index(check, ".", -1)
     former = check.substr(F.lit(1), F.length(check) - F.length(name) - 1)
     module = F.coalesce(_looked_up(MODULES, former), former)
@@ -165,7 +165,7 @@ def wavering(observations: DataFrame) -> DataFrame:
 
 
 def _suspects(observations: DataFrame) -> DataFrame:
-    """Of cells that show a violation or name their answers, which are few: all others need no grouping by inputs."""
+    """Keep the few cells that show a violation or name their answers: all others need no grouping by inputs."""
     drawn = observations.where("inputs != ''")
     cells = drawn.where("result = 'violated' OR variant != ''").select(*CELL).distinct()
     return drawn.join(F.broadcast(cells), [*CELL], "left_semi")

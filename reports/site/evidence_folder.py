@@ -76,7 +76,7 @@ class EvidenceFolder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def readable(run: Path, path: str) -> bool:
-    """Whether there is a folder at `path`, and whether it lies below `run`."""
+    """True if there is a folder at `path` that lies below `run`."""
     folder = run / path
     return bool(EVIDENCE.fullmatch(path)) and folder.is_dir() and folder.resolve().is_relative_to(run.resolve())
 
@@ -170,7 +170,7 @@ class _Reader:
 
 
 def _answerable(events: list[AnyEvent]) -> list[AnyEvent]:
-    """Without answers to calls that are not there."""
+    """The events without answers to calls that are not there."""
     sound = next((e.n for e in events if not 0 <= getattr(e, "call", 0) <= e.n), len(events))
     return events[:sound]
 

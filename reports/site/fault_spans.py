@@ -39,7 +39,7 @@ class FaultPhases(msgspec.Struct, kw_only=True):
         return self.fault if self.role == self.node else f"{self.fault} ({self.role})"
 
     def takes(self, event: Fault) -> bool:
-        """Whether it is the next phase of this fault; its role may have another name by then, or another node play it."""
+        """True if it is the next phase of this fault; its role may have another name by then, or another node play it."""
         return not self.healed and self.fault == event.fault and (self.role == event.role or self.node == event.node)
 
 

@@ -225,7 +225,7 @@ def shape_of(answer: Answer) -> Shape:
 
 
 def _alike(last: _Moment, moment: _Moment) -> bool:
-    """Whether both are drawn as one: the same kind of call that ended alike, and neither shows the violation."""
+    """True if both are drawn as one: the same kind of call that ended alike, and neither shows the violation."""
     if isinstance(moment.event, Fault) or moment.lines[0].shown or last.lines[0].shown:
         return False
     return (last.node, last.op, last.shape, last.step) == (moment.node, moment.op, moment.shape, moment.step)

@@ -39,7 +39,7 @@ class ExplainedCell(NamedTuple):
 
     @property
     def cells(self) -> list[ReportedCell]:
-        """Of the row, in the order of the columns."""
+        """The cells of the row, in the order of the columns."""
         found = {cell.kafka_version: cell for cell in self.matrix.cells if cell.requirement == self.requirement}
         return [found[label] for label in self.matrix.kafka_versions]
 
