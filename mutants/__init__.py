@@ -47,11 +47,6 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The start of the line that a JVM with this mutant writes to stderr before any code of Kafka runs."""
         return f"Mutant {self.name} is installed in "
 
-    def is_installed_by(self, line: str) -> bool:
-        """True if this line says that the mutant is in all its places."""
-        places = (any(f"{target} of " in line for target in names) for names in self.targets)
-        return line.startswith(self.installed) and all(places)
-
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):
     mutant: tuple[Mutant, ...]

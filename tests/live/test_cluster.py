@@ -140,7 +140,7 @@ class TestOneNode:
     def test_another_image_goes_on_with_the_same_data(self, cluster: KRaftCluster, new: Image) -> None:
         one = cluster.node(NODE)
         before = one.read_file("meta.properties")
-        one.restart_with(new)
+        one.recreate(image=new)
         cluster.wait_ready()
         assert one.read_file("meta.properties").splitlines()[1:] == before.splitlines()[1:]
         assert values(cluster) == [b"before"]

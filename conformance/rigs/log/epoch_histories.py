@@ -99,16 +99,6 @@ AWAY_AND_BACK = Rig(CLUSTER, _gap, Gap, shared=True)
 # --- the current epoch has no record
 
 
-def _unwritten(bench: Bench) -> PartitionData:
-    data = with_epochs(bench, 1)
-    Partition(bench, data).move_leader()
-    return data
-
-
-UNWRITTEN_EPOCH = Rig(CLUSTER, _unwritten, Partition, shared=True)
-"""Records in two epochs, and then a third without any."""
-
-
 # --- trimmed
 
 
