@@ -1,14 +1,18 @@
 """Executing steps, as in every machine: outcomes, faults and healing, echoes, and the end of an example.
 
-A machine's executor registers its own steps in front of the shared ones:
+A machine's executor registers its own steps in front of the shared ones, or delegates them to one of its parts:
 
     class GroupExecutor(StepExecutor[GroupStep]):
+        def __init__(self, bench: Bench, faults: Faults) -> None:
+            super().__init__(bench, faults)
+            self.delegate(Fetch, Fetches(bench).fetch)
+
         @singledispatchmethod
         def run(self, step: Step) -> None:
             super().run(step)
 
         @run.register
-        def _(self, step: Join) -> None: ...
+        def _join(self, step: Join) -> None: ...
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import singledispatchmethod
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from conformance.core.bench import Bench
 from conformance.core.echoing import echo
@@ -35,6 +39,7 @@ from protocol.messages import Topic
 from strategies.steps import Disturb, DisturbBriefly, Echo, Heal, HealPartly, ReadEverything, Step, Sweep
 
 S = TypeVar("S", bound=Step)
+T = TypeVar("T", bound=Step)
 
 UNANSWERED = (WireError, ConsumerTrouble, ProducerTrouble)
 """The errors of a request with unknown outcome, or that was never sent: its call on the tape says which."""
@@ -57,6 +62,7 @@ class StepExecutor(ABC, Generic[S]):
         self.bench = bench
         self.faults = faults
         self.standing: list[StandingFault] = []
+        self._delegated: dict[type[Step], Callable[[Any], None]] = {}
         self._unhealed: Unhealed | None = None
 
     def step(self, step: S) -> None:
@@ -90,7 +96,13 @@ class StepExecutor(ABC, Generic[S]):
 
     @singledispatchmethod
     def run(self, step: Step) -> None:
-        raise TypeError(f"{type(self).__name__} does not know the step {step!r}")
+        if type(step) not in self._delegated:
+            raise TypeError(f"{type(self).__name__} does not know the step {step!r}")
+        self._delegated[type(step)](step)
+
+    def delegate(self, kind: type[T], execute: Callable[[T], None]) -> None:
+        """Have `execute` run the steps of this kind."""
+        self._delegated[kind] = execute
 
     def attempt(self, step: Step) -> None:
         """Run a step as part of another one: it may remain unanswered, or be left out."""

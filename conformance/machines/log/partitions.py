@@ -1,0 +1,71 @@
+"""The partitions of the log machine, by its own names for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from conformance.core.bench import Bench
+from conformance.core.roles import Absent
+from conformance.rigs.log.partition import Partition, PartitionData
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.messages import Topic
+from protocol.topics import NewTopic
+from strategies.steps import topic_of
+
+SETTINGS: dict[str, dict[str, str]] = {
+    "strict": {"min.insync.replicas": "2"},
+    "loose": {"min.insync.replicas": "1"},
+    "compacted": {
+        "cleanup.policy": "compact",
+        "min.insync.replicas": "2",
+        "min.cleanable.dirty.ratio": "0.01",
+        "segment.ms": "1000",
+    },
+    "lone": {"min.insync.replicas": "1"},
+}
+
+
+class Partitions(dict[str, Partition]):
+    """The partitions that exist, by the machine's name. Looking up one that no step has created yet raises Absent."""
+
+    def __missing__(self, on: str) -> Partition:
+        raise Absent(f"{on} was not created yet")
+
+    @property
+    def topic_names(self) -> list[str]:
+        return sorted({partition.name for partition in self.values()})
+
+    @property
+    def ids(self) -> list[tuple[Topic, int]]:
+        return [(partition.topic, partition.index) for partition in self.values()]
+
+    def known_as(self, topic: str) -> list[Topic]:
+        """The topics whose partitions are known under this name of the machine."""
+        return [made.topic for on, made in self.items() if topic_of(on) == topic]
+
+    def drop(self, topics: Collection[str]) -> None:
+        """Drop the partitions of these topics, by the machine's name."""
+        for on in [on for on in self if topic_of(on) in topics]:
+            del self[on]
+
+
+def new_partitions(bench: Bench) -> Partitions:
+    """Create the topics that an example begins with. The two strict partitions are led by different brokers."""
+    ids = tuple(bench.id_of(name) for name in bench.brokers)
+    turned = (*ids[1:], ids[0])
+    assignments = {"strict": (ids, turned), "loose": (turned,), "compacted": (ids,), "lone": ((ids[-1],),)}
+    wanted = [NewTopic(bench.fresh(kind), assignments[kind], configs=SETTINGS[kind]) for kind in SETTINGS]
+    answer = bench.node(bench.brokers[0]).create_topics(wanted)
+    if refused := [made for made in answer.topics if made.error is not Error.NONE]:
+        raise KitError(f"topics could not be created: {refused}")
+    partitions = Partitions()
+    for kind, made in zip(SETTINGS, answer.topics, strict=True):
+        for index in range(len(assignments[kind])):
+            partitions[f"{kind}-{index}"] = Partition(bench, PartitionData(Topic(made.name, made.topic_id), index))
+    for partition in partitions.values():
+        partition.whole()
+    return partitions
+
+
+__all__ = ["Partitions", "new_partitions"]

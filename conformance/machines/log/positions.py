@@ -1,0 +1,49 @@
+"""The positions that a client of the log machine has from what it wrote and read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from conformance.core.roles import Absent
+from protocol.log import FetchedPartition
+
+Position = tuple[int, int]
+"""The offset of a record, and its leader epoch."""
+
+
+class Positions:
+    """The highest end seen of each partition, and the positions of the committed records that were read from it."""
+
+    def __init__(self) -> None:
+        self.ends: dict[str, int] = defaultdict(int)
+        self._read: dict[str, list[Position]] = defaultdict(list)
+
+    def forget(self, on: str) -> None:
+        """Begin again with a partition that was created under the name of another."""
+        self.ends[on] = 0
+        self._read[on] = []
+
+    def note_end(self, on: str, end: int) -> None:
+        self.ends[on] = max(self.ends[on], end)
+
+    def note(self, on: str, answer: FetchedPartition) -> None:
+        self.note_end(on, answer.high_watermark)
+        read = [(record.offset, b.leader_epoch) for b in answer.batches if not b.control for record in b.records]
+        self._read[on] += [position for position in read if position[0] < answer.high_watermark]
+
+    def earlier(self, on: str, back: int) -> Position:
+        """The position read `back` before the latest, modulo their number. Raises Absent if there is none."""
+        if not (read := self._read[on]):
+            raise Absent(f"nothing was read from {on} yet")
+        return read[-1 - back % len(read)]
+
+    def last_of_epochs(self, most: int) -> Iterator[tuple[str, Position]]:
+        """The last position in each of the `most` latest leader epochs of each partition."""
+        for on, read in self._read.items():
+            last = {epoch: offset for offset, epoch in sorted(read)}
+            for epoch, offset in list(last.items())[-most:]:
+                yield on, (offset, epoch)
+
+
+__all__ = ["Position", "Positions"]
