@@ -30,8 +30,8 @@ from history.events import Fault as FaultEvent
 from strategies.faults import faults_of
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
-from tests.miniature.core.effects import players
-from tests.miniature.core.faults import PLAYED_BY
+from tests.miniature.faults.effects import players
+from tests.miniature.faults.injector import PLAYED_BY
 
 NOT_PLAYED = {
     "bridge": "the miniature's brokers reach each other or not, and no other shape has been needed",

@@ -27,13 +27,13 @@ from history.events import AnyEvent, Example, ProcessEnd
 from history.shards import Column
 from protocol.errors import KitError
 from protocol.messages import Topic, Versions
-from tests.miniature.apis import HANDLERS, NEEDS_CONTROLLER, VERSIONS
+from tests.miniature.apis.handlers import HANDLERS, NEEDS_CONTROLLER, VERSIONS
+from tests.miniature.clients.consumers import MiniConsumer
+from tests.miniature.clients.producers import MiniProducer
 from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.core.controller import PartitionState
-from tests.miniature.core.faults import MiniFaults, MiniInjector
-from tests.miniature.groups.consumers import MiniConsumer
-from tests.miniature.log.replica import Replica
-from tests.miniature.producers.clients import MiniProducer
+from tests.miniature.core.replica import Replica
+from tests.miniature.faults.injector import MiniFaults, MiniInjector
 from tests.support.unwritten import Unwritten
 
 T = TypeVar("T")

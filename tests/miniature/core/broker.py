@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from fixtures.cluster import NodeState
 from history.events import ProcessEnd
+from tests.miniature.core.configs import TOPIC, Configs, Resource, in_force
 from tests.miniature.core.controller import FENCED_AFTER, Controller, Key, PartitionState, TopicState
-from tests.miniature.log.replica import Replica
-from tests.miniature.log.sessions import Sessions
-from tests.miniature.topics.configs import TOPIC, Configs, Resource, in_force
+from tests.miniature.core.replica import Replica
+from tests.miniature.core.sessions import Sessions
 
 if TYPE_CHECKING:
     from tests.miniature.core.cluster import MiniCluster

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from protocol.errors import KitError
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import FENCED_AFTER, Controller, Key, PartitionState
-from tests.miniature.producers.coordinator import Transactions
+from tests.miniature.core.transactions import Transactions
 
 CONTROLLER = 101
 CLIENTS = 0

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from protocol.codes import Error
-from tests.miniature.topics.configs import TOPIC, Resource
+from tests.miniature.core.configs import TOPIC, Resource
 
 Key = tuple[str, int]
 NO_LEADER = -1

@@ -1,1 +1,1 @@
-"""Replicated logs: what replicas hold, what they answer, what can be broken, and the schedules that meet it."""
+"""Bugs planted for the log machine, and the schedules and scripts that meet them."""

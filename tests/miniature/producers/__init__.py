@@ -1,1 +1,1 @@
-"""Producers on the miniature: their state on each replica, and the coordinator of their transactions."""
+"""Bugs planted for the producer machine, and the schedules that meet them."""

@@ -1,1 +1,1 @@
-"""Topics and configuration: what a controller decides about them, and what each broker describes."""
+"""Bugs planted for the topics machine, and the schedules that meet them."""

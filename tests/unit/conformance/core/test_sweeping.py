@@ -32,7 +32,7 @@ from protocol.messages import Versions
 from protocol.records import batch
 from strategies.log import Produce
 from strategies.steps import Disturb, Heal, Step, Sweep, sweeps
-from tests.miniature.apis import VERSIONS
+from tests.miniature.apis.handlers import VERSIONS
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.support.release_jars import jars_at_hand

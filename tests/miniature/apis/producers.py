@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from protocol.codes import Error
+from tests.miniature.apis.log import hosted
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import Key
-from tests.miniature.log.apis import hosted
 
 Plain = dict[str, Any]
 

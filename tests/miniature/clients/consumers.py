@@ -20,11 +20,11 @@ from fixtures.consumers import (
 from fixtures.wire import Tap
 from fixtures.wire.records import batches
 from protocol.codes import Error
-from tests.miniature.apis import HANDLERS
+from tests.miniature.apis.handlers import HANDLERS
+from tests.miniature.apis.log import EARLIEST
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.cluster import CLIENTS, MiniCluster
 from tests.miniature.core.controller import Key
-from tests.miniature.log.apis import EARLIEST
 
 Plain = dict[str, Any]
 

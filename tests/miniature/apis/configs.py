@@ -7,7 +7,7 @@ from typing import Any
 from protocol.codes import Error
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.cluster import MiniCluster
-from tests.miniature.topics.configs import BROKER, DELETE, KNOWN, TOPIC, Configs, Resource, altered, described
+from tests.miniature.core.configs import BROKER, DELETE, KNOWN, TOPIC, Configs, Resource, altered, described
 
 Plain = dict[str, Any]
 

@@ -11,7 +11,7 @@ from fixtures.disk.checkpoint import EpochEntry
 from fixtures.disk.held import HeldBatch
 from fixtures.wire.records import batches
 from protocol.records import Batch
-from tests.miniature.producers.state import ProducerStates
+from tests.miniature.core.producer_state import ProducerStates
 
 STAMP = struct.Struct(">i")
 OFFSET = struct.Struct(">q")

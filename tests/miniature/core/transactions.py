@@ -13,7 +13,7 @@ from tests.miniature.core.controller import Key
 
 if TYPE_CHECKING:
     from tests.miniature.core.cluster import MiniCluster
-    from tests.miniature.log.replica import Replica
+    from tests.miniature.core.replica import Replica
 
 FIRST_ID = 1_000
 OPEN, ENDED = ("Ongoing",), ("Empty", "CompleteCommit", "CompleteAbort")

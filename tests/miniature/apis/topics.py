@@ -10,8 +10,8 @@ from uuid import UUID
 from protocol.codes import Error
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.cluster import CONTROLLER, MiniCluster
+from tests.miniature.core.configs import TOPIC, refusal
 from tests.miniature.core.controller import PartitionState
-from tests.miniature.topics.configs import TOPIC, refusal
 
 Plain = dict[str, Any]
 Assignment = list[tuple[int, ...]]

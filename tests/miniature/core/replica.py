@@ -10,7 +10,7 @@ from fixtures.wire.records import batches, encode_batch
 from protocol.codes import Error
 from protocol.records import NewBatch, NewRecord
 from tests.miniature.core.controller import PartitionState
-from tests.miniature.log.log import UNDEFINED, Log, Stored
+from tests.miniature.core.log import UNDEFINED, Log, Stored
 
 if TYPE_CHECKING:
     from tests.miniature.core.broker import Broker

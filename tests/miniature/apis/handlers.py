@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.miniature.core.apis import alter_reassignments, api_versions, elect_leaders, list_reassignments
-from tests.miniature.core.broker import Broker
-from tests.miniature.groups.apis import describe_groups, find_coordinator, offset_commit, offset_fetch
-from tests.miniature.log.apis import delete_records, epoch_ends, fetch, list_offsets, produce
-from tests.miniature.producers.apis import (
+from tests.miniature.apis.cluster import alter_reassignments, api_versions, elect_leaders, list_reassignments
+from tests.miniature.apis.configs import describe_configs, incremental_alter_configs
+from tests.miniature.apis.groups import describe_groups, find_coordinator, offset_commit, offset_fetch
+from tests.miniature.apis.log import delete_records, epoch_ends, fetch, list_offsets, produce
+from tests.miniature.apis.producers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
     describe_producers,
@@ -19,14 +19,14 @@ from tests.miniature.producers.apis import (
     list_transactions,
     txn_offset_commit,
 )
-from tests.miniature.topics.apis import (
+from tests.miniature.apis.topics import (
     create_partitions,
     create_topics,
     delete_topics,
     describe_topic_partitions,
     metadata,
 )
-from tests.miniature.topics.config_apis import describe_configs, incremental_alter_configs
+from tests.miniature.core.broker import Broker
 
 Plain = dict[str, Any]
 Handler = Callable[[Broker, Plain], Plain]

@@ -32,7 +32,7 @@ from protocol.errors import KitError
 from protocol.messages import Topic
 from tests.miniature.core.cluster import ROUND_MS, MiniCluster
 from tests.miniature.core.controller import Key
-from tests.miniature.core.effects import (
+from tests.miniature.faults.effects import (
     HEAL_ROUNDS,
     CutOff,
     Down,
@@ -44,7 +44,7 @@ from tests.miniature.core.effects import (
     Slowed,
     Woken,
 )
-from tests.miniature.log.effects import (
+from tests.miniature.faults.log_effects import (
     AgedOut,
     MapLost,
     Moved,

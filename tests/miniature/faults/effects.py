@@ -13,7 +13,7 @@ from fixtures.wire.records import encode_batch
 from protocol.records import batch
 from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.core.controller import Key, PartitionState
-from tests.miniature.log.replica import Replica
+from tests.miniature.core.replica import Replica
 
 WITNESS_ROUNDS, HEAL_ROUNDS = 120, 1200
 ALL = ("all brokers", "all nodes")

@@ -12,10 +12,10 @@ from protocol.codes import Error
 from protocol.log import READ_COMMITTED, READ_UNCOMMITTED
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import Key
-from tests.miniature.log.log import UNDEFINED
-from tests.miniature.log.replica import CONSUMER, DEBUGGER, FUTURE, Replica, Served
-from tests.miniature.log.sessions import sent
-from tests.miniature.producers.state import aborted
+from tests.miniature.core.log import UNDEFINED
+from tests.miniature.core.producer_state import aborted
+from tests.miniature.core.replica import CONSUMER, DEBUGGER, FUTURE, Replica, Served
+from tests.miniature.core.sessions import sent
 
 Plain = dict[str, Any]
 

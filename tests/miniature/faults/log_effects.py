@@ -10,8 +10,8 @@ from fixtures.faults.kinds.producers import forgotten
 from protocol.codes import Error
 from protocol.errors import KitError
 from tests.miniature.core.controller import PartitionState
-from tests.miniature.core.effects import Down, Effect
-from tests.miniature.log.log import EpochMap
+from tests.miniature.core.log import EpochMap
+from tests.miniature.faults.effects import Down, Effect
 
 # --- elections
 

@@ -1,0 +1,1 @@
+"""Answers of brokers and of the controller to requests, by API."""

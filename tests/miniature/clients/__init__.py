@@ -1,0 +1,1 @@
+"""Clients: consumers, alone and in groups, and what they commit; producers."""

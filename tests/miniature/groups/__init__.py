@@ -1,1 +1,0 @@
-"""Consumers, alone and in groups, and what they commit."""
