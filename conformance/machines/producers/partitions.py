@@ -1,0 +1,32 @@
+"""The partitions of the producer machine."""
+
+from __future__ import annotations
+
+from conformance.core.bench import Bench
+from conformance.rigs.log.partition import Partition, PartitionData
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.messages import Topic
+from protocol.topics import NewTopic
+
+
+def new_partitions(bench: Bench) -> dict[str, Partition]:
+    """Create fresh topics. The first transactional id that is looked up has the coordinators' topic created."""
+    ids = tuple(bench.id_of(name) for name in bench.brokers)
+    turned = tuple((*ids[n:], *ids[:n]) for n in range(3))
+    wanted = [
+        NewTopic(bench.fresh("strict"), turned, configs={"min.insync.replicas": "2"}),
+        NewTopic(bench.fresh("loose"), turned[1:2], configs={"min.insync.replicas": "1"}),
+    ]
+    answer = bench.node(bench.brokers[0]).create_topics(wanted)
+    if refused := [made for made in answer.topics if made.error is not Error.NONE]:
+        raise KitError(f"topics could not be created: {refused}")
+    strict, loose = (Topic(made.name, made.topic_id) for made in answer.topics)
+    partitions = {f"strict-{n}": Partition(bench, PartitionData(strict, n)) for n in range(3)}
+    partitions["loose-0"] = Partition(bench, PartitionData(loose, 0))
+    for partition in partitions.values():
+        partition.whole()
+    return partitions
+
+
+__all__ = ["new_partitions"]

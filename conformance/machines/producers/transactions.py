@@ -1,0 +1,90 @@
+"""The transactions of all transactional ids together: described, and ended at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from conformance.core.bench import Bench
+from conformance.core.executor import UNANSWERED
+from conformance.core.roles import Absent, Roles
+from conformance.judging.producers.outcomes import ENDED, MARKED_WITHIN
+from conformance.judging.producers.refusals import GIVEN_WITHIN
+from conformance.machines.producers.clients import Client
+from conformance.machines.producers.python import PythonProducers
+from conformance.rigs.log.partition import Partition
+from fixtures.wire import NodeClient, WireError
+from protocol.codes import Error
+from strategies import producers as do
+
+ONE_MORE = 3.0
+"""Seconds beyond a bound, so that an answer after it is seen."""
+
+
+class Transactions:
+    """The transactional ids of an example. `after_python` is the last instance of that of kafka-python."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        roles: Roles,
+        partitions: Mapping[str, Partition],
+        clients: Mapping[do.ProducerName, Client],
+        python: PythonProducers,
+        after_python: Client,
+    ) -> None:
+        self._bench = bench
+        self._roles = roles
+        self._partitions = partitions
+        self._python = python
+        self._after_python = after_python
+        self._clients = [*(one for one in clients.values() if one.transactional), after_python]
+
+    def describe(self, step: do.Describe) -> None:
+        for client in self._clients:
+            with suppress(WireError, Absent):
+                client.coordinator().describe_transaction(client.producer.transactional_id)
+        for broker in self._roles.running():
+            with suppress(WireError):
+                self._bench.node(broker).list_transactions()
+                self._describe_producers(self._bench.node(broker))
+
+    def _describe_producers(self, node: NodeClient) -> None:
+        for partition in self._partitions.values():
+            node.describe_producers(partition.name, partition.index)
+
+    def begin_last_instances(self) -> None:
+        """Begin a last instance of each transactional id that was used: no coordinator gives a producer id before the markers of
+        the transaction before are written."""
+        what = "a last instance of each transactional id"
+        self._bench.wait.comes_true(self._all_begin, what, GIVEN_WITHIN + ONE_MORE)
+
+    def _all_begin(self) -> bool:
+        known = [one for one in self._clients if one.producer.epoch >= 0]
+        known += [self._after_python] if self._python.has_begun(do.PYTHON_TRANSACTIONAL) else []
+        begun = [self._begins(one) for one in known]
+        return all(begun)
+
+    def _begins(self, client: Client) -> bool:
+        with suppress(*UNANSWERED, Absent):
+            if not client.closed:
+                client.init()
+                client.closed = True
+            return True
+        return False
+
+    def await_ends(self) -> None:
+        """Wait until no transaction is open, as coordinators describe them."""
+        self._bench.wait.comes_true(self._all_ended, "no transaction is open", MARKED_WITHIN)
+
+    def _all_ended(self) -> bool:
+        return all(self._has_ended(one) for one in self._clients)
+
+    def _has_ended(self, client: Client) -> bool:
+        with suppress(*UNANSWERED, Absent):
+            described = client.coordinator().describe_transaction(client.producer.transactional_id)
+            return described.error is not Error.NONE or described.state in ENDED
+        return False
+
+
+__all__ = ["Transactions"]
