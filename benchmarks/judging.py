@@ -1,4 +1,4 @@
-"""Judging: the time that all judges of the log machine and all laws of every answer take for a million events, on one core.
+"""Judging: the time that all judges take for a million events, on one core.
 
 Events come from stored histories (a run's output directory) or are generated. Generating and reading them is not
 counted; the clock is CPU time, so other load on the machine does not matter.
@@ -20,8 +20,7 @@ import msgspec
 
 from benchmarks.histories import history
 from conformance.judging.judge import Finding, Judge
-from conformance.judging.laws.judges import with_laws
-from conformance.judging.log.judges import LOG_JUDGES
+from conformance.judging.judges import JUDGES
 from conformance.judging.reading import Reading
 from conformance.judging.together import Together
 from fixtures.runs import Progress
@@ -66,9 +65,7 @@ def stored(out: Path, events: int) -> Iterator[History]:
                 return
 
 
-def measure(
-    histories: Iterable[History], progress: Progress, judges: Sequence[Judge] = with_laws(LOG_JUDGES)
-) -> Measured:
+def measure(histories: Iterable[History], progress: Progress, judges: Sequence[Judge] = JUDGES) -> Measured:
     """Every history by every judge."""
     measured, reported_at = Measured(), time.monotonic()
     seconds: dict[str, float] = defaultdict(float)
@@ -100,7 +97,7 @@ def _judge(one: History, judges: Sequence[Judge], measured: Measured, seconds: d
         began = time.process_time()
         claims = [claim for part in parts[judge.at] for claim in judge.function(part)]
         found = [judge.observation(one.example.example, claim) for claim in claims if isinstance(claim, Finding)]
-        seconds[f"{judge.row} {judge.function.__name__}"] += time.process_time() - began
+        seconds[str(judge)] += time.process_time() - began
         measured.observations += len(found)
         measured.violations += sum(observation.result == "violated" for observation in found)
 
@@ -127,20 +124,20 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 sys.dont_write_bytecode = True
 from history.store import read_histories
+from conformance.judging.judge import judge_all
 try:
-    from conformance.judging.judge import judge_all
-    from conformance.judging.log.judges import LOG_JUDGES
-except ImportError:  # as it was laid out until 78d32a7
-    from conformance.judges.judge import judge_all
-    from conformance.judges.log import LOG_JUDGES
-try:
+    from conformance.judging.judges import JUDGES
+except ImportError:  # until 150b3fae each kind of check had judges of its own
+    from conformance.judging.due import DUE_JUDGES
     from conformance.judging.laws.judges import LAWS
-except ImportError:  # before there were laws of every answer
-    LAWS = ()
+    from conformance.judging.log.judges import LOG_JUDGES
+    from conformance.judging.producers.judges import PRODUCER_JUDGES
+    from conformance.judging.topics.judges import TOPIC_JUDGES
+    JUDGES = (*LOG_JUDGES, *PRODUCER_JUDGES, *TOPIC_JUDGES, *LAWS, *DUE_JUDGES)
 found = [one for path in sorted(Path(sys.argv[2]).rglob("*.jsonl.zst")) for one in read_histories(path)]
 gc.freeze()
 began = time.process_time()
-observations = sum(len(judge_all((*LOG_JUDGES, *LAWS), one)) for one in found)
+observations = sum(len(judge_all(JUDGES, one)) for one in found)
 print(time.process_time() - began, sum(len(one.events) for one in found), observations)
 """
 """Judges the histories of a folder with the code of a checkout: prints seconds of one core, events and observations."""

@@ -27,9 +27,9 @@ from conformance.cli.group import HELP
 from conformance.cli.group import run as run_command
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
-from conformance.core.evaluate import all_applicable, beside, evaluate, proofs
-from conformance.core.machines import all_machines
+from conformance.core.evaluate import evaluate, judged_on, proofs
 from conformance.judging.judge import Judged
+from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import GatheredShard, gather
 from conformance.judging.stored_examples import JudgedExample, judged, place
 from conformance.running.exit_codes import EXIT_SATISFIED, EXIT_VIOLATED
@@ -61,17 +61,9 @@ def rejudge(history: History, column: Column) -> Judged:
     if history.example.ranges:  # the shard's header has those of the worker's first cluster
         column = msgspec.structs.replace(column, ranges=history.example.ranges)
     facts = Facts(version=column.version, ranges=column.ranges)
-    return _own(history, column, facts) + beside(history, facts)
-
-
-def _own(history: History, column: Column, facts: Facts) -> Judged:
-    """The results of its check's own judges, or of the probe's body."""
-    check = current_id(history.example.check)
-    if (machine := all_machines().get(check)) is not None:
-        return all_applicable(machine.judge(history), facts)
-    if (known := all_checks().get(check)) is not None:
-        return _again(known, history, column)
-    return Judged([])
+    check = all_checks().get(current_id(history.example.check))
+    own = _again(check, history, column) if check is not None else Judged([])
+    return own + judged_on(facts, JUDGES, history)
 
 
 def _again(check: Check, history: History, column: Column) -> Judged:

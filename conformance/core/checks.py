@@ -18,7 +18,7 @@ stored tape. On a `bench` (here any cluster's) one example of a probe is run lik
 >>> outcome.end, [(one.requirement, one.case, one.result) for one in outcome.observations[:1]]
 ('judged', [('KIP320-FETCH-02', 'consumer', 'held')])
 
-The observations of the laws of every answer (`conformance.judging.laws.judges`) come after those of the probe.
+The judges (`conformance.judging.judges`) look at its history once it has ended, as at any other.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ import msgspec
 from hypothesis.strategies import SearchStrategy
 
 from conformance.core.bench import Bench
-from conformance.judging.judge import Judge
+from conformance.judging.judges import rows_about
 from fixtures.cluster import Topology
 from history.observations import KEEPS, KEEPS_NOT, Observation, Result
+from history.subjects import Kind
 
 S = TypeVar("S", bound=msgspec.Struct)
 H = TypeVar("H")
@@ -165,9 +166,9 @@ Body = Callable[..., Generator[Claim, None, None]]
 class Check:
     """A probe or a scenario: rows, rig, cases, strategies and body.
 
-    A scenario has the id of its `schedule` in the catalogue, and its history is judged like that of a machine: `own_rows`
-    are those that the body observes, `rows` also has those of the `judges`. `rest` is the premise that it has to record before it
-    ends, since the judges look there for the final state. A soak `lasts` that many seconds.
+    A scenario has the id of its `schedule` in the catalogue, and `aims` at kinds of subjects like a machine: `own_rows` are
+    those that the body observes, `rows` also has those of the judges of these kinds. `rest` is the premise that it has to record
+    before it ends, since judges look there for the final state. A soak `lasts` that many seconds.
     """
 
     def __init__(
@@ -180,15 +181,14 @@ class Check:
         strategies: Mapping[str, Any],
         body: Body,
         schedule: str = "",
-        judges: tuple[Judge, ...] = (),
+        aims: Sequence[Kind] = (),
         rest: str = "",
         run_first: bool = False,
         lasts: float = 0.0,
     ) -> None:
         self.own_rows = rows
-        self.rows = tuple(dict.fromkeys([*rows, *(one.row for one in judges)]))
+        self.rows = tuple(dict.fromkeys([*rows, *rows_about(*aims)]))
         self.schedule = schedule
-        self.judges = judges
         self.rest = rest
         self.rig = rig
         self.cases = cases
@@ -252,7 +252,7 @@ def scenario(
     schedule: str,
     *rows: str,
     rig: Rig[Any, Any],
-    judges: Sequence[Judge],
+    aims: Sequence[Kind],
     rest: str,
     cases: Sequence[str] | None = None,
     examples: int = 2,
@@ -261,17 +261,16 @@ def scenario(
 ) -> Callable[[Body], Check]:
     """Declare a fixed schedule of faults and requests, by its family and number, e.g. ``KIP320-SC-03``.
 
-    As `probe`, but left to the quick profile, run only as often as scenario rows need it, and with its whole history judged by
-    `judges` beside what the body observes. The body heals what it broke and comes to rest, which ends with the premise `rest`:
-    an example without it is trouble of the kit. Scenarios of a log are declared by `conformance.rigs.log.scenarios`.
+    As `probe`, but left to the quick profile, run only as often as scenario rows need it, and with the rows of the judges of the
+    subjects that it `aims` at beside its own. The body heals what it broke and comes to rest, which ends with the premise
+    `rest`: an example without it is trouble of the kit. Scenarios of a log are declared by `conformance.rigs.log.scenarios`.
     One that runs for minutes by itself (`lasts`, in seconds) is a soak, which only the nightly profile runs.
     """
     if not SCHEDULE_ID.fullmatch(schedule):
         raise ValueError(f"schedule {schedule!r} has no family; name it as KIP320-SC-03 is named")
     named = tuple(cases) if cases is not None else None
-    judged_by = tuple(judges)
     return lambda body: _registered(
-        Check(rows, rig, named, examples, False, strategies, body, schedule, judged_by, rest, lasts=lasts)
+        Check(rows, rig, named, examples, False, strategies, body, schedule, aims, rest, lasts=lasts)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal, TypeVar
 
@@ -13,9 +14,8 @@ from conformance.catalogue import Case, Facts, shipped
 from conformance.catalogue.applicability import applies
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, held_if
-from conformance.judging.due import DUE_JUDGES, hindrance
-from conformance.judging.judge import Judged, judged
-from conformance.judging.laws.judges import with_laws
+from conformance.judging.due import hindrance
+from conformance.judging.judge import Judge, Judged, judged
 from fixtures.spending import spending
 from history.events import Fault, History, Premise
 from history.observations import Observation
@@ -32,8 +32,8 @@ ExampleEnd = Literal["judged", "premise lost", "error"]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How an example ended and what it observed: in trouble of the kit its violations only; without a premise all that was
-    observed before it was asked for. `excuses` are those of its body, its rig and its judges, none after trouble."""
+    """How an example ended and what its body observed: in trouble of the kit its violations only; without a premise all that
+    was observed before it was asked for. `excuses` are those of its body and its rig, none after trouble."""
 
     end: ExampleEnd
     detail: str
@@ -62,31 +62,21 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
             elif isinstance(claim, PremiseClaim):
                 bench.tape.premise(claim.what, claim.met)
                 if not claim.met:
-                    # It ends what comes after it; judges look for premises of their own.
+                    # It ends what comes after it.
                     observations += _broken_promise(bench, claim)
-                    return _outcome("premise lost", claim.what, observations, _judged(check, bench, excuses))
+                    return Outcome("premise lost", claim.what, observations, _counted(check, bench, excuses))
             elif isinstance(claim, ObservationClaim):
                 # A body says what it saw of each release; levels, which older histories lack, it has asked for itself.
                 observations += applicable([_observation(check, bench, claim)], Facts(version=bench.column.version))
         _came_to_rest(check, bench)
-        by_judges = _judged(check, bench, excuses)
     except KitError as error:
         bench.explain(error)
-        # The history of a scenario that did not reach its end is judged all the same.
-        by_judges = _judged(check, bench, excuses)
         if hindered := hindrance(bench.tape.history):
-            return _outcome("premise lost", hindered, observations, by_judges)
-        found = [*observations, *by_judges.observations]
-        return Outcome("error", f"{type(error).__name__}: {error}", proofs(found))
+            return Outcome("premise lost", hindered, observations, _counted(check, bench, excuses))
+        return Outcome("error", f"{type(error).__name__}: {error}", proofs(observations))
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
         return Outcome("error", traceback.format_exc(), proofs(observations))
-    return _outcome("judged", "", observations, by_judges)
-
-
-def _outcome(
-    end: Literal["judged", "premise lost"], detail: str, observations: list[Observation], by_judges: Judged
-) -> Outcome:
-    return Outcome(end, detail, [*observations, *by_judges.observations], by_judges.excuses)
+    return Outcome("judged", "", observations, _counted(check, bench, excuses))
 
 
 def _came_to_rest(check: Check, bench: Bench) -> None:
@@ -95,13 +85,11 @@ def _came_to_rest(check: Check, bench: Bench) -> None:
         raise KitError(f"{check.id} ended without the premise {check.rest!r}: its judges saw no final state")
 
 
-def _judged(check: Check, bench: Bench, excuses: Excuses) -> Judged:
-    """The results of a scenario's judges, and of the laws of every answer, in its history; with the excuses of body and rig."""
+def _counted(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
+    """The excuses of body and rig."""
     named = excuses + Counter(_row_and_case(check, bench, "", "", name) for name in bench.excuses)
     own = [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(named.items())]
-    with spending("judge"):
-        found = judged(with_laws(check.judges), bench.tape.history)
-    return all_applicable(Judged([], own) + found, _facts(bench))
+    return applicable(own, _facts(bench))
 
 
 def _row_and_case(check: Check, bench: Bench, row: str, case: str, name: str) -> tuple[str, str, str]:
@@ -114,8 +102,10 @@ def _facts(bench: Bench) -> Facts:
     return Facts(version=bench.column.version, ranges=bench.column.ranges)
 
 
-def all_applicable(found: Judged, facts: Facts) -> Judged:
-    """As `applicable`, of all that judges found."""
+def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged:
+    """The results of judges in the history of an example that has ended and was healed, as far as they apply to a column."""
+    with spending("judge"):
+        found = judged(judges, history)
     return Judged(applicable(found.observations, facts), applicable(found.excuses, facts))
 
 
@@ -136,12 +126,6 @@ def _is_applicable(id: str, case: str, facts: Facts) -> bool:
 def _cases() -> dict[tuple[str, str], Case]:
     """Those of all rows, by row and case."""
     return {(row.id, case.id): case for row in shipped() for case in row.cases}
-
-
-def beside(history: History, facts: Facts) -> Judged:
-    """The results of the judges that look at every example, once it has ended and was healed."""
-    with spending("judge"):
-        return all_applicable(judged(DUE_JUDGES, history), facts)
 
 
 def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:

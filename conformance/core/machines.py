@@ -7,7 +7,8 @@ judges look at the history. A machine of one rule, on a `bench` (here any cluste
 >>> from hypothesis.stateful import rule
 >>> from hypothesis.strategies import integers
 >>> from conformance.core.topologies import QUICK_CLUSTER
->>> from conformance.judging.log.judges import LOG_JUDGES
+>>> from conformance.judging.judge import judge_all
+>>> from conformance.judging.judges import JUDGES
 >>> from conformance.rigs.log.partition import new_partition
 >>> from conformance.rigs.log.quiescence import at_rest
 >>> class Write(Step, frozen=True, kw_only=True, tag="write"):
@@ -27,14 +28,15 @@ judges look at the history. A machine of one rule, on a `bench` (here any cluste
 ...
 ...     def rest(self):
 ...         at_rest(self.partition)
->>> check = MachineCheck("machines.write", QUICK_CLUSTER, WriteMachine, WriteExecutor, Write, LOG_JUDGES, [Write()])
+>>> aims, opening = ["partition"], [Write()]
+>>> check = MachineCheck("machines.write", QUICK_CLUSTER, WriteMachine, WriteExecutor, Write, aims, opening)
 >>> [step] = check.steps([{"do": "write", "records": 2}])
 >>> step, check.simpler(step)
 (Write(records=2), [Write(records=1)])
 >>> executor = check.executor(bench)
 >>> executor.step(step)
 >>> executor.rest()
->>> {observation.result for observation in check.judge(bench.tape.history).observations}
+>>> {observation.result for observation in judge_all(JUDGES, bench.tape.history)}
 {'held'}
 """
 
@@ -48,10 +50,9 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from conformance.core.bench import Bench
 from conformance.core.model import FaultModel
-from conformance.judging.judge import Judge, Judged, judged
-from conformance.judging.laws.judges import with_laws
+from conformance.judging.judges import rows_about
 from fixtures.cluster import Topology
-from history.events import History
+from history.subjects import Kind
 from strategies.episodes import Steering
 from strategies.former_steps import current_step
 from strategies.steps import Step
@@ -101,7 +102,7 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
 
 
 class MachineCheck(Generic[S]):
-    """A machine as a check: its rows are those of its judges.
+    """A machine as a check: its rows are those of the judges of the kinds of subjects that it aims at.
 
     `step` is the union of its steps' types. `opening` is the schedule of the first example on every column: it takes each
     rule once, so that no profile is so short that a rule was never tried; Hypothesis draws all others. `simpler` gives other
@@ -116,7 +117,7 @@ class MachineCheck(Generic[S]):
         machine: type[KafkaMachine[Any]],
         executor: Callable[[Bench], Executor[S]],
         step: object,
-        judges: Sequence[Judge],
+        aims: Sequence[Kind],
         opening: Sequence[S],
         *,
         simpler: Callable[[S], list[S]] | None = None,
@@ -130,8 +131,7 @@ class MachineCheck(Generic[S]):
         self.step = step
         self.simpler = simpler or smaller
         self.opening = list(opening)
-        self.judges = tuple(judges)
-        self.rows = tuple(dict.fromkeys(one.row for one in judges))
+        self.rows = rows_about(*aims)
         self.module = machine.__module__
         self.title = (machine.__doc__ or id).strip().splitlines()[0]
 
@@ -142,9 +142,6 @@ class MachineCheck(Generic[S]):
     def rules_in(self, steps: int) -> int:
         """The number of rules that take about as many steps, one at least, after those that an example begins with."""
         return len(self.machine.setup_state().initializers) + max(1, round(steps / self.machine.steps_per_rule))
-
-    def judge(self, history: History) -> Judged:
-        return judged(with_laws(self.judges), history)
 
     def steps(self, schedule: Sequence[Mapping[str, Any]]) -> list[S]:
         """A recorded schedule as steps, also one that was recorded under former names. msgspec.ValidationError names what is no

@@ -9,8 +9,7 @@ from conformance.catalogue import shipped
 from conformance.core.checks import Check, all_checks
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.judging import patch_releases
-from conformance.judging.due import GENERAL
-from conformance.judging.laws.judges import LAW_ROWS
+from conformance.judging.judges import JUDGES
 from fixtures.cluster import Topology
 
 AnyCheck = Check | AnyMachine
@@ -54,9 +53,17 @@ def in_profile(check: AnyCheck, profile: str) -> bool:
     return check.smoke and any(shipped()[row].kind != "scenario" for row in check.rows)
 
 
+@cache
+def observed_by_all() -> tuple[str, ...]:
+    """The properties that any history may show and at which no check aims in particular: laws of every answer, and bounds."""
+    own = {row for check in every_check().values() for row in check.rows}
+    rows = dict.fromkeys(judge.row for judge in JUDGES if judge.row not in own)
+    return tuple(row for row in rows if shipped()[row].kind == "property")
+
+
 def observed_by(check: AnyCheck) -> list[str]:
-    """The rows that a check observes: its own, the laws of every answer, and those of what is due within a bound."""
-    return list(dict.fromkeys([*check.rows, *LAW_ROWS, *sorted(GENERAL)]))
+    """The rows that a check is for: its own, those at which it aims, and those at which none does."""
+    return [*check.rows, *observed_by_all()]
 
 
 def checks_by_row() -> dict[str, list[str]]:

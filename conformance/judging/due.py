@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from conformance.judging.elections_withheld import candidates, withheld_by_elections
 from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED
-from conformance.judging.judge import Claim, Excuse, Finding, Judge
+from conformance.judging.judge import Claim, Excuse, Finding, Judge, Look
 from history.due import COORDINATES_WITHIN, STARTS_WITHIN, Due, starved
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Ended, Fault, History, Overdue
@@ -60,8 +60,6 @@ DISK_REPLACED = "disk-replaced"
 """The case of GEN-08 for a leader where only brokers may lead that lost a log directory."""
 LEADS = Owed("GEN-08", "quorum", T)
 """The law of all leaders, whose case of the quorum is what KIP595-LIVE-01 says too."""
-GENERAL = frozenset(("GEN-08", "GEN-10", "GEN-21", "KIP595-LIVE-01"))
-"""The rows that any example of any check may show."""
 STARTS = Owed("GEN-10", "start")
 """It also promises that a process does not end by itself."""
 
@@ -169,7 +167,7 @@ def _stood(history: History, overdue: Overdue) -> bool:
 
 
 def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
-    def broken(passed: _Late) -> Iterator[Claim]:
+    def bound_is_kept(passed: _Late) -> Iterator[Claim]:
         is_law = passed.event.due == "quorum" and row == LEADS.row
         case = LEADS.case if is_law else passed.case
         if not is_law and OWED[passed.event.due].row != row:
@@ -179,7 +177,7 @@ def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
         else:
             yield Finding(False, case, (passed.event.n,), passed.event.what)
 
-    return broken
+    return bound_is_kept
 
 
 class _ProcessEnded(NamedTuple):
@@ -233,7 +231,7 @@ def _heals(event: Fault, fault: Fault) -> bool:
     return event.phase == "heal" and (event.fault, event.node) == (fault.fault, fault.node)
 
 
-def _process_ended(ended: _ProcessEnded) -> Iterator[Claim]:
+def process_runs_on(ended: _ProcessEnded) -> Iterator[Claim]:
     event = ended.event
     if ended.excuse:
         yield Excuse(ended.excuse, STARTS.case)
@@ -260,7 +258,7 @@ def _stops(effects: Effects | None) -> bool:
     return effects is not None and (effects.process == "frozen" or effects.restarts)
 
 
-def _came_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
+def node_comes_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
     """Each node counts for the clause of all nodes, and for that of what happened to it."""
     began, ended = healed
     for _ in began.node.split(","):
@@ -294,13 +292,13 @@ def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]:
     return [e for e in noted if isinstance(e, Fault) and e.phase == "consequence" and e.detail.get("met")]
 
 
-def _reacted(row: str) -> Callable[[Fault], Iterator[Finding]]:
-    def reacted(event: Fault) -> Iterator[Finding]:
+def _reacts(row: str) -> Callable[[Fault], Iterator[Finding]]:
+    def cluster_reacts(event: Fault) -> Iterator[Finding]:
         owed = OWED[REACTIONS.get(event.role, "step")]
         if owed.row == row:
             yield Finding(True, owed.case, (event.n,))
 
-    return reacted
+    return cluster_reacts
 
 
 def _next_leader(history: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]:
@@ -316,8 +314,8 @@ def _next_leader(history: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]
     ]
 
 
-def _elected(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
-    def was_elected(event: Fault) -> Iterator[Claim]:
+def _elects(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
+    def successor_is_elected(event: Fault) -> Iterator[Claim]:
         """A bound that passed is judged only if it is as long as the row's."""
         met, waited = event.detail.get("met"), event.detail.get("seconds", 0.0)
         if met and all(event.detail.get("controller", [None])):
@@ -330,14 +328,18 @@ def _elected(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
             else:
                 yield Finding(False, owed.case, (event.n,), f"no successor in {waited:g} s after {event.fault}")
 
-    return was_elected
+    return successor_is_elected
 
 
-DUE_JUDGES = (
-    *(Judge(row, _overdue, _breaks(row)) for row in sorted({owed.row for owed in OWED.values()})),
-    Judge(STARTS.row, _ended, _process_ended),
-    Judge(STARTS.row, _healed, _came_back),
-    *(Judge(OWED[due].row, _reactions, _reacted(OWED[due].row)) for due in ("leader", "step")),
-    *(Judge(owed.row, _next_leader, _elected(owed)) for owed in (OWED["quorum"], LEADS)),
+def _judge(row: str, look: Look, function: Callable[[Any], Iterator[Claim]]) -> Judge:
+    """A judge of what is due: only when all faults are healed is it known what did not come."""
+    return Judge(row, look, function, after_healing=True)
+
+
+PROMISES = (
+    *(_judge(row, _overdue, _breaks(row)) for row in sorted({owed.row for owed in OWED.values()})),
+    _judge(STARTS.row, _ended, process_runs_on),
+    _judge(STARTS.row, _healed, node_comes_back),
+    *(_judge(OWED[due].row, _reactions, _reacts(OWED[due].row)) for due in ("leader", "step")),
+    *(_judge(owed.row, _next_leader, _elects(owed)) for owed in (OWED["quorum"], LEADS)),
 )
-"""They look at the history of every example, whatever its check."""

@@ -29,18 +29,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from operator import itemgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from conformance.catalogue.rows import LATER
-from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from conformance.judging.story import Story
 from conformance.judging.together import Together
 from history.events import Answer, AnyEvent, Call, Example, History
 from history.observations import KEEPS, KEEPS_NOT, Observation
 from history.shards import ExcuseCount
+from history.subjects import Kind
 
 S = TypeVar("S", bound=Story)
 
@@ -93,21 +93,38 @@ Joint: TypeAlias = tuple[type[Story], ...]
 
 class Judge:
     """The judge of a row: a function over each story of a type, over all stories of several types together, or over each part of
-    what a look at the history gives."""
+    what a look at the history gives.
+
+    It says what it needs, and never which check wrote the history: what it looks at (`at`); lists of the story, of which one at
+    least has to have something in it (`needs`); that all faults are healed (`after_healing`), without which it is not asked
+    while an example still runs. What a version must be capable of stands in the row.
+    """
 
     def __init__(
         self,
         row: str,
         at: type[Story] | Joint | Look,
         function: Callable[[Any], Iterator[Claim]],
-        of: Sequence[str] = (),
+        needs: Sequence[str] = (),
+        *,
+        after_healing: bool = False,
     ) -> None:
         self.row = row
         self.records = row.endswith(LATER)
         """True for a row of level `later`: its findings are recorded only, and say whether a later promise is kept."""
-        self.of = of
         self.at = at
         self.function = function
+        self.needs = needs
+        self.after_healing = after_healing
+
+    @property
+    def about(self) -> Kind | None:
+        """The kind of its subjects, for a joint judge the first of them; None for one that looks at a whole history."""
+        story = self.at[0] if isinstance(self.at, tuple) else self.at
+        return cast(type[Story], story).kind if isinstance(story, type) else None
+
+    def __str__(self) -> str:
+        return f"{self.row} {self.function.__name__}"
 
     def __call__(self, history: History) -> list[Observation]:
         """All observations of one example; each shows the events by their numbers."""
@@ -139,17 +156,12 @@ def judge(row: str) -> Callable[[Callable[[History], Iterator[Claim]]], Judge]:
     return lambda function: Judge(row, _whole, function)
 
 
-def story_judge(row: str, story: type[S], *of: str) -> Callable[[Callable[[S], Iterator[Claim]]], Judge]:
+def story_judge(row: str, story: type[S], *needs: str) -> Callable[[Callable[[S], Iterator[Claim]]], Judge]:
     """Make a function over the story of one subject the judge of `row`.
 
-    `of` names lists of the story: where all of them are empty, the judge has nothing to say and is not run.
+    `needs` names lists of the story: where all of them are empty, the judge has nothing to say and is not run.
     """
-    return lambda function: Judge(row, story, function, of)
-
-
-def log_judge(row: str, *of: str) -> Callable[[Callable[[PartitionStory], Iterator[Claim]]], Judge]:
-    """Make a function over the story of one partition the judge of `row`; see `story_judge`."""
-    return story_judge(row, PartitionStory, *of)
+    return lambda function: Judge(row, story, function, needs)
 
 
 def joint_judge(row: str, *stories: type[Story]) -> Callable[[Callable[[Together], Iterator[Claim]]], Judge]:
@@ -174,7 +186,9 @@ class _Plan:
             for at in dict.fromkeys(one.at for one in judges)
             if not isinstance(at, type) and not isinstance(at, tuple)
         ]
-        self._lists = {at: sorted({name for one in judges if one.at is at for name in one.of}) for at in self.stories}
+        self._lists = {
+            at: sorted({name for one in judges if one.at is at for name in one.needs}) for at in self.stories
+        }
         self._by_filled: dict[tuple[object, ...], list[tuple[int, Judge]]] = {}
 
     def of_story(self, story: Story) -> list[tuple[int, Judge]]:
@@ -183,7 +197,7 @@ class _Plan:
         filled = tuple([name for name in self._lists[at] if getattr(story, name)])
         found = self._by_filled.get((at, *filled))
         if found is None:
-            found = [(n, one) for n, one in self._of(at) if not one.of or not {*filled}.isdisjoint(one.of)]
+            found = [(n, one) for n, one in self._of(at) if not one.needs or not {*filled}.isdisjoint(one.needs)]
             self._by_filled[at, *filled] = found
         return found
 

@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 import time
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -15,10 +16,12 @@ from conformance.catalogue import Facts, shipped
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.cluster import LiveCluster
-from conformance.core.evaluate import beside
+from conformance.core.evaluate import judged_on
 from conformance.core.registry import checks_by_row
 from conformance.core.topologies import fitted
 from conformance.judging.due import hindrance
+from conformance.judging.judge import Judge
+from conformance.judging.judges import JUDGES
 from conformance.judging.sent_values import sent_until
 from conformance.running.planning.budget import TimePlan, Work
 from conformance.running.recording.progress import Progress
@@ -34,7 +37,7 @@ from fixtures.spending import Ledger, counted_in, spending
 from fixtures.tape import LiveTape
 from fixtures.waiting import deadline, eventually, overdue_in
 from history.command import COMMAND
-from history.events import End, Example, Fault
+from history.events import End, Example, Fault, History
 from history.shards import SCHEMA, Column
 from history.store import HistoryWriter
 from protocol.errors import KitError
@@ -49,7 +52,9 @@ class Hindered(KitError):
 
 
 class Lab:
-    """Holds at most one cluster; asking for another topology or image closes it first."""
+    """Holds at most one cluster; asking for another topology or image closes it first. Its `judges` look at every example."""
+
+    judges: Sequence[Judge] = JUDGES
 
     def __init__(
         self, settings: Settings, run: Run, worker: str, images: dict[str, Image], plan: TimePlan | None = None
@@ -217,19 +222,20 @@ class Lab:
                 raise (Hindered if hindered else KitError)(detail) from error
             finally:
                 bench.close()
-            history = tape.end(End(example=tape.example.example, outcome="judged"))
-            standing.sent[rig.name] = sent_until(history, {})
+            standing.sent[rig.name] = sent_until(self._end_rig(tape, standing, "judged"), {})
             standing.rigs[rig.name] = msgspec.to_builtins(data)
         return standing.rigs[rig.name]
 
     def _end_rig(
-        self, tape: LiveTape, standing: Standing, outcome: Literal["premise lost", "error"], detail: str
-    ) -> None:
-        """A rig that could not be prepared has a history of its own, filed under its name."""
+        self, tape: LiveTape, standing: Standing, outcome: Literal["judged", "premise lost", "error"], detail: str = ""
+    ) -> History:
+        """The history of preparing a rig is judged like any other, and filed under its name."""
         history = tape.end(End(example=tape.example.example, outcome=outcome, detail=detail))
         column = standing.column
-        for seen in beside(history, Facts(version=column.version, ranges=column.ranges)).observations:
+        facts = Facts(version=column.version, ranges=column.ranges)
+        for seen in judged_on(facts, self.judges, history).observations:
             self.shard(column).observation(seen, check=tape.example.check, history=self.history_path, evidence="")
+        return history
 
     def _given_up(self, bench: Bench, tape: LiveTape, error: Exception) -> str:
         """A rig that could not be prepared may have broken the cluster: heal or replace it. Returns the message."""

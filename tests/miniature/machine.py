@@ -14,6 +14,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.core.bench import Bench
 from conformance.core.machines import AnyMachine
+from conformance.judging.judge import Judge
+from conformance.judging.judges import JUDGES
 from conformance.running.machine.example import Ending, ExampleRun, Played, Stops
 from conformance.running.machine.shrink import Reproduction, Shrinker
 from conformance.running.standing import HEALED_WITHIN, Standing
@@ -30,6 +32,8 @@ SHRINKER_RUNS = 200
 
 class ExampleOnMiniature:
     """All of a lab for one example: a miniature of its own, which nothing has to be healed on after it."""
+
+    judges: Sequence[Judge] = JUDGES
 
     def __init__(self, bugs: Iterable[str] = (), name: str = "miniature-1") -> None:
         self._cluster = MiniCluster(bugs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check
 from conformance.core.cluster import LiveCluster
 from conformance.core.faulting import Faults
-from conformance.core.machines import AnyMachine, MachineCheck
+from conformance.core.machines import AnyMachine, Executor, KafkaMachine, MachineCheck
+from conformance.judging.judge import Judge
+from conformance.judging.judges import JUDGES
 from conformance.running.lab import Lab
 from conformance.running.machine.run import MachineRun
 from conformance.running.probe.run import ProbeRun
@@ -71,12 +74,39 @@ class FakeLiveCluster(LiveCluster):
         return faults_on(tape)
 
 
+class JudgedMachine(MachineCheck[Any]):
+    """A machine for whose history a test has `judges` of its own, which go before all others. Its rows are theirs."""
+
+    def __init__(
+        self,
+        id: str,
+        topology: Topology,
+        machine: type[KafkaMachine[Any]],
+        executor: Callable[[Bench], Executor[Any]],
+        step: object,
+        judges: Sequence[Judge],
+        opening: Sequence[Any],
+    ) -> None:
+        super().__init__(id, topology, machine, executor, step, (), opening)
+        self.judges = tuple(judges)
+        self.rows = tuple(dict.fromkeys(judge.row for judge in judges))
+
+
 class FakeLab(Lab):
     """Boots clusters in memory, as many as `boots` has; the entries are what each of them lacks after an example."""
 
-    def __init__(self, out: Path, run: Run, boots: list[list[str]], profile: Profile, minutes: float = 0.0) -> None:
+    def __init__(
+        self,
+        out: Path,
+        run: Run,
+        boots: list[list[str]],
+        profile: Profile,
+        minutes: float = 0.0,
+        judges: Sequence[Judge] = (),
+    ) -> None:
         settings = Settings(versions=[], out=str(out), profile=profile, minutes=minutes)
         super().__init__(settings, run, "gw0", {"4.3.1": IMAGE})
+        self.judges = (*judges, *JUDGES)
         self.booted: list[FakeCluster] = []
         self.watches: list[FakeWatch] = []
         self._boots = iter(boots)
@@ -108,7 +138,8 @@ class Play:
         seconds: float = math.inf,
     ) -> tuple[FakeLab, Shard, list[History]]:
         with Run.begin() as run:
-            lab = self.lab = FakeLab(self.out, run, boots, profile)
+            judges = check.judges if isinstance(check, JudgedMachine) else ()
+            lab = self.lab = FakeLab(self.out, run, boots, profile, judges=judges)
             self.run = (
                 MachineRun(check, lab, "4.3.1") if isinstance(check, MachineCheck) else ProbeRun(check, lab, "4.3.1")
             )

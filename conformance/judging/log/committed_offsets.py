@@ -12,8 +12,8 @@ from typing import NamedTuple
 from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, UNSTABLE_OFFSETS
 from conformance.judging.facts.exchange import NONE, by_asked, by_event
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.judge import Claim, Excuse, Finding
+from conformance.judging.log.story import PartitionStory, log_judge
 from history.effects import Effects
 
 OFFSETS_TOPIC = "__consumer_offsets"

@@ -9,10 +9,10 @@ import msgspec
 
 from conformance.judging.excuses import RISEN
 from conformance.judging.facts.log import Batch, FetchResult
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.responding_replica import ReplicaLogs
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from history.subjects import METADATA_LOG
 
 METADATA_PARTITION = f"{METADATA_LOG}-0"

@@ -9,13 +9,13 @@ import msgspec
 
 from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST
 from conformance.judging.facts.log import FetchResult, PartitionMetadata, ReplicaOnDisk
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.registrations import Registrations
 from conformance.judging.log.replicas import Replicas
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
 
 LONG_ALIVE = 15.0

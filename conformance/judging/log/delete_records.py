@@ -13,13 +13,13 @@ from conformance.judging.facts.log import (
     PartitionMetadata,
     ProduceResult,
 )
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.convergence import FinalState, end_of
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Permission, PermittedLosses
 from conformance.judging.log.replicas import Replicas
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 
 WRITTEN_WITHIN = 1.0
 """Seconds until leader-epoch-checkpoint, written asynchronously from 3.8 on, is certainly written."""

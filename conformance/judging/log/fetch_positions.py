@@ -14,13 +14,13 @@ from conformance.judging.facts.log import (
     ErrorResponse,
     FetchResult,
 )
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.responding_replica import ReplicaLog, ReplicaLogs
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from protocol.since import since
 
 SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")

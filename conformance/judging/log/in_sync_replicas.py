@@ -15,11 +15,11 @@ from conformance.judging.facts.log import (
     PartitionMetadata,
     ProduceResult,
 )
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.responding_replica import Life
 from conformance.judging.log.settings import possible_min_isr
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 
 TOO_FEW = (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT)
 AT_ONCE = 0.5

@@ -21,14 +21,14 @@ from conformance.judging.facts.log import (
     RegisteredPartition,
     ReplicaOnDisk,
 )
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.known_epochs import KnownEpochs, Served, ServingLeader
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
 from conformance.judging.log.replicas import Replicas
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER, FaultSpan
 
 COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT))

@@ -17,12 +17,12 @@ from conformance.judging.facts.log import (
     FetchResult,
     ListedOffset,
 )
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.responding_replica import Life, ReplicaLog, ReplicaLogs
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
 
 # --- watermark and log start

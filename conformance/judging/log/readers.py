@@ -9,10 +9,10 @@ from typing import TypeVar
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.groups import ReaderStep
 from conformance.judging.facts.log import EpochEndOffset, FetchResult
-from conformance.judging.judge import Finding, log_judge
+from conformance.judging.judge import Finding
 from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
 from conformance.judging.log.responding_replica import ReplicaLog, ReplicaLogs
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 
 T = TypeVar("T", FetchResult, EpochEndOffset)
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from conformance.judging.excuses import EPOCHS_LOST
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult, ReplicaOnDisk, by_epoch
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Moment, Permission, PermittedLosses
 from conformance.judging.log.replicas import Replicas
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.record_values import value_in_words
 
 _by_offset = attrgetter("offset")

@@ -6,7 +6,7 @@ Everything in it goes by the number of the event that shows it, so `one.event < 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -36,6 +36,7 @@ from conformance.judging.facts.log import (
 )
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.transactions import DescribedProducers
+from conformance.judging.judge import Claim, Judge, story_judge
 from conformance.judging.recreations import ProducedToDeleted
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
@@ -286,3 +287,8 @@ def _remove_last(reads: list[FetchResult], one: FetchResult) -> None:
 
 def _leadership(seen: PartitionMetadata) -> tuple[int, int, frozenset[int]]:
     return seen.leader, seen.epoch, frozenset(seen.isr)
+
+
+def log_judge(row: str, *needs: str) -> Callable[[Callable[[PartitionStory], Iterator[Claim]]], Judge]:
+    """Make a function over the story of one partition the judge of `row`; see `story_judge`."""
+    return story_judge(row, PartitionStory, *needs)

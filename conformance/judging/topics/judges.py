@@ -19,7 +19,7 @@ from conformance.judging.facts.topics import (
     Resource,
     TopicSeen,
 )
-from conformance.judging.judge import Claim, Excuse, Finding, Judge, story_judge
+from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from conformance.judging.reading import Reading
 from conformance.judging.topics.story import ResourceStory
 from history.events import History
@@ -208,6 +208,3 @@ def _is_limited(limit: str | None, appended: Appended) -> bool | None:
     return (
         too_large == (appended.error == MESSAGE_TOO_LARGE) if too_large or appended.payload + OVERHEAD < most else None
     )
-
-
-TOPIC_JUDGES: tuple[Judge, ...] = (refused_leaves_no_trace, configuration_is_as_acknowledged)

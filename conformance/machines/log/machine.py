@@ -13,7 +13,6 @@ from conformance.core.machines import MachineCheck, machine
 from conformance.core.model import FaultModel
 from conformance.core.rules import EpisodeRules
 from conformance.core.topologies import LAGGING, LOG_DIRECTORIES, LOG_PROMPT, LOG_QUORUM, QUICK_CLUSTER
-from conformance.judging.log.judges import LOG_JUDGES
 from conformance.machines.log.executor import LogExecutor
 from fixtures.faults.kinds import elections, process, unclean, zombies
 from strategies import log as do
@@ -104,7 +103,7 @@ LOG_MACHINE = machine(
         machine=LogMachine,
         executor=LogExecutor,
         step=do.LogStep,
-        judges=LOG_JUDGES,
+        aims=("partition",),
         opening=OPENING,
     )
 )

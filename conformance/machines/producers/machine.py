@@ -13,7 +13,6 @@ from conformance.core.machines import MachineCheck, machine
 from conformance.core.model import FaultModel
 from conformance.core.rules import EpisodeRules
 from conformance.core.topologies import PRODUCERS
-from conformance.judging.producers.judges import PRODUCER_JUDGES
 from conformance.machines.producers.executor import ProducersExecutor
 from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader
 from fixtures.faults.kinds.process import Kill, PausePastFencing
@@ -114,7 +113,7 @@ PRODUCER_MACHINE = machine(
         machine=ProducerMachine,
         executor=ProducersExecutor,
         step=do.ProducerStep,
-        judges=PRODUCER_JUDGES,
+        aims=("transactional-id", "producer"),
         opening=OPENING,
     )
 )

@@ -19,7 +19,6 @@ from conformance.core.rules import (
     TransientFaultRules,
 )
 from conformance.core.topologies import QUICK_CLUSTER
-from conformance.judging.topics.judges import TOPIC_JUDGES
 from conformance.machines.topics.executor import TopicsExecutor
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, PausePastFencing
@@ -115,7 +114,7 @@ TOPICS_MACHINE = machine(
         machine=TopicsMachine,
         executor=TopicsExecutor,
         step=do.TopicsStep,
-        judges=TOPIC_JUDGES,
+        aims=("resource",),
         opening=OPENING,
     )
 )

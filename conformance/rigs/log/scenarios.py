@@ -1,6 +1,4 @@
-"""Scenarios of a log: fixed schedules whose history is judged by the invariants of a log, and that end with
-`quiescence.at_rest`.
-"""
+"""Scenarios of a log: fixed schedules that aim at the invariants of a log, and end with `quiescence.at_rest`."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from conformance.core.checks import Body, Check, Rig, scenario
-from conformance.judging.log.judges import LOG_JUDGES
 from conformance.judging.timeline import AT_REST
 
 
@@ -21,14 +18,14 @@ def log_scenario(
     lasts: float = 0.0,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
-    """Like `conformance.core.checks.scenario`, with the judges of a log: ``log_scenario("KIP320-SC-03",
+    """Like `conformance.core.checks.scenario`, that aims at partitions: ``log_scenario("KIP320-SC-03",
     "KIP320-CONS-01", …)``.
     """
     return scenario(
         schedule,
         *rows,
         rig=rig,
-        judges=LOG_JUDGES,
+        aims=("partition",),
         rest=AT_REST,
         cases=cases,
         examples=examples,

@@ -12,11 +12,10 @@ import msgspec
 
 from conformance.catalogue import Facts
 from conformance.core.bench import Bench
-from conformance.core.evaluate import all_applicable, applicable, beside
+from conformance.core.evaluate import applicable, judged_on
 from conformance.core.machines import AnyMachine, Executor
 from conformance.judging.due import ended_by_itself, hindrance
-from conformance.judging.judge import Judged, Judging
-from conformance.judging.laws.judges import with_laws
+from conformance.judging.judge import Judge, Judging
 from conformance.running.standing import HEALED_WITHIN, HURRIED, Standing, with_reason
 from conformance.running.violations import breaks_its_row
 from fixtures.spending import spending
@@ -86,6 +85,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
 class ExampleLab(Protocol):
     """All of a lab that an example needs: its clock, cluster and faults are those of the tape and the bench that it gives."""
 
+    judges: Sequence[Judge]
+
     def tape(self, check: str, standing: Standing) -> LiveTape: ...
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench: ...
@@ -125,7 +126,7 @@ class ExampleRun:
         self._ran_out = False
         """Whether the trouble is no more than that time was up."""
         self._tape = lab.tape(check.id, standing)
-        self._judging = Judging(with_laws(check.judges), self._tape.example)
+        self._judging = Judging([one for one in lab.judges if not one.after_healing], self._tape.example)
         self._bench = lab.bench(self._tape, standing)
         self._executor: Executor[Any] | None = None
 
@@ -158,7 +159,7 @@ class ExampleRun:
             End(example=self._tape.example.example, outcome=outcome if trouble else "judged", detail=trouble)
         )
         # Also in an example that ended in trouble a violation is a proof: the judges need no rest to see one.
-        found = self._judged(history)
+        found = judged_on(self._facts, self._lab.judges, history)
         return Played(
             standing=self._standing,
             steps=self._steps,
@@ -217,11 +218,6 @@ class ExampleRun:
         if seen is not None:
             self._suspicion = Suspicion(seen, len(self._steps))
             self._tape.note(SUSPICION_NOTE, {"requirement": seen.requirement, "detail": seen.detail})
-
-    def _judged(self, history: History) -> Judged:
-        with spending("judge"):
-            own = all_applicable(self._check.judge(history), self._facts)
-        return own + beside(history, self._facts)
 
     @property
     def _facts(self) -> Facts:

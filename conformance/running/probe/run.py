@@ -17,7 +17,7 @@ from conformance.catalogue.applicability import applies
 from conformance.catalogue.floors import floor_of, shaping
 from conformance.catalogue.rows import LATER, RECORDED, Requirement
 from conformance.core.checks import Check
-from conformance.core.evaluate import ExampleEnd, beside, canonical, evaluate, proofs
+from conformance.core.evaluate import ExampleEnd, canonical, evaluate, judged_on, proofs
 from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judged
 from conformance.judging.sent_values import sent_until
@@ -125,7 +125,7 @@ class ProbeRun(CheckRun):
             standing.sent[rig.name] = sent_until(history, sent)
         facts = Facts(version=standing.column.version, ranges=standing.column.ranges)
         own = Judged(proofs(outcome.observations)) if end == "error" else Judged(outcome.observations, outcome.excuses)
-        found = own + beside(history, facts)
+        found = own + judged_on(facts, self.lab.judges, history)
         for observation in found.observations:
             self._seen[observation.requirement, observation.case].append(observation)
         seconds = time.monotonic() - began

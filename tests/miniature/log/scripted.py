@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from conformance.core.bench import Bench
 from conformance.judging.judge import judge_all
+from conformance.judging.judges import JUDGES
 from conformance.judging.timeline import AT_REST, CONVERGES_WITHIN
-from conformance.machines.log.machine import LOG_MACHINE
 from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.reader import Reader
@@ -149,7 +149,7 @@ def _write(partition: Partition, value: bytes) -> PartitionMetadata:
 
 
 def _violations(bench: Bench) -> list[Observation]:
-    return [one for one in judge_all(LOG_MACHINE.judges, bench.tape.history) if one.result == "violated"]
+    return [one for one in judge_all(JUDGES, bench.tape.history) if one.result == "violated"]
 
 
 SCRIPTS: dict[str, Callable[..., list[Observation]]] = {

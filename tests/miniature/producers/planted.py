@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.judging.judge import judge_all
-from conformance.machines.producers.machine import PRODUCER_MACHINE
+from conformance.judging.judges import JUDGES
 from conformance.rigs.log.partition import new_partition
 from conformance.rigs.log.quiescence import at_rest
 from history.observations import Observation
@@ -31,7 +31,7 @@ def retried_after_a_time_out(*bugs: str) -> list[Observation]:
     cluster.mend(links)
     bench.node(1).produce(partition.topic, 0, known)
     at_rest(partition)
-    found = judge_all(PRODUCER_MACHINE.judges, bench.tape.history)
+    found = judge_all(JUDGES, bench.tape.history)
     assert "KIP360-INV-04" in {one.requirement for one in found}
     return [one for one in found if one.result == "violated"]
 

@@ -10,7 +10,7 @@ from benchmarks.__main__ import main
 from benchmarks.histories import history
 from benchmarks.judging import made_up, measure, stored, table
 from conformance.judging.judge import judge_all
-from conformance.judging.log.judges import LOG_JUDGES
+from conformance.judging.judges import JUDGES
 from history.events import End
 from history.store import HistoryWriter
 
@@ -20,7 +20,7 @@ def silent(_: str) -> None:
 
 
 def test_made_up_histories_are_honest_and_give_most_judges_something_to_judge() -> None:
-    found = [o for events in (3_000, 20_000) for o in judge_all(LOG_JUDGES, history("h", events, 0))]
+    found = [o for events in (3_000, 20_000) for o in judge_all(JUDGES, history("h", events, 0))]
     assert {o.requirement for o in found if o.result != "held"} == set()
     assert len({o.requirement for o in found}) >= 12
 

@@ -19,8 +19,7 @@ from conformance.judging.excuses import (
     WRITTEN_BEFORE,
 )
 from conformance.judging.judge import judged
-from conformance.judging.laws.judges import with_laws
-from conformance.judging.log.judges import LOG_JUDGES
+from conformance.judging.judges import JUDGES
 from protocol.codes import Error
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
 
@@ -360,7 +359,7 @@ EXCUSED = {
 
 def found(history: LogHistory) -> tuple[set[str], set[tuple[str, str]]]:
     """The rows that are broken, and those that are left undecided with their excuses."""
-    results = judged(with_laws(LOG_JUDGES), history.history)
+    results = judged(JUDGES, history.history)
     violated = {one.requirement for one in results.observations if one.result == "violated"}
     return violated, {(one.requirement, one.excuse) for one in results.excuses}
 

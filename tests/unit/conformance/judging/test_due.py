@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from conformance.catalogue import shipped
-from conformance.judging.due import DUE_JUDGES, LEADS, OWED, hindrance
+from conformance.judging.due import LEADS, OWED, PROMISES, hindrance
 from conformance.judging.judge import judge_all, judged
 from history.due import Due, starved
 from history.effects import Effects
@@ -41,16 +41,16 @@ def fault(n: int, phase: Any, *, effects: Effects | None = None, node: str = "br
 
 
 def seen(*events: AnyEvent) -> list[tuple[str, str]]:
-    return [(one.requirement, one.result) for one in judge_all(DUE_JUDGES, history_of(*events))]
+    return [(one.requirement, one.result) for one in judge_all(PROMISES, history_of(*events))]
 
 
 def cases(*events: AnyEvent) -> list[str]:
     """The cases that the nodes that came back show."""
-    return [one.case for one in judge_all(DUE_JUDGES, history_of(*events)) if one.result == "held"]
+    return [one.case for one in judge_all(PROMISES, history_of(*events)) if one.result == "held"]
 
 
 def excused(*events: AnyEvent) -> list[tuple[str, str]]:
-    return [(one.requirement, one.excuse) for one in judged(DUE_JUDGES, history_of(*events)).excuses]
+    return [(one.requirement, one.excuse) for one in judged(PROMISES, history_of(*events)).excuses]
 
 
 # --- bounds that passed
@@ -68,7 +68,7 @@ def case_of(due: Due, effects: Effects, *described: AnyEvent) -> str:
     hit = fault(0, "inject", effects=effects)
     events = [msgspec.structs.replace(e, n=e.n + 1) for e in described]
     events = [msgspec.structs.replace(e, call=e.n - 1) if isinstance(e, Answer) else e for e in events]
-    [found] = judge_all(DUE_JUDGES, history_of(hit, *events, never_came(due)))
+    [found] = judge_all(PROMISES, history_of(hit, *events, never_came(due)))
     return found.case
 
 

@@ -11,7 +11,7 @@ from benchmarks.histories import history as made_up
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import ProducerIdGiven
 from conformance.judging.judge import Excuse, Finding, Judge, Judging, judge, judge_all, story_judge
-from conformance.judging.log.judges import LOG_JUDGES
+from conformance.judging.judges import JUDGES
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from conformance.judging.story import Story
@@ -26,22 +26,22 @@ EXAMPLE = Example(example="e", check="c", column="4.3.1", members=[{"name": "bro
 @pytest.mark.parametrize("size", [1, 7, 400])
 def test_a_history_that_is_fed_in_pieces_is_judged_as_the_whole(size: int) -> None:
     whole = made_up("h", 1_200, 3)
-    judging = Judging(LOG_JUDGES, whole.example)
+    judging = Judging(JUDGES, whole.example)
     for begin in range(0, len(whole.events), size):
         judging.feed(whole.events[begin : begin + size])
         if begin % 100 < size:
             judging.violations()
-    assert judging.judged().observations == judge_all(LOG_JUDGES, whole)
+    assert judging.judged().observations == judge_all(JUDGES, whole)
 
 
 def test_a_fault_renews_what_was_judged_before_it() -> None:
     """Incarnations, and losses that a fault permits, are found again for all stories."""
     history = LogHistory().settled(1, 1).restart(2).settled(1, 1).all_healed().at_rest()
-    judging = Judging(LOG_JUDGES, history.example)
+    judging = Judging(JUDGES, history.example)
     for end in range(len(history.events) + 1):
         judging.follow(history.events[:end])
         so_far = History(example=history.example, events=history.events[:end])
-        assert judging.judged().observations == judge_all(LOG_JUDGES, so_far)
+        assert judging.judged().observations == judge_all(JUDGES, so_far)
 
 
 def test_an_excuse_is_counted_and_is_no_observation() -> None:

@@ -8,8 +8,7 @@ from uuid import UUID
 import pytest
 
 from conformance.judging.judge import judge_all
-from conformance.judging.laws.judges import with_laws
-from conformance.judging.log.judges import LOG_JUDGES
+from conformance.judging.judges import JUDGES
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from conformance.judging.recreations import APPLIES_WITHIN
@@ -23,7 +22,7 @@ NEW = stamped(0, 0, "new")
 
 
 def violated(history: LogHistory) -> set[str]:
-    return {o.requirement for o in judge_all(with_laws(LOG_JUDGES), history.history) if o.result == "violated"}
+    return {o.requirement for o in judge_all(JUDGES, history.history) if o.result == "violated"}
 
 
 def stories(history: LogHistory) -> list[PartitionStory]:

@@ -12,8 +12,8 @@ import pytest
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claim, Rig, held_if
 from conformance.core.cluster import LiveCluster
-from conformance.core.evaluate import Outcome, beside, evaluate
-from conformance.judging.due import hindrance
+from conformance.core.evaluate import Outcome, evaluate, judged_on
+from conformance.judging.due import PROMISES, hindrance
 from conformance.rigs.groups.group import Group, GroupData
 from conformance.rigs.groups.group_log import GroupLog
 from conformance.rigs.producers.combined_node import Ready, Stage
@@ -82,7 +82,7 @@ def played(tmp_path: Path, body: Any, handle: Any, **handlers: Handler) -> Seen:
     tape = LiveTape(writer, example)
     bench = Bench(tape, COLUMN, cluster.members(), LiveCluster(cluster))  # type: ignore[arg-type]  # a fake
     outcome = evaluate(check, bench, {}, {})
-    found = [*outcome.observations, *beside(tape.history, FACTS).observations]
+    found = [*outcome.observations, *judged_on(FACTS, PROMISES, tape.history).observations]
     writer.close()
     violated = [(one.requirement, one.case) for one in found if one.result == "violated"]
     return Seen(outcome, hindrance(tape.history), violated)

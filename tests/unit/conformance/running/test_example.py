@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import pytest
@@ -14,7 +14,8 @@ from conformance.core.bench import Bench
 from conformance.core.machines import KafkaMachine, MachineCheck
 from conformance.core.model import FaultModel
 from conformance.core.topologies import QUICK_CLUSTER
-from conformance.judging.judge import Finding, judge
+from conformance.judging.judge import Finding, Judge, judge
+from conformance.judging.judges import JUDGES
 from conformance.running.machine.example import SUSPICION_NOTE, Ending, ExampleRun, Played
 from conformance.running.standing import HEALED_WITHIN, HURRIED
 from fixtures.tape import LiveTape
@@ -68,14 +69,10 @@ class NoMachine(KafkaMachine[FaultModel]):
     model_type = FaultModel
 
 
-CHECK: MachineCheck[Do] = MachineCheck(
-    "machines.acting", QUICK_CLUSTER, NoMachine, Acting, Do, [broken_until_it_is_explained], [Do()]
-)
-
-
 class Healing(ExampleOnMiniature):
     """Notes for how long healing may take, and says that the cluster `has_to_be_replaced` where it has to be."""
 
+    judges: Sequence[Judge] = (broken_until_it_is_explained, *JUDGES)
     has_to_be_replaced = ""
     within = 0.0
     troubled = False
@@ -91,9 +88,7 @@ def ending(*, stops: bool = True, rests: bool = True, hurries: bool = False, at:
 
 def played(acts: list[Act], how: Ending, lab: Healing | None = None, executor: type[Acting] = Acting) -> Played:
     lab = lab or Healing()
-    check: MachineCheck[Do] = MachineCheck(
-        CHECK.id, CHECK.topology, NoMachine, executor, Do, CHECK.judges, CHECK.opening
-    )
+    check: MachineCheck[Do] = MachineCheck("machines.acting", QUICK_CLUSTER, NoMachine, executor, Do, (), [Do()])
     example = ExampleRun(check, lab, lab.standing, how)
     for act in acts:
         example.step(Do(act=act))

@@ -14,11 +14,10 @@ from hypothesis.stateful import rule
 from hypothesis.strategies import integers
 
 from conformance.catalogue.deviations import Deviation
-from conformance.cli.rejudge import rejudge
 from conformance.core.bench import Bench
-from conformance.core.machines import AnyMachine, KafkaMachine, MachineCheck, smaller
+from conformance.core.machines import KafkaMachine, smaller
 from conformance.core.model import FaultModel
-from conformance.judging.judge import Excuse, Finding, Judge, judge
+from conformance.judging.judge import Excuse, Finding, Judge, judge, judge_all
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.running.evidence.folder import Schedule
 from conformance.running.machine import run as run_module
@@ -47,7 +46,7 @@ from protocol.errors import KitError
 from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Recorded
-from tests.support.fake_lab import COLUMN, FakeLab, FakeWatch, Play, of
+from tests.support.fake_lab import COLUMN, FakeLab, FakeWatch, JudgedMachine, Play, of
 
 ROW, OTHER = "KIP320-FETCH-02", "KIP320-FETCH-03"
 SHARED = "KIP320-OFLE-06"
@@ -142,8 +141,8 @@ def never(row: str, *words: str, on: str = "strict", label: str = "heard", case:
 CASES = {ROW: "consumer", OTHER: "consumer", SHARED: "older"}
 
 
-def machine_of(opening: list[Any], *judges: Judge) -> AnyMachine:
-    return MachineCheck("tests.machine", TOPOLOGY, Machine, Executor, Say | Jolt, judges, opening)
+def machine_of(opening: list[Any], *judges: Judge) -> JudgedMachine:
+    return JudgedMachine("tests.machine", TOPOLOGY, Machine, Executor, Say | Jolt, judges=judges, opening=opening)
 
 
 def words(*spoken: str, on: str = "strict-0") -> list[Any]:
@@ -234,8 +233,7 @@ def test_the_history_is_judged_again_as_it_was(play: Play) -> None:
     _, shard, histories = play(check, [[]])
     for history in histories:
         observed = [line.result for line in of(shard, ObservationLine) if line.example == history.example.example]
-        assert [o.result for o in check.judge(history).observations] == observed
-    assert rejudge(histories[0], COLUMN).observations == []  # it is no machine of the registry
+        assert [o.result for o in judge_all(play.lab.judges, history)] == observed
 
 
 def test_what_a_judge_left_undecided_is_counted_in_the_line_of_the_example(play: Play) -> None:
@@ -396,8 +394,9 @@ def test_a_deviation_that_takes_a_fault_is_new_without_one(
     deviation = Deviation(requirement=ROW, versions=("4.3..",), takes=takes, reason="it is known")
     monkeypatch.setattr(run_module, "load_deviations", lambda catalogue: [deviation])
     with Run.begin() as run:
-        lab = FakeLab(play.out, run, [[]], "quick")
-        finding = MachineRun(machine_of([], never(ROW, "a")), lab, "4.3.1").play(words("a"))
+        machine = machine_of([], never(ROW, "a"))
+        lab = FakeLab(play.out, run, [[]], "quick", judges=machine.judges)
+        finding = MachineRun(machine, lab, "4.3.1").play(words("a"))
         assert [o.requirement for o in finding.news] == new
         lab.close()
 
@@ -414,8 +413,9 @@ def test_two_breaches_of_one_row_by_one_example_have_evidence_each(play: Play) -
 def test_a_violation_is_in_the_shard_before_anything_is_raised(play: Play) -> None:
     """The exception that ends an example for Hypothesis is raised when its observations are written."""
     with Run.begin() as run:
-        lab = FakeLab(play.out, run, [[]], "quick")
-        part = MachineRun(machine_of([], never(ROW, "a")), lab, "4.3.1", part=2)
+        machine = machine_of([], never(ROW, "a"))
+        lab = FakeLab(play.out, run, [[]], "quick", judges=machine.judges)
+        part = MachineRun(machine, lab, "4.3.1", part=2)
         finding = part.play(words("a"))
         [path] = (play.out / "shards").glob("*.jsonl")
         assert [line.result for line in of(read_shard(path), ObservationLine)] == ["violated"]
@@ -464,7 +464,7 @@ def test_a_schedule_is_replayed_and_counted_for_its_row(play: Play, tmp_path: Pa
     schedule = read_schedule(folder_of(play, shard, ROW) / "schedule.json")
     assert schedule.requirement == ROW
     with Run.begin() as run:
-        lab = FakeLab(tmp_path / "again", run, [[]], "smoke")
+        lab = FakeLab(tmp_path / "again", run, [[]], "smoke", judges=check.judges)
         replay = ReplayRun(check, schedule, lab, "4.3.1")
         replay.run()
         lab.close()
@@ -477,10 +477,10 @@ def test_a_schedule_is_replayed_and_counted_for_its_row(play: Play, tmp_path: Pa
 # --- how it begins
 
 
-def begun(play: Play, check: AnyMachine, beginning: Beginning) -> tuple[MachineRun, Shard]:
+def begun(play: Play, check: JudgedMachine, beginning: Beginning) -> tuple[MachineRun, Shard]:
     """With this beginning in place of the usual one."""
     with Run.begin() as run:
-        lab = FakeLab(play.out, run, [[]], "smoke")
+        lab = FakeLab(play.out, run, [[]], "smoke", judges=check.judges)
         machine = MachineRun(check, lab, "4.3.1", beginning=beginning)
         machine.run()
         lab.close()

@@ -13,7 +13,7 @@ from hypothesis.stateful import rule
 from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench
-from conformance.core.machines import KafkaMachine, MachineCheck
+from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, Judge, judge
 from conformance.running.machine.run import MachineRun
@@ -22,7 +22,7 @@ from fixtures.runs import Run
 from history.events import History
 from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
-from tests.support.fake_lab import FakeLab
+from tests.support.fake_lab import FakeLab, JudgedMachine
 
 WORKERS, TOTAL = 2, 900.0
 SECONDS = 3.0
@@ -79,7 +79,7 @@ def after(turns: int) -> Judge:
     return broken
 
 
-def played(out: Path, machines: Sequence[MachineCheck[Turn]], spent: float) -> list[tuple[Work, MachineRun, float]]:
+def played(out: Path, machines: Sequence[JudgedMachine], spent: float) -> list[tuple[Work, MachineRun, float]]:
     """The outcome of each part, and its seconds, after probes that have taken `spent` seconds of every worker."""
     checks = {check.id: check for check in machines}
     work = [Work(check=id, label="4.3.1", kind="machine", part=part) for part in (1, 2, 3) for id in checks]
@@ -90,7 +90,7 @@ def played(out: Path, machines: Sequence[MachineCheck[Turn]], spent: float) -> l
         worker = clocks.index(min(clocks))
         Clock.now = clocks[worker]
         with Run.begin() as run:
-            lab = FakeLab(out / f"{one.check}-{one.part}", run, [[]], "quick", minutes=15)
+            lab = FakeLab(out / f"{one.check}-{one.part}", run, [[]], "quick", 15, checks[one.check].judges)
             part = MachineRun(checks[one.check], lab, one.label, one.part)
             part.run(plan.share(one).allowance(Clock.now))
             lab.close()
@@ -105,8 +105,8 @@ def clock(monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: Clock.now)
 
 
-def machine_of(number: int, *judges: Judge) -> MachineCheck[Turn]:
-    return MachineCheck(f"machine-{number}", TOPOLOGY, Machine, Executor, Turn, (holds, *judges), [Turn()] * 5)
+def machine_of(number: int, *judges: Judge) -> JudgedMachine:
+    return JudgedMachine(f"machine-{number}", TOPOLOGY, Machine, Executor, Turn, (holds, *judges), [Turn()] * 5)
 
 
 @pytest.mark.parametrize("spent", [10.0, 500.0])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.core.checks import Check, Rig
-from conformance.core.machines import KafkaMachine, MachineCheck
+from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, judge
 from conformance.running.recording.statistics import lines, reached
@@ -18,6 +18,7 @@ from history.shards import CheckLine, ExampleLine, ExcuseCount, FaultCount, Prem
 from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Lonely, Recorded
+from tests.support.fake_lab import JudgedMachine
 from tests.support.sample_shards import ShardBuilder
 
 ROW = "KIP101-INV-01"
@@ -50,7 +51,7 @@ def executor(_: Any) -> Any:
     raise NotImplementedError
 
 
-MACHINE = MachineCheck("machine", TOPOLOGY, Machine, executor, Produce | Trim | Disturb, [nothing], [])
+MACHINE = JudgedMachine("machine", TOPOLOGY, Machine, executor, Produce | Trim | Disturb, judges=[nothing], opening=[])
 
 
 def body() -> Any:

@@ -9,6 +9,7 @@ import pytest
 from conformance.judging.excuses import RISEN
 from conformance.judging.judge import judge_all
 from conformance.judging.laws import fields
+from conformance.judging.log import fields as fields_of_partitions
 from history.events import Answer, AnyEvent, Call, Example, History
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused
@@ -122,11 +123,11 @@ def test_a_described_partition(leader: int, isr: list[int], eligible: list[int],
 
 def test_a_leader_that_is_no_replica() -> None:
     history = LogHistory().metadata(1, 4, 0, isr=(1, 4), replicas=(1, 2))
-    assert broken(fields.states_of_a_partition_agree, history) == ["partition"]
+    assert broken(fields_of_partitions.states_of_a_partition_agree, history) == ["partition"]
 
 
 class TestOffsets:
-    judge = fields.offsets_of_a_fetch_agree
+    judge = fields_of_partitions.offsets_of_a_fetch_agree
 
     def test_a_stable_offset_below_the_log_start(self) -> None:
         history = LogHistory().settled(1, 0).fetch(1, B, epoch=0, hw=2, lso=0, start=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.judging.judge import judge_all
-from conformance.judging.log.judges import LOG_JUDGES
+from conformance.judging.judges import JUDGES
 from tests.support.histories import LogHistory, stamped
 
 CHANGES = {"KIP101-INV-06", "KIP101-INV-08", "KIP101-INV-09", "KIP101-INV-12", "KIP101-INV-16", "KIP101-INV-17"}
@@ -16,4 +16,4 @@ def test_healthy_writes_and_reads_are_no_instances() -> None:
         batches.append(stamped(0, offset, value))
         if offset in (2, 4):
             history.fetch(1, *batches, epoch=0, hw=offset + 1)
-    assert CHANGES.isdisjoint(one.requirement for one in judge_all(LOG_JUDGES, history.history))
+    assert CHANGES.isdisjoint(one.requirement for one in judge_all(JUDGES, history.history))

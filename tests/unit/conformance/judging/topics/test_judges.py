@@ -6,7 +6,11 @@ import pytest
 
 from conformance.judging.facts.topics import Resource
 from conformance.judging.judge import Judge, judged
-from conformance.judging.topics.judges import TOPIC_JUDGES, acknowledged_values
+from conformance.judging.topics.judges import (
+    acknowledged_values,
+    configuration_is_as_acknowledged,
+    refused_leaves_no_trace,
+)
 from tests.support.administration import (
     BROKER_1,
     BROKERS,
@@ -17,7 +21,7 @@ from tests.support.administration import (
     AdministrationHistory,
 )
 
-REFUSED_TRACE, AS_ACKNOWLEDGED = TOPIC_JUDGES
+REFUSED_TRACE, AS_ACKNOWLEDGED = refused_leaves_no_trace, configuration_is_as_acknowledged
 INVALID_CONFIG, INVALID_REPLICATION_FACTOR, TOPIC_ALREADY_EXISTS, TOO_LARGE = 40, 38, 36, 10
 NOT_CONTROLLER, TIMED_OUT, UNKNOWN_TOPIC, INVALID_PARTITIONS = 41, 7, 3, 37
 LIMIT = "max.message.bytes"

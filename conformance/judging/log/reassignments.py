@@ -13,13 +13,13 @@ from typing import NamedTuple
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult
 from conformance.judging.facts.reassignments import ReassignmentResult
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.in_sync_replicas import AT_ONCE
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
 from history.effects import Effects
 

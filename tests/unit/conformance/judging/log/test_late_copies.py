@@ -8,9 +8,10 @@ from uuid import UUID
 import pytest
 
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_LOST
-from conformance.judging.laws import late_copies
+from conformance.judging.log import late_copies
 from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.recreations import APPLIES_WITHIN
+from conformance.judging.topics.late_copies import late_copy_of_a_deletion_deletes_nothing
 from history.effects import Effects
 from protocol.codes import Error
 from tests.support.histories import LogHistory, Producer
@@ -18,7 +19,7 @@ from tests.support.judging import broken, excused, judged_by, labels
 
 PRODUCE, DELETE = (
     late_copies.late_copy_of_a_produce_appends_nothing,
-    late_copies.late_copy_of_a_deletion_deletes_nothing,
+    late_copy_of_a_deletion_deletes_nothing,
 )
 ONE, TWO = UUID(int=1), UUID(int=2)
 SNAPSHOTS_LOST = Effects(process="down", disk=("producer-snapshots",), every_partition=True)

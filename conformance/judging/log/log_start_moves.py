@@ -7,10 +7,10 @@ from math import inf
 
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.log import FetchResult
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.replicas import Replicas
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 
 
 @log_judge("GEN-15", "reads", "deletions")

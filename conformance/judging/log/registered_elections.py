@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from conformance.judging.facts.log import PartitionMetadata, RegisteredState, RegisteredStates
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
-from conformance.judging.laws.elections import election_case
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
+from conformance.judging.log.elections import election_case
 from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.log.settings import unclean_election
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGES_WITHIN
 
 

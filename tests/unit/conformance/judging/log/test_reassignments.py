@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from conformance.judging.laws.reassignments import reassignment_keeps_enough_copies as LAW
 from conformance.judging.log.permitted_losses import Permission
+from conformance.judging.log.reassignments import reassignment_keeps_enough_copies as LAW
 from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, judged_by, labels

@@ -18,7 +18,7 @@ from conformance.judging.excuses import (
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import ConsumedRecord
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.known_epochs import KnownEpochs
 from conformance.judging.log.leadership import Leadership
@@ -26,7 +26,7 @@ from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.producer_state import forgotten_between
 from conformance.judging.log.responding_replica import Life
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.record_values import value_in_words
 
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}

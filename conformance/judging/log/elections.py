@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.judging.facts.log import PartitionMetadata
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
 from conformance.judging.log.registrations import Registration, Registrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import unclean_election
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
 
 UNCLEAN_ELECTIONS_EVERY = 300.0
@@ -152,7 +152,7 @@ def no_other_replica_leads(story: PartitionStory) -> Iterator[Claim]:
     """A leaderless partition gets a leader from ISR or ELR, its last known leader once both are empty, or another by permission.
 
     Only a live replica that may not lead puts this to the test. While there is no leader, ISR and ELR lose members and gain
-    none. Where the metadata log was read, `conformance.judging.laws.registered_elections` judges by that.
+    none. Where the metadata log was read, `conformance.judging.log.registered_elections` judges by that.
     """
     if story.registered_states:
         return

@@ -17,7 +17,7 @@ from conformance.judging.excuses import (
     WRITTEN_BY_CLUSTER,
 )
 from conformance.judging.judge import judge_all
-from conformance.judging.laws import records
+from conformance.judging.log import written_records
 from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.sent_values import SentValues, sent_until
 from history.effects import Effects
@@ -30,7 +30,7 @@ from tests.support.judging import broken, excused, judged_by
 
 A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
 FORGED = stamped(0, 2, "forged")
-JUDGE = records.what_is_read_was_written
+JUDGE = written_records.what_is_read_was_written
 
 
 def held(history: LogHistory) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import NONE, Exchange
 from conformance.judging.facts.log import KAFKA_STORAGE_ERROR
-from conformance.judging.judge import Finding, log_judge
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.judge import Finding
+from conformance.judging.log.story import PartitionStory, log_judge
 
 
 @log_judge("GEN-20", "beside_failed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.judge import judged
-from conformance.judging.laws.disks import OUTLIVES_DISKS
+from conformance.judging.log.disks import OUTLIVES_DISKS
 from conformance.judging.log.permitted_losses import Permission
 from history.effects import Effects
 from tests.support.histories import LogHistory, stamped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.laws import elections
+from conformance.judging.log import elections
 from conformance.judging.log.permitted_losses import Permission
 from history.effects import Effects
 from protocol.codes import Error

@@ -9,13 +9,10 @@ import pytest
 
 from conformance.judging.facts.apis import API_OF, BATCHES, DUPLICATES, INTERNAL, PARTS, SEVERAL, case_of
 from conformance.judging.judge import Judge
-from conformance.judging.laws.judges import (
-    LAWS,
+from conformance.judging.laws.answers import (
     answers_are_about_what_was_asked,
     nothing_internal_reaches_the_wire,
-    with_laws,
 )
-from conformance.judging.log.judges import LOG_JUDGES
 from history.events import Answer, AnyEvent, Call, Example, History
 
 Plain = dict[str, Any]
@@ -275,10 +272,6 @@ def test_right_answers_are_observed_once_for_each_api_and_wrong_ones_each_time()
         history.asked("fetch", {"topic": "a", "partition": 0}, value)
     assert results(history, PAIRED) == [("fetch", "held"), ("fetch", "violated"), ("fetch", "violated")]
     assert results(history, EXTERNAL) == [("fetch", "held"), ("fetch", "violated")]
-
-
-def test_laws_come_after_the_judges_of_the_check() -> None:
-    assert with_laws(LOG_JUDGES) == (*LOG_JUDGES, *LAWS)
 
 
 def test_the_case_of_an_api() -> None:

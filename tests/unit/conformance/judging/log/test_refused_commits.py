@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.laws.refusals import refused_commits_are_not_shown
+from conformance.judging.log.refused_commits import refused_commits_are_not_shown
 from protocol.codes import Error
 from tests.support.histories import LogHistory
 from tests.support.judging import broken, judged_by, labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.judging.judge import judge_all
-from conformance.judging.laws import reads
+from conformance.judging.log import read_bounds
 from history.events import Answer, AnyEvent, Call, Example, History
 
 PRODUCER = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
@@ -36,7 +36,7 @@ def fetched(*answers: dict[str, Any]) -> list[tuple[str, str]]:
         answer = value | {"last_stable_offset": 9, "aborted_transactions": [], "batches": []} | one
         events.append(Answer(n=len(events), t=0, call=len(events) - 1, outcome="ok", value=answer))
     history = History(example=Example(example="e", check="c", column="4.3.1"), events=events)
-    return [(o.case, o.result) for o in judge_all([reads.readers_stop_at_their_bound], history)]
+    return [(o.case, o.result) for o in judge_all([read_bounds.readers_stop_at_their_bound], history)]
 
 
 ABORTED = [batch(0), batch(1, marker=0)]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import NEVER_SENT, by_asked
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
-from conformance.judging.judge import Finding, log_judge
+from conformance.judging.judge import Finding
 from conformance.judging.log.committed_offsets import REFUSED
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 from protocol.codes import Error
 
 DEFINITE = REFUSED - {NEVER_SENT} | {

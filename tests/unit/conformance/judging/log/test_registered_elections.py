@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.laws.elections import no_other_replica_leads
-from conformance.judging.laws.registered_elections import no_other_replica_is_registered as JUDGE
+from conformance.judging.log.elections import no_other_replica_leads
 from conformance.judging.log.permitted_losses import Permission
+from conformance.judging.log.registered_elections import no_other_replica_is_registered as JUDGE
 from conformance.judging.timeline import CONVERGES_WITHIN
 from fixtures.disk.words import Word
 from history.effects import Effects

@@ -1,7 +1,7 @@
 """A late copy changes nothing that began later (GEN-02): a request that was answered, and reaches the cluster again.
 
-A copy goes by what the request tells its addressee: producer id, epoch and sequence, or a topic id. So it need not go to the same
-node, nor over the same connection.
+A copy goes by what the request tells its addressee: producer id, epoch and sequence. So it need not go to the same node, nor
+over the same connection.
 """
 
 from __future__ import annotations
@@ -10,14 +10,10 @@ from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
-from conformance.judging.facts.topics import Change
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge, story_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.producer_state import may_be_forgotten
 from conformance.judging.log.records import acknowledged_at, newest_stamps
-from conformance.judging.log.story import PartitionStory
-from conformance.judging.topics.story import ResourceStory
-
-# --- Produce
+from conformance.judging.log.story import PartitionStory, log_judge
 
 
 @log_judge("GEN-02", "produced", "produced_to_deleted")
@@ -52,24 +48,3 @@ def _again(story: PartitionStory, original: ProduceResult, copy: ProduceResult) 
         f"at offset {copy.offset}, after {original.node} at {original.offset}"
     )
     return Finding(not appended, "produce", (original.event, copy.event), shown, "late-copy-acted")
-
-
-# --- DeleteTopics
-
-
-@story_judge("GEN-02", ResourceStory, "changes")
-def late_copy_of_a_deletion_deletes_nothing(story: ResourceStory) -> Iterator[Finding]:
-    """Once a topic was deleted and another one created under its name, a deletion by the former id is refused."""
-    for late in (one for one in story.changes if one.kind == "delete" and one.topic_id and one.outcome != "open"):
-        if (created := _successor(story, late)) is not None:
-            shown = f"{late.node} deleted by id {late.topic_id}, though the topic of that name was {created.topic_id}"
-            held = late.outcome == "refused"
-            yield Finding(held, "delete-topics", (created.event, late.event), shown, "late-copy-acted")
-
-
-def _successor(story: ResourceStory, late: Change) -> Change | None:
-    """The topic that was created after the deletion of the one with that id was acknowledged."""
-    done = [one for one in story.changes if one.outcome == "done" and one.event < late.asked]
-    deleted = next((one for one in done if (one.kind, one.topic_id) == ("delete", late.topic_id)), None)
-    after = (one for one in done if one.kind == "create" and one.topic_id not in ("", late.topic_id))
-    return next((one for one in after if deleted is not None and deleted.event < one.asked), None)

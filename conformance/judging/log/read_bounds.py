@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from conformance.judging.excuses import RISEN
 from conformance.judging.facts.log import READ_COMMITTED, Batch, FetchResult
-from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.consumer_reads import ConsumerRead, ConsumerReads
-from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.story import PartitionStory, log_judge
 
 
 @log_judge("GEN-17", "reads")

@@ -1,0 +1,124 @@
+"""All judges. Each looks at every history that has what it needs, whatever check wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+
+from conformance.catalogue import shipped
+from conformance.judging import due
+from conformance.judging.facts import DECODERS
+from conformance.judging.judge import Judge
+from conformance.judging.laws import answers, fields, same_answers
+from conformance.judging.log import (
+    committed_offsets,
+    consumer_reads,
+    convergence,
+    delete_records,
+    disks,
+    elections,
+    fetch_positions,
+    in_sync_replicas,
+    isolation,
+    late_copies,
+    leader_epochs,
+    log_start_moves,
+    offsets,
+    read_bounds,
+    readers,
+    reassignments,
+    records,
+    refused_commits,
+    registered_elections,
+    written_records,
+)
+from conformance.judging.log import fields as fields_of_partitions
+from conformance.judging.producers import answers as answers_to_producers
+from conformance.judging.producers import fencing, identities, outcomes, refusals
+from conformance.judging.producers import records as records_of_producers
+from conformance.judging.timeline import Timeline
+from conformance.judging.topics import judges as administration
+from conformance.judging.topics import late_copies as late_deletions
+from history.events import Example
+from history.subjects import Kind
+
+MODULES = (
+    records,
+    leader_epochs,
+    offsets,
+    in_sync_replicas,
+    convergence,
+    consumer_reads,
+    fetch_positions,
+    delete_records,
+    committed_offsets,
+    readers,
+    elections,
+    registered_elections,
+    disks,
+    isolation,
+    reassignments,
+    late_copies,
+    fields_of_partitions,
+    log_start_moves,
+    written_records,
+    read_bounds,
+    refused_commits,
+    records_of_producers,
+    fencing,
+    outcomes,
+    identities,
+    refusals,
+    answers_to_producers,
+    administration,
+    late_deletions,
+    answers,
+    same_answers,
+    fields,
+    due,
+)
+"""The modules of judges. What they define is in `JUDGES`, in this order."""
+
+
+def _defined_in(module: ModuleType) -> Iterator[Judge]:
+    for value in vars(module).values():
+        if isinstance(value, Judge):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (one for one in value if isinstance(one, Judge))
+
+
+def wrong_with(judge: Judge) -> str:
+    """Say why a judge can't be used; empty if it can."""
+    if judge.row not in shipped():
+        return f"the catalogue has no row {judge.row}"
+    looks = judge.at if isinstance(judge.at, tuple) else (judge.at,)
+    if not looks or not all(callable(look) for look in looks):
+        return "it does not declare what it looks at: a story, several of them, or a function of the history"
+    stories = [look for look in looks if isinstance(look, type)]
+    told = {kind for decoders in DECODERS.values() for _, kinds in decoders for kind in kinds}
+    if strange := [story.__name__ for story in stories if getattr(story, "kind", None) not in told]:
+        return f"it needs a {strange[0]}, but no fact is about a subject of that kind"
+    empty = [story("", Timeline(Example(example="", check="", column=""), [])) for story in stories]
+    if lacking := [name for name in judge.needs if not any(hasattr(story, name) for story in empty)]:
+        return f"it needs {lacking[0]}, which no story has that it looks at"
+    return ""
+
+
+def usable(judges: Sequence[Judge]) -> tuple[Judge, ...]:
+    """The same judges; raises ValueError with the name of one that can't be used, or that is there twice."""
+    for judge in judges:
+        if wrong := wrong_with(judge):
+            raise ValueError(f"judge {judge}: {wrong}")
+    names = [str(judge) for judge in judges]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"judge {twice[0]} is there twice")
+    return tuple(judges)
+
+
+JUDGES = usable([judge for module in MODULES for judge in _defined_in(module)])
+
+
+def rows_about(*kinds: Kind) -> tuple[str, ...]:
+    """The rows of the judges whose subjects are of one of these kinds."""
+    return tuple(dict.fromkeys(judge.row for judge in JUDGES if judge.about in kinds))

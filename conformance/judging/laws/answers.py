@@ -1,0 +1,22 @@
+"""Laws of every answer: it is about what was asked (GEN-03), and nothing internal reaches the wire (GEN-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.judging.judge import Finding, story_judge
+from conformance.judging.laws.story import WireStory
+
+
+@story_judge("GEN-03", WireStory, "pairings")
+def answers_are_about_what_was_asked(story: WireStory) -> Iterator[Finding]:
+    """Each item of a batch request is answered exactly once, and no other item is."""
+    for one in story.pairings:
+        yield Finding(not one.wrong, one.case, (one.asked, one.event), one.wrong, "mispaired-answer")
+
+
+@story_judge("GEN-12", WireStory, "error_codes")
+def nothing_internal_reaches_the_wire(story: WireStory) -> Iterator[Finding]:
+    """No well-formed request is answered with UNKNOWN_SERVER_ERROR or with an error that is reserved for clients."""
+    for one in story.error_codes:
+        yield Finding(not one.wrong, one.case, (one.asked, one.event), one.wrong, "internal-error")
