@@ -55,10 +55,10 @@ def in_profile(check: AnyCheck, profile: str) -> bool:
 
 @cache
 def observed_by_all() -> tuple[str, ...]:
-    """The properties that any history may show and at which no check aims in particular: laws of every answer, and bounds."""
+    """The general laws at which no check aims in particular: any history may show them."""
     own = {row for check in every_check().values() for row in check.rows}
     rows = dict.fromkeys(judge.row for judge in JUDGES if judge.row not in own)
-    return tuple(row for row in rows if shipped()[row].kind == "property")
+    return tuple(row for row in rows if shipped()[row].level == "law")
 
 
 def observed_by(check: AnyCheck) -> list[str]:

@@ -36,6 +36,7 @@ from tests.support.fake_cluster import TOPOLOGY, FakeCluster
 
 ROW, OTHER = "KIP320-FETCH-02", "KIP320-FETCH-01"
 COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1", ranges=facts_of("4.3.1").ranges)
+FACTS = facts_of("4.3.1")
 
 
 class LogData(msgspec.Struct, frozen=True):
@@ -195,7 +196,7 @@ def test_an_observation_names_row_case_inputs_and_events(play: Play) -> None:
     check = check_of(grows_in_both_rows, rows=(ROW, OTHER), rises=integers())
     outcome, history = play.live(check, FakeCluster(5, 7), rises=2)
     assert outcome.end == "judged"
-    first, second, third = own(outcome.observations)
+    first, second, third = outcome.observations
     assert (first.requirement, first.case, first.result, first.variant) == (ROW, "consumer", "held", "exact")
     assert (first.inputs, first.example, first.events) == ('{"rises":2}', "e-0", [3])
     assert (second.requirement, second.case, second.label) == (OTHER, "follower", "epoch-regression")
@@ -205,7 +206,7 @@ def test_an_observation_names_row_case_inputs_and_events(play: Play) -> None:
 
 def test_a_broken_row_is_told_with_what_shows_it(play: Play) -> None:
     outcome, _ = play.live(check_of(grows), FakeCluster(5, 7, 6))
-    [observation] = own(outcome.observations)
+    [observation] = outcome.observations
     assert (observation.result, observation.events) == ("violated", [3, 6])
     assert "offset=7" in observation.detail
     assert "offset=6" in observation.detail
@@ -216,7 +217,7 @@ def test_a_lost_premise_ends_what_comes_after_it(play: Play, body: Any, observed
     check = check_of(body)
     outcome, history = play.live(check, FakeCluster(5, -1, -2, -3))
     assert outcome.end == "premise lost"
-    assert [o.result for o in own(outcome.observations)] == observed
+    assert [o.result for o in outcome.observations] == observed
     assert [event.met for event in history.events if isinstance(event, Premise)] == [False]
     assert play.again(check).observations == outcome.observations
 
@@ -232,7 +233,7 @@ def test_a_violation_stays_proved_when_trouble_comes_after_it(play: Play) -> Non
     check = check_of(breaks_after_a_violation)
     outcome, _ = play.live(check, FakeCluster(5, 7, 7))
     assert outcome.end == "error"
-    assert [o.result for o in own(outcome.observations)] == ["violated"]
+    assert [o.result for o in outcome.observations] == ["violated"]
     assert play.again(check).observations == outcome.observations
 
 
@@ -268,21 +269,21 @@ def test_a_probe_is_given_the_expectation_of_its_column(play: Play) -> None:
 
     check = Check(("KIP101-EPOCH-03",), FRESH, ("shrink",), 5, True, {}, shrinks)
     outcome, _ = play.live(check, FakeCluster(5, 7))
-    assert [o.detail for o in own(outcome.observations)] == ["SHRINK_KEEPS"]
+    assert [o.detail for o in outcome.observations] == ["SHRINK_KEEPS"]
 
 
 def test_a_shared_rig_is_not_prepared_again(play: Play) -> None:
     context = {"topic": "made-before", "start": 4}
     check = check_of(grows_in_both_rows, SHARED, rows=(ROW, OTHER), rises=integers())
     outcome, history = play.live(check, FakeCluster(6), context=context, rises=2)
-    assert [o.result for o in own(outcome.observations)] == ["held", "held", "recorded"]
+    assert [o.result for o in outcome.observations] == ["held", "held", "recorded"]
     assert [call.request["topic"] for call, _ in history.answered()] == ["made-before"]
     assert play.again(check) == outcome
 
 
 def test_a_fault_is_recorded_with_its_witness_and_healed(play: Play) -> None:
     outcome, history = play.live(check_of(disturbs), FakeCluster(5))
-    assert [o.result for o in own(outcome.observations)] == ["held"]
+    assert [o.result for o in outcome.observations] == ["held"]
     faults = [event for event in history.events if isinstance(event, Fault)]
     assert [(event.phase, event.node) for event in faults] == [
         ("inject", "broker-2"), ("witness", "broker-2"), ("heal", "broker-2")]  # fmt: skip
@@ -304,7 +305,7 @@ def looks_before_and_after(log: Log) -> Generator[Claim, None, None]:
 
 def test_an_observation_lived_through_the_faults_before_its_events(play: Play) -> None:
     outcome, _ = play.live(check_of(looks_before_and_after), FakeCluster(5, 5, 7))
-    assert [one.lived for one in own(outcome.observations)] == [[], [], [], ["kill"], ["kill"]]
+    assert [one.lived for one in outcome.observations] == [[], [], [], ["kill"], ["kill"]]
     assert play.again(check_of(looks_before_and_after)) == outcome
 
 
@@ -350,8 +351,8 @@ def filed(play: Play, check: Check, *examples: FakeCluster) -> Path:
         profile="smoke", seed=1, rows={}, checks={},
     )  # fmt: skip
     for cluster in examples:
-        outcome, _ = play.live(check, cluster)
-        for observation in outcome.observations:
+        outcome, history = play.live(check, cluster)
+        for observation in [*outcome.observations, *judged_on(FACTS, JUDGES, history).observations]:
             shard.observation(observation, check=check.id)
     shard.close()
     return play.out
@@ -458,7 +459,7 @@ def test_excuses_of_judges_are_counted(play: Play) -> None:
         yield Excuse("open outcome", "moved")
 
     _, history = play.live(check_of(grows), FakeCluster(5, 7, 7))
-    found = judged_on(facts_of("4.3.1"), [undecided], history)
+    found = judged_on(FACTS, [undecided], history)
     assert found.excuses == [ExcuseCount(requirement="KIP101-EPOCH-02", case="moved", excuse="open outcome", times=2)]
     assert [o.requirement for o in found.observations] == ["KIP101-EPOCH-02"]
 
@@ -469,12 +470,12 @@ def test_excuses_of_judges_are_counted(play: Play) -> None:
 def test_all_judges_look_at_a_probe_even_one_that_lost_its_premise_or_ended_in_trouble(play: Play) -> None:
     lost, history = play.live(check_of(grows), FakeCluster(5, -1, -2, -3))
     assert lost.end == "premise lost"
-    assert {(o.requirement, o.case, o.result) for o in judged_on(facts_of("4.3.1"), JUDGES, history).observations} == {
+    assert {(o.requirement, o.case, o.result) for o in judged_on(FACTS, JUDGES, history).observations} == {
         ("GEN-03", "list-offsets", "held"),
         ("GEN-12", "list-offsets", "held"),
     }
     broken, history = play.live(check_of(grows), FakeCluster(UnexpectedAnswer("the answer holds 2")))
-    found = judged_on(facts_of("4.3.1"), JUDGES, history).observations
+    found = judged_on(FACTS, JUDGES, history).observations
     assert broken.end == "error"
     assert [(o.requirement, o.case, o.result) for o in found] == [("GEN-03", "list-offsets", "violated")]
 
@@ -535,7 +536,7 @@ def stands_on_a_promise(log: Log) -> Generator[Claim, None, None]:
 def test_a_broken_promise_violates_its_row_and_ends_the_example(play: Play) -> None:
     check = check_of(stands_on_a_promise)
     outcome, _ = play.live(check, FakeCluster(5, 7, 6))
-    seen = [(one.requirement, one.case, one.result, one.detail) for one in own(outcome.observations)]
+    seen = [(one.requirement, one.case, one.result, one.detail) for one in outcome.observations]
     assert seen[1:] == [("KIP101-INV-05", "kept", "violated", "the log keeps what it had")]
     assert (seen[0][2], outcome.end) == ("held", "premise lost")
     assert play.again(check).observations == outcome.observations
@@ -543,7 +544,7 @@ def test_a_broken_promise_violates_its_row_and_ends_the_example(play: Play) -> N
 
 def test_a_promise_that_is_kept_is_no_observation(play: Play) -> None:
     outcome, _ = play.live(check_of(stands_on_a_promise), FakeCluster(5, 7, 7, 7))
-    assert [one.requirement for one in own(outcome.observations)] == [ROW, ROW]
+    assert [one.requirement for one in outcome.observations] == [ROW, ROW]
 
 
 def test_each_promise_is_a_row_and_case_of_the_catalogue() -> None:
@@ -566,7 +567,7 @@ def test_a_step_that_never_comes_hinders_the_example_and_is_no_error(play: Play)
 
     check = check_of(waits)
     outcome, history = play.live(check, FakeCluster(5, 7))
-    assert (outcome.end, [one.result for one in own(outcome.observations)]) == ("premise lost", ["held"])
+    assert (outcome.end, [one.result for one in outcome.observations]) == ("premise lost", ["held"])
     assert outcome.detail == "GEN-21: the marker: not within 0.01 s"
     [event] = [event for event in history.events if isinstance(event, Overdue)]
     assert (event.due, event.within) == ("step", 0.01)
