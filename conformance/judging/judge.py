@@ -97,7 +97,7 @@ class Judge:
 
     It says what it needs, and never which check wrote the history: what it looks at (`at`); lists of the story, of which one at
     least has to have something in it (`needs`); that all faults are healed (`after_healing`), without which it is not asked
-    while an example still runs. What a version must be capable of stands in the row.
+    while an example still runs. The row says what a version must be capable of.
     """
 
     def __init__(

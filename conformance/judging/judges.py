@@ -77,7 +77,7 @@ MODULES = (
     fields,
     due,
 )
-"""The modules of judges. What they define is in `JUDGES`, in this order."""
+"""The modules of judges, all of which are in `JUDGES`, in this order."""
 
 
 def _defined_in(module: ModuleType) -> Iterator[Judge]:
@@ -96,8 +96,8 @@ def wrong_with(judge: Judge) -> str:
     if not looks or not all(callable(look) for look in looks):
         return "it does not declare what it looks at: a story, several of them, or a function of the history"
     stories = [look for look in looks if isinstance(look, type)]
-    told = {kind for decoders in DECODERS.values() for _, kinds in decoders for kind in kinds}
-    if strange := [story.__name__ for story in stories if getattr(story, "kind", None) not in told]:
+    kinds_of_facts = {kind for decoders in DECODERS.values() for _, about in decoders for kind in about}
+    if strange := [story.__name__ for story in stories if getattr(story, "kind", None) not in kinds_of_facts]:
         return f"it needs a {strange[0]}, but no fact is about a subject of that kind"
     empty = [story("", Timeline(Example(example="", check="", column=""), [])) for story in stories]
     if lacking := [name for name in judge.needs if not any(hasattr(story, name) for story in empty)]:
