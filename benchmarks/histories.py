@@ -6,7 +6,6 @@ events are Metadata, as in real histories, where checks wait for leaders.
 
 from __future__ import annotations
 
-import inspect
 import random
 import zlib
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from fixtures.wire import NodeClient
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
 from protocol.cluster import MetadataAnswer, Node, PartitionMetadata, TopicMetadata
 from protocol.codes import Error
@@ -29,6 +27,7 @@ from protocol.log import (
     ProducedPartition,
 )
 from protocol.messages import Topic
+from protocol.operations import OPERATIONS
 from protocol.records import Batch, Codec, Record, batch
 
 BROKERS = (1, 2, 3)
@@ -111,7 +110,7 @@ class WrittenEvents:
     def asked(self, broker: int, op: str, answer: msgspec.Struct, *args: Any, **kwargs: Any) -> None:
         """The request that the client's method of that name records, and its answer."""
         call = len(self.events)
-        request = {name: _plain(value) for name, value in _bound(op, args, kwargs).items()}
+        request = _plain(OPERATIONS[op](*args, **kwargs))
         self.events.append(Call(**self._base, op=op, node=f"broker-{broker}", request=request))
         self.events.append(Answer(**self._base, call=call, outcome="ok", value=_plain(answer)))
 
@@ -257,12 +256,6 @@ class _Example:
 
 def _place(partition: WrittenPartition, error: Error = Error.NONE) -> dict[str, Any]:
     return {"topic": partition.topic.name, "partition": partition.index, "error": error}
-
-
-def _bound(op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    bound = inspect.signature(getattr(NodeClient, op)).bind(None, *args, **kwargs)
-    bound.apply_defaults()
-    return dict(list(bound.arguments.items())[1:])
 
 
 def _plain(value: Any) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
 from uuid import UUID
 
 import msgspec
 
 from protocol.codes import Codes, Error
 from protocol.errors import KitError
-from protocol.messages import Answer, Part, Versions
+from protocol.messages import Answer, Operation, Part, Request, Topic, Versions
 
 CONTROLLER_ENDPOINTS = 2
 
@@ -144,3 +146,48 @@ class LogDir(Part, frozen=True, kw_only=True):
 class LogDirsAnswer(Answer, frozen=True, kw_only=True):
     error: Error = Error.NONE
     log_dirs: tuple[LogDir, ...] = ()
+
+
+class ApiVersions(Request[ApiVersionsAnswer], frozen=True):
+    pass
+
+
+class Knock(Operation[Reception], frozen=True):
+    """A request with a raw body."""
+
+    op: ClassVar[str] = "reception"
+
+    of: str = msgspec.field(name="api")
+    version: int
+    body: bytes
+
+
+class Metadata(Request[MetadataAnswer], frozen=True):
+    topics: Sequence[Topic | str] | None = None
+
+
+class DescribeTopicPartitions(Request[TopicPartitionsAnswer], frozen=True):
+    topics: Sequence[str]
+    response_partition_limit: int = 2_000
+    cursor: Cursor | None = None
+
+
+class DescribeCluster(Request[ClusterAnswer], frozen=True):
+    controllers: bool = False
+    include_fenced: bool = False
+
+
+class FindCoordinator(Request[CoordinatorAnswer], frozen=True):
+    key: str
+    key_type: CoordinatorType = CoordinatorType.GROUP
+
+
+class FindCoordinatorMany(Request[CoordinatorsAnswer], frozen=True):
+    api: ClassVar[str] = "FindCoordinator"
+
+    keys: Sequence[str]
+    key_type: CoordinatorType = CoordinatorType.GROUP
+
+
+class DescribeLogDirs(Request[LogDirsAnswer], frozen=True):
+    partitions: Sequence[tuple[str, int]] | None = None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
 import msgspec
 
 from protocol.codes import Codes, Error
-from protocol.messages import Answer, Part
+from protocol.messages import Answer, Part, Request
 
 SET, DELETE = 0, 1
 
@@ -57,3 +60,22 @@ class AlterConfigsAnswer(Answer, frozen=True, kw_only=True):
     resource_name: str | None = None
     error: Error
     error_message: str | None = None
+
+
+class DescribeConfigs(Request[ConfigsAnswer], frozen=True):
+    resource_type: ResourceType
+    resource_name: str
+    names: Sequence[str] | None = None
+
+
+class DescribeConfigsMany(Request[ResourcesAnswer], frozen=True):
+    api: ClassVar[str] = "DescribeConfigs"
+
+    resources: Sequence[ConfigsQuery]
+
+
+class IncrementalAlterConfigs(Request[AlterConfigsAnswer], frozen=True):
+    resource_type: ResourceType
+    resource_name: str
+    changes: Mapping[str, str | None]
+    validate_only: bool = False

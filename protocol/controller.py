@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from protocol.messages import Answer, PartitionAnswer, Topic
+from protocol.messages import Answer, Operation, PartitionAnswer, Request, Topic
 from protocol.records import Batch
 
 REGISTER_BROKER = b"\x01\x00"
@@ -68,3 +68,11 @@ def registrations_in(batch: Batch) -> Iterator[Registration]:
             # An incarnation id of 16 bytes precedes the epoch.
             layout = ">i17xq" if record.value[2] >= FLAG_FROM else ">i16xq"
             yield Registration(*struct.unpack_from(layout, record.value, 3))
+
+
+class BrokerRegistrations(Operation[Registrations], frozen=True):
+    leader_epoch: int
+
+
+class AlterPartition(Request[AlteredPartition], frozen=True):
+    change: IsrChange

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 from uuid import UUID
 
 import msgspec
 
 from protocol.codes import Error
 from protocol.errors import KitError
-from protocol.messages import Answer, Part, PartitionAnswer, Topic
+from protocol.messages import A, Answer, Part, PartitionAnswer, Request, Topic
 
 JOIN, LEAVE, LEAVE_TO_RETURN = 0, -1, -2
 """Member epochs with a special meaning in ConsumerGroupHeartbeat; the last one is for static members."""
@@ -184,3 +186,87 @@ class LeaveGroupAnswer(Answer, frozen=True, kw_only=True):
 
     error: Error
     members: tuple[LeftMember, ...] = ()
+
+
+class GroupRequest(Request[A], frozen=True, kw_only=True):
+    """Base of the requests of simple clients and of classic members."""
+
+    sent_as: ClassVar[Mapping[str, str]] = {"group": "group_id", "instance_id": "group_instance_id"}
+
+
+class OffsetCommit(GroupRequest[OffsetCommitAnswer], frozen=True):
+    group: str
+    offsets: Sequence[NewOffset]
+    member_id: str = ""
+    epoch: int = -1
+    instance_id: str | None = None
+
+
+class OffsetFetch(GroupRequest[OffsetFetchAnswer], frozen=True):
+    group: str
+    partitions: Sequence[tuple[Topic, int]] | None = None
+    member_id: str | None = None
+    epoch: int = -1
+    require_stable: bool = False
+
+
+class ConsumerGroupHeartbeat(Request[HeartbeatAnswer], frozen=True):
+    sent_as: ClassVar[Mapping[str, str]] = {"group": "group_id", "owned": "topic_partitions"}
+
+    group: str
+    member_id: str
+    member_epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    subscribed_topic_names: Sequence[str] | None = None
+    server_assignor: str | None = None
+    owned: Sequence[TopicPartitions] | None = None
+
+
+class ConsumerGroupDescribe(Request[DescribedGroup], frozen=True):
+    group: str
+
+
+class ConsumerGroupDescribeMany(Request[DescribedGroups], frozen=True):
+    api: ClassVar[str] = "ConsumerGroupDescribe"
+
+    groups: Sequence[str]
+
+
+class DescribeGroups(Request[ClassicGroups], frozen=True):
+    groups: Sequence[str]
+
+
+class JoinGroup(GroupRequest[JoinGroupAnswer], frozen=True):
+    group: str
+    protocols: Mapping[str, bytes]
+    member_id: str = ""
+    instance_id: str | None = None
+    session_timeout_ms: int = 45_000
+    rebalance_timeout_ms: int = 10_000
+    protocol_type: str = "consumer"
+
+
+class SyncGroup(GroupRequest[SyncGroupAnswer], frozen=True):
+    group: str
+    member_id: str
+    generation_id: int
+    assignments: Mapping[str, bytes] | None = None
+    instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    wait_ms: int = 10_000
+
+
+class Heartbeat(GroupRequest[GroupAnswer], frozen=True):
+    group: str
+    member_id: str
+    generation_id: int
+    instance_id: str | None = None
+
+
+class LeaveGroup(GroupRequest[LeaveGroupAnswer], frozen=True):
+    group: str
+    member_id: str
+    instance_id: str | None = None

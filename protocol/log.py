@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 from uuid import UUID
 
 import msgspec
 
 from protocol.cluster import Node
 from protocol.codes import Error
-from protocol.messages import Answer, PartitionAnswer, Topic
+from protocol.messages import Answer, Operation, PartitionAnswer, PendingRequest, Request, Topic
 from protocol.records import Batch, NewBatch
 
 EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -2, -1, -3, -4, -5
@@ -172,3 +174,111 @@ class EpochEnds(Answer, frozen=True, kw_only=True):
 
 class DeletedRecords(PartitionAnswer, frozen=True, kw_only=True):
     low_watermark: int = -1
+
+
+class Produce(Request[ProducedPartition], frozen=True):
+    topic: Topic | str
+    partition: int
+    records: NewBatch | bytes | None
+    acks: int = -1
+    transactional_id: str | None = None
+    timeout_ms: int = 5_000
+
+
+class ProduceMany(Request[ProduceAnswer], frozen=True):
+    api: ClassVar[str] = "Produce"
+
+    partitions: Sequence[ProducePartition]
+    acks: int = -1
+    transactional_id: str | None = None
+    timeout_ms: int = 5_000
+
+
+class ParkProduce(Request[PendingRequest], frozen=True):
+    api: ClassVar[str] = "Produce"
+
+    partitions: Sequence[ProducePartition]
+    timeout_ms: int
+    transactional_id: str | None = None
+
+
+class ParkedProduce(Operation[ProduceAnswer], frozen=True):
+    api: ClassVar[str] = "Produce"
+
+    parked: PendingRequest
+    within: float
+
+
+class Fetch(FetchPartition, Operation[FetchedPartition], frozen=True, kw_only=True):
+    """A Fetch of one partition: the fields of FetchPartition and those of FetchOptions side by side."""
+
+    api: ClassVar[str] = "Fetch"
+
+    replica_id: int = CONSUMER
+    replica_epoch: int = -1
+    max_wait_ms: int = 0
+    min_bytes: int = 0
+    isolation_level: int = READ_UNCOMMITTED
+    cluster_id: str | None = None
+    version: int | None = None
+
+
+class FetchMany(Request[FetchAnswer], frozen=True):
+    api: ClassVar[str] = "Fetch"
+
+    partitions: Sequence[FetchPartition]
+    options: FetchOptions = AS_CONSUMER
+
+
+class ParkFetch(Request[PendingRequest], frozen=True):
+    api: ClassVar[str] = "Fetch"
+
+    partitions: Sequence[FetchPartition]
+    options: FetchOptions
+
+
+class ParkedFetch(Operation[FetchAnswer], frozen=True):
+    api: ClassVar[str] = "Fetch"
+
+    parked: PendingRequest
+    within: float
+
+
+class ListOffsets(Request[ListedOffset], frozen=True):
+    topic: str
+    partition: int
+    timestamp: int = LATEST
+    current_leader_epoch: int = -1
+    replica_id: int = CONSUMER
+    isolation_level: int = READ_UNCOMMITTED
+
+
+class ListOffsetsMany(Request[ListOffsetsAnswer], frozen=True):
+    api: ClassVar[str] = "ListOffsets"
+    sent_as: ClassVar[Mapping[str, str]] = {"queries": "topics"}
+
+    queries: Sequence[OffsetQuery]
+    replica_id: int = CONSUMER
+    isolation_level: int = READ_UNCOMMITTED
+
+
+class OffsetForLeaderEpoch(Request[EpochEnd], frozen=True):
+    topic: str
+    partition: int
+    leader_epoch: int
+    current_leader_epoch: int = -1
+    replica_id: int | None = None
+
+
+class OffsetForLeaderEpochMany(Request[EpochEnds], frozen=True):
+    api: ClassVar[str] = "OffsetForLeaderEpoch"
+
+    queries: Sequence[EpochQuery]
+    replica_id: int | None = None
+
+
+class DeleteRecords(Request[DeletedRecords], frozen=True):
+    topic: str
+    partition: int
+    offset: int
+    timeout_ms: int = 5_000

@@ -1,13 +1,17 @@
-"""Bases of answers, topics by name or id, ranges of versions: the parts that messages of all areas share."""
+"""Bases of requests and answers, topics by name or id, ranges of versions: the parts that messages of all areas share."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
 
 from protocol.codes import Error
+
+A = TypeVar("A")
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, rename={"error": "error_code"}):
@@ -33,11 +37,55 @@ class PartitionAnswer(Answer, frozen=True, kw_only=True):
     """The error of the whole response."""
 
 
+class Operation(msgspec.Struct, Generic[A], frozen=True, gc=False):
+    """Base of what is asked for, by a request or in another way: the fields that a history keeps. It is answered with an `A`."""
+
+    op: ClassVar[str]
+    """The name in histories, which is the class's in snake case."""
+    answer: ClassVar[Any]
+    """The type `A`."""
+    api: ClassVar[str] = ""
+    """The API whose answer it gives; empty if none."""
+
+    def __init_subclass__(cls) -> None:
+        arguments = [one for base in getattr(cls, "__orig_bases__", ()) for one in get_args(base)]
+        answers = [one for one in arguments if not isinstance(one, TypeVar)]
+        if "op" not in vars(cls):
+            cls.op = re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        if answers:
+            cls.answer = answers[0]
+
+
+class Request(Operation[A], frozen=True, kw_only=True):
+    """Base of requests by the schemas' messages. Its `api` has the name of the class, unless it says otherwise."""
+
+    sent_as: ClassVar[Mapping[str, str]] = {}
+    """Names of fields in the schema, where they differ from those in histories."""
+
+    version: int | None = None
+    """None for the highest version that client and node have in common."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "api" not in vars(cls):
+            cls.api = cls.__name__
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the message by their names in the schema, without the version."""
+        names = (name for name in self.__struct_fields__ if name != "version")
+        return {self.sent_as.get(name, name): getattr(self, name) for name in names}
+
+
 class Topic(msgspec.Struct, frozen=True):
     """A topic with its id, if known: newer versions of an API identify topics by id only."""
 
     name: str
     id: UUID | None = None
+
+    @staticmethod
+    def of(topic: Topic | str) -> Topic:
+        return Topic(topic) if isinstance(topic, str) else topic
 
 
 class PendingRequest(msgspec.Struct, frozen=True):

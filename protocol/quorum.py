@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
 
 from protocol.cluster import Node
-from protocol.log import EpochAndOffset, LeaderAndEpoch
-from protocol.messages import PartitionAnswer, Topic
+from protocol.log import CONSUMER, EpochAndOffset, LeaderAndEpoch
+from protocol.messages import PartitionAnswer, Request, Topic
 
 METADATA_TOPIC = "__cluster_metadata"
 
@@ -69,3 +70,53 @@ class SnapshotPiece(PartitionAnswer, frozen=True, kw_only=True):
     position: int = 0
     unaligned_records: bytes | None = None
     node_endpoints: tuple[Node, ...] = ()
+
+
+class DescribeQuorum(Request[QuorumAnswer], frozen=True):
+    topic: str = METADATA_TOPIC
+    partition: int = 0
+
+
+class Vote(Request[VoteAnswer], frozen=True):
+    candidate_id: int
+    candidate_epoch: int
+    last_offset: int
+    last_offset_epoch: int
+    cluster_id: str | None
+    pre_vote: bool = False
+    voter_id: int | None = None
+    voter_directory_id: UUID | None = None
+    topics: Sequence[str] = (METADATA_TOPIC,)
+    partition: int = 0
+
+
+class BeginQuorumEpoch(Request[RaftAnswer], frozen=True):
+    leader_id: int
+    leader_epoch: int
+    cluster_id: str | None
+    leader_endpoints: Sequence[Listener] = ()
+    voter_id: int | None = None
+    voter_directory_id: UUID | None = None
+    topics: Sequence[str] = (METADATA_TOPIC,)
+    partition: int = 0
+
+
+class EndQuorumEpoch(Request[RaftAnswer], frozen=True):
+    leader_id: int
+    leader_epoch: int
+    cluster_id: str | None
+    successors: Sequence[int] = ()
+    leader_endpoints: Sequence[Listener] = ()
+    topics: Sequence[str] = (METADATA_TOPIC,)
+    partition: int = 0
+
+
+class FetchSnapshot(Request[SnapshotPiece], frozen=True):
+    snapshot_id: EpochAndOffset
+    current_leader_epoch: int
+    cluster_id: str | None
+    position: int = 0
+    replica_id: int = CONSUMER
+    max_bytes: int = 0x7FFFFFFF
+    topic: str = METADATA_TOPIC
+    partition: int = 0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
 import msgspec
 
 from protocol.codes import Error
-from protocol.messages import Answer, Part
+from protocol.messages import Answer, Part, Request
 
 
 class Tasks(Part, frozen=True):
@@ -41,3 +44,22 @@ class StreamsHeartbeatAnswer(Answer, frozen=True, kw_only=True):
     active_tasks: tuple[Tasks, ...] | None = None
     standby_tasks: tuple[Tasks, ...] | None = None
     warmup_tasks: tuple[Tasks, ...] | None = None
+
+
+class StreamsGroupHeartbeat(Request[StreamsHeartbeatAnswer], frozen=True):
+    sent_as: ClassVar[Mapping[str, str]] = {
+        "group": "group_id",
+        "active": "active_tasks",
+        "standby": "standby_tasks",
+        "warmup": "warmup_tasks",
+    }
+
+    group: str
+    member_id: str
+    member_epoch: int
+    process_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    topology: Sequence[Subtopology] | None = None
+    active: Sequence[Tasks] | None = None
+    standby: Sequence[Tasks] | None = None
+    warmup: Sequence[Tasks] | None = None

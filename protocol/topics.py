@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 from uuid import UUID
 
 import msgspec
 
 from protocol.codes import Codes, Error
-from protocol.messages import Answer, Part, PartitionAnswer
+from protocol.messages import Answer, Part, PartitionAnswer, Request, Topic
 
 
 class ElectionType(Codes):
@@ -82,3 +84,41 @@ class ListReassignmentsAnswer(Answer, frozen=True, kw_only=True):
     error: Error
     error_message: str | None = None
     partitions: tuple[OngoingReassignment, ...] = ()
+
+
+class CreateTopics(Request[CreateTopicsAnswer], frozen=True):
+    topics: Sequence[NewTopic]
+    timeout_ms: int = 10_000
+    validate_only: bool = False
+
+
+class DeleteTopics(Request[TopicResults], frozen=True):
+    topics: Sequence[Topic | str]
+    timeout_ms: int = 10_000
+
+
+class CreatePartitions(Request[TopicResults], frozen=True):
+    topic: str
+    count: int
+    assignment: tuple[tuple[int, ...], ...] | None = None
+    timeout_ms: int = 10_000
+    validate_only: bool = False
+
+
+class ElectLeaders(Request[PartitionResults], frozen=True):
+    sent_as: ClassVar[Mapping[str, str]] = {"partitions": "topic_partitions"}
+
+    partitions: Sequence[tuple[str, int]]
+    election_type: ElectionType = ElectionType.PREFERRED
+    timeout_ms: int = 10_000
+
+
+class AlterPartitionReassignments(Request[PartitionResults], frozen=True):
+    sent_as: ClassVar[Mapping[str, str]] = {"reassignments": "topics"}
+
+    reassignments: Sequence[Reassignment]
+    timeout_ms: int = 10_000
+
+
+class ListPartitionReassignments(Request[ListReassignmentsAnswer], frozen=True):
+    timeout_ms: int = 10_000

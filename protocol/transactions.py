@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 import msgspec
 
 from protocol.codes import Error
-from protocol.messages import Answer, Part, PartitionAnswer
+from protocol.groups import NewOffset
+from protocol.messages import Answer, Part, PartitionAnswer, Request
 
 
 class InitProducerIdAnswer(Answer, frozen=True, kw_only=True):
@@ -142,3 +146,96 @@ class ListTransactionsAnswer(Answer, frozen=True, kw_only=True):
     error: Error
     unknown_state_filters: tuple[str, ...] = ()
     transaction_states: tuple[ListedTransaction, ...] = ()
+
+
+class InitProducerId(Request[InitProducerIdAnswer], frozen=True):
+    transactional_id: str | None = None
+    transaction_timeout_ms: int = 60_000
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+class BumpEpochs(Request[InitProducerIdAnswer], frozen=True):
+    api: ClassVar[str] = "InitProducerId"
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    times: int
+    transaction_timeout_ms: int = 60_000
+
+
+class TakeProducerIds(Request[ProducerIdsAnswer], frozen=True):
+    api: ClassVar[str] = "InitProducerId"
+
+    count: int
+
+
+class AddPartitionsToTxn(Request[AddPartitionsToTxnAnswer], frozen=True):
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: Sequence[tuple[str, int]]
+
+
+class AddPartitionsToTxns(Request[AddPartitionsToTxnAnswer], frozen=True):
+    api: ClassVar[str] = "AddPartitionsToTxn"
+
+    transactions: Sequence[TxnPartitions]
+
+
+class AddOffsetsToTxn(Request[AddOffsetsToTxnAnswer], frozen=True):
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    group_id: str
+
+
+class EndTxn(Request[EndTxnAnswer], frozen=True):
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+
+
+class WriteTxnMarkers(Request[WriteTxnMarkersAnswer], frozen=True):
+    markers: Sequence[TxnMarker]
+
+
+class TxnOffsetCommit(Request[TxnOffsetCommitAnswer], frozen=True):
+    transactional_id: str
+    group_id: str
+    producer_id: int
+    producer_epoch: int
+    offsets: Sequence[NewOffset]
+    generation_id_or_member_epoch: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
+class DescribeProducers(Request[ProducersOfPartition], frozen=True):
+    topic: str
+    partition: int
+
+
+class DescribeProducersMany(Request[ProducersAnswer], frozen=True):
+    api: ClassVar[str] = "DescribeProducers"
+
+    partitions: Sequence[tuple[str, int]]
+
+
+class DescribeTransactions(Request[DescribeTransactionsAnswer], frozen=True):
+    transactional_ids: Sequence[str]
+
+
+class DescribeTransaction(Request[DescribedTransaction], frozen=True):
+    api: ClassVar[str] = "DescribeTransactions"
+
+    transactional_id: str
+
+
+class ListTransactions(Request[ListTransactionsAnswer], frozen=True):
+    states: Sequence[str] = ()
+    producer_ids: Sequence[int] = ()
+    duration_ms: int = -1
+    transactional_id_pattern: str | None = None

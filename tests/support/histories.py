@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import zlib
 from typing import Any, NamedTuple, Self
 from uuid import UUID
@@ -13,7 +12,6 @@ from fixtures.consumers import Assigned, CommitDone, CommittedPartition, Deliver
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.disk.held import HeldBatch, HeldReplica, HeldReplicas
 from fixtures.disk.words import RegistrationHistories, RegistrationHistory, Word
-from fixtures.wire import NodeClient
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
 from protocol.cluster import (
@@ -42,6 +40,7 @@ from protocol.log import (
     ProducedPartition,
 )
 from protocol.messages import Topic
+from protocol.operations import OPERATIONS
 from protocol.records import Batch, Codec, Record, batch
 from protocol.topics import (
     CreatedTopic,
@@ -121,10 +120,7 @@ class LogHistory:
 
     def _asked(self, broker: int, op: str, *args: Any, **kwargs: Any) -> int:
         """The call, with the request that the client's method of that name would record."""
-        signature = inspect.signature(getattr(NodeClient, op))
-        asked = signature.bind(None, *args, **kwargs)
-        asked.apply_defaults()
-        request = {name: _plain(value) for name, value in list(asked.arguments.items())[1:]}
+        request = _plain(OPERATIONS[op](*args, **kwargs))
         self.events.append(Call(**self._now(), op=op, node=f"broker-{broker}", request=request))
         return len(self.events) - 1
 

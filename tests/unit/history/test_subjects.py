@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, ClassVar
 
 import msgspec
 import pytest
 
-from fixtures.wire import NodeClient
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Note, Premise
 from history.subjects import QUORUM, Kind, Subject, named, subjects, subjects_of
 from history.taken import REST_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, about, note_of, sweep_at_rest, taken
+from protocol.operations import OPERATIONS
 
 EXAMPLE = Example(example="e", check="c", column="4.3.1")
 SUBJECT_KINDS: dict[str, set[Kind]] = {
@@ -109,21 +108,16 @@ ARGUMENTS: dict[str, Any] = {
 """A placeholder for a required parameter of that name, as it is recorded."""
 
 
-def typed_calls() -> list[str]:
-    return [name for name, call in inspect.getmembers(NodeClient, inspect.isfunction) if hasattr(call, "__wrapped__")]
-
-
 def request(op: str) -> dict[str, Any]:
-    parameters = list(inspect.signature(getattr(NodeClient, op)).parameters.values())[1:]
-    return {one.name: _argument(op, one) for one in parameters}
+    return {one.encode_name: _argument(op, one) for one in msgspec.structs.fields(OPERATIONS[op])}
 
 
-def _argument(op: str, one: inspect.Parameter) -> Any:
+def _argument(op: str, one: msgspec.structs.FieldInfo) -> Any:
     if one.name in ("topic", "topics"):
-        given = one.default not in (one.empty, None)
+        given = one.default not in (msgspec.NODEFAULT, None)
         return msgspec.to_builtins(one.default) if given else "a" if one.name == "topic" else [{"name": "a"}]
     optional = one.name in ("member_id", "producer_id") or (op.startswith("produce") and one.name == "transactional_id")
-    return one.default if optional and one.default is not one.empty else ARGUMENTS.get(one.name, one.default)
+    return one.default if optional and not one.required else ARGUMENTS.get(one.name, one.default)
 
 
 def call(n: int, **request: Any) -> Call:
@@ -139,7 +133,7 @@ def history(*events: AnyEvent) -> History:
 
 
 def test_every_call_of_the_wire_client_is_listed_here() -> None:
-    assert {*typed_calls()} == SUBJECT_KINDS.keys() | ABOUT_NONE
+    assert OPERATIONS.keys() == SUBJECT_KINDS.keys() | ABOUT_NONE
 
 
 @pytest.mark.parametrize("op", sorted(SUBJECT_KINDS))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import typing
@@ -16,8 +15,8 @@ import pytest
 
 from conformance.catalogue import shipped
 from conformance.judging.facts.apis import API_OF, BATCHES, DUPLICATES, PARTS, SEVERAL, case_of
-from fixtures.wire import NodeClient
 from protocol.codes import Error
+from protocol.operations import OPERATIONS
 from tests.support.release_jars import jars_at_hand
 
 COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
@@ -37,9 +36,7 @@ NO_ITEMS = {
 
 def operations() -> dict[str, type[msgspec.Struct]]:
     """The typed calls of the client, with the types of their answers."""
-    methods = inspect.getmembers(NodeClient, lambda member: hasattr(member, "__wrapped__"))
-    found = {name: typing.get_type_hints(method).get("return") for name, method in methods}
-    return {name: kind for name, kind in found.items() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)}
+    return {op: kind.answer for op, kind in OPERATIONS.items()}
 
 
 def codes(kind: type[msgspec.Struct], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -74,9 +71,11 @@ def test_items_are_named_by_fields_that_are_recorded(op: str) -> None:
     if answered.field:
         kind = typing.get_args(typing.get_type_hints(kind)[answered.field])[0]
     assert {str(name) for name in answered.by} <= {field.encode_name for field in msgspec.structs.fields(kind)}
-    taken = inspect.signature(getattr(NodeClient, "park_fetch" if op == "parked_fetch" else op)).parameters
+    taken = {
+        field.encode_name for field in msgspec.structs.fields(OPERATIONS["park_fetch" if op == "parked_fetch" else op])
+    }
     single = () if asked.field else map(str, asked.by)
-    assert {asked.field, *single} - {""} <= taken.keys()
+    assert {asked.field, *single} - {""} <= taken
     assert len(asked.by or " ") == len(answered.by)
 
 

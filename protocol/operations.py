@@ -1,0 +1,16 @@
+"""All that the kit's client asks for, by the name that the operation has in histories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocol import cluster, configs, controller, groups, log, quorum, streams, topics, transactions
+from protocol.messages import Operation
+
+AREAS = (cluster, configs, controller, groups, log, quorum, streams, topics, transactions)
+OPERATIONS: dict[str, type[Operation[Any]]] = {
+    kind.op: kind
+    for area in AREAS
+    for kind in vars(area).values()
+    if isinstance(kind, type) and issubclass(kind, Operation) and hasattr(kind, "answer")
+}
