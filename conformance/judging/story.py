@@ -49,10 +49,11 @@ class Story:
         return sorted({one.fault for one in self.timeline.witnessed if one.witnessed < event})
 
     def derived(self, make: Callable[[Any], T]) -> T:
-        """A result that `make` derives from this story, shared by several judges."""
-        if make not in self._derived:
-            self._derived[make] = make(self)
-        found: T = self._derived[make]
+        """The result that `make` derives from this story, shared by several judges."""
+        try:
+            found: T = self._derived[make]
+        except KeyError:
+            found = self._derived[make] = make(self)
         return found
 
     def forget(self) -> None:

@@ -54,11 +54,11 @@ class FinalState(msgspec.Struct, frozen=True):
 
 def end_of(story: PartitionStory) -> FinalState | None:
     """None where no example ended, or where replicas may differ, being compacted or corrupt."""
-    replicas, damage = story.derived(Replicas), story.derived(Damage)
-    timeline = story.timeline
+    timeline, damage = story.timeline, story.derived(Damage)
     since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
     if since < 0 or story.is_compacted or damage.is_corrupt:
         return None
+    replicas = story.derived(Replicas)
     last = {read.node: read for read in story.full_reads if read.asked > since and replicas.include(read.node)}
     newest, leadership = max((read.cur for read in last.values()), default=-1), story.derived(Leadership)
     leader = next((read for read in last.values() if read.cur == newest and leadership.is_from_leader(read)), None)

@@ -72,7 +72,6 @@ class PermittedLosses:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-        self._replicas = story.derived(Replicas)
         self._damage = story.derived(Damage)
         self._leadership = story.derived(Leadership)
         self._setting = story.derived(unclean_election)
@@ -147,7 +146,7 @@ class PermittedLosses:
         for span in hits:
             standing = [one for one in hits if one.began <= span.began < one.ended]
             damaged = {node: one.began for one in standing for node in one.nodes}
-            least = min(*possible_min_isr(self.story), self._replicas.fewest(span.ended))
+            least = min(*possible_min_isr(self.story), self.story.derived(Replicas).fewest(span.ended))
             if len(damaged) >= least:
                 lost_at = sorted(damaged.values())[-least]
                 above = min(self._left(node, one) for one in standing for node in one.nodes)

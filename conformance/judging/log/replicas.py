@@ -6,7 +6,7 @@ from functools import cached_property
 
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import stood
+from conformance.judging.timeline import FaultSpan, stood
 
 
 class Replicas:
@@ -14,7 +14,6 @@ class Replicas:
 
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
-        self._moves = story.derived(Damage).hits(lambda effects: effects.moves_replicas)
         self._names = story.timeline.names
 
     def include(self, node: str) -> bool:
@@ -25,6 +24,10 @@ class Replicas:
     def always_include(self, node: str) -> bool:
         """True if the node was a replica all the time. One that is removed and added again starts with an empty log."""
         return node in self._always
+
+    @cached_property
+    def _moves(self) -> list[FaultSpan]:
+        return self._story.derived(Damage).hits(lambda effects: effects.moves_replicas)
 
     @cached_property
     def _always(self) -> set[str]:
@@ -63,6 +66,10 @@ class Replicas:
 
         A replica that is added again may be in another directory.
         """
+        return bool(self._failures) and self.always_include(node) and stood(self._failures, node, first, second)
+
+    @cached_property
+    def _failures(self) -> list[FaultSpan]:
+        """Faults that fail the log directories of this partition, not those of an earlier one of its name."""
         failed = self._story.derived(Damage).hits(lambda effects: effects.fails_directory)
-        mine = (span for span in failed if span.began > self._story.created_at)
-        return self.always_include(node) and stood(mine, node, first, second)
+        return [span for span in failed if span.began > self._story.created_at]
