@@ -43,6 +43,7 @@ class FaultKind(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
+        """The tag of the fault, by which offers and steering name it."""
         return str(self.kind.__struct_config__.tag)
 
 
@@ -83,13 +84,13 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def first(self) -> list[str]:
-        """The faults that can only be injected while no other stands; any, where there are none."""
+        """The faults that can only be injected while no other stands; all of them if there are none."""
         return [name for name, fault in self.faults.items() if fault.kind.alone or fault.kind.needs_whole] or list(
             self.faults
         )
 
     def around(self, pair: Meeting) -> list[str]:
-        """The subjects around which both faults can be injected; any, where there are none."""
+        """The subjects around which both faults can be injected; all of them if there are none."""
         able = [on for on in self.subjects if all(on in self.faults[name].subjects for name in pair)]
         return able or list(self.subjects)
 
@@ -107,12 +108,13 @@ class Steering(msgspec.Struct, frozen=True):
     besides: tuple[Meeting, ...]
 
 
-def steered(offer: Offer, met: Mapping[Meeting, int], turn: int = 0) -> Steering:
-    """By how often each meeting was seen; those that were seen equally often take turns."""
+def steer(offer: Offer, met: Mapping[Meeting, int], turn: int = 0) -> Steering:
+    """Choose the meetings that were seen least often; those that were seen equally often take turns."""
     return Steering(_rarest(offer.pairs, met, turn), _rarest(offer.besides, met, turn))
 
 
 def _rarest(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) -> tuple[Meeting, ...]:
+    """The `RAREST` meetings that were seen least often, repeated if there are fewer."""
     at = turn * RAREST % len(meetings)
     in_turn = [*meetings[at:], *meetings[:at]]
     ranked = sorted(in_turn, key=lambda one: met.get(one, 0))
@@ -139,7 +141,7 @@ class Swarm(msgspec.Struct, frozen=True, kw_only=True):
 
 @composite
 def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
-    """Any part of an offer, with one of the rarest meetings of each kind."""
+    """Swarms of an offer, each with one of the rarest meetings of each kind."""
     pair, beside = draw(sampled_from(steering.pairs)), draw(sampled_from(steering.besides))
     first, writes = draw(sampled_from(offer.first)), draw(_some(offer.writes, 2, 4))
     behind, losing = draw(sampled_from([*offer.behind, pair[0]])), draw(sampled_from([*offer.losing, pair[1]]))
@@ -170,7 +172,7 @@ def _with(names: Sequence[str], *others: str) -> tuple[str, ...]:
 
 @composite
 def episodes(draw: DrawFn, offer: Offer, swarm: Swarm, standing: int, most: int) -> list[Step]:
-    """An episode that begins with `standing` faults, of which at most `most` may stand at once."""
+    """Episodes that begin with `standing` faults, of which at most `most` may stand at once."""
     return list(_Episode(draw, offer, swarm, standing, most).steps())
 
 
@@ -186,6 +188,7 @@ class _Episode:
         self._on = draw(sampled_from(offer.around(swarm.pair)))
 
     def steps(self) -> Iterator[Step]:
+        """A scene of the offer; or work, then one or two rounds of faults with an end each, and a look."""
         if (scene := self._scene()) is not None:
             yield from self._draw(scene(self._on))
             yield self._draw(self._offer.looks(self._on))
@@ -194,25 +197,26 @@ class _Episode:
         chain = self._draw(sampled_from(_CHAINS))
         hits = self._hits(chain)
         for _ in range(self._rounds(hits)):
-            yield from self._cut_short(hits) if chain == "cut short" else self._disturbed(hits)
+            yield from self._cut_short(hits) if chain == "cut short" else self._disturb(hits)
             yield from self._end()
         yield from self._meanwhile()
         yield self._draw(self._offer.looks(self._on))
 
     def _scene(self) -> About | None:
-        """One episode of `SCENES` is a scene, where no fault stands."""
+        """The scene that this episode is, one in `SCENES` while no fault stands; None for an ordinary episode."""
         names = [*self._offer.scenes] if self._standing == 0 else []
         if not names or not self._draw(sampled_from([*[False] * (SCENES - 1), True])):
             return None
         return self._offer.scenes[self._draw(sampled_from(names))]
 
     def _rounds(self, hits: Sequence[Hit]) -> int:
-        """Two for a fault that no other can overlap: it meets what it left behind, as an election after another."""
+        """The number of rounds: two for a fault that no other can overlap, so that it meets what it left behind, such as a
+        second election."""
         alone = any(self._offer.faults[name].kind.alone for name, _ in hits)
         return self._draw(sampled_from([2] if alone else [1, 1, 2]))
 
-    def _disturbed(self, hits: Sequence[Hit]) -> Iterator[Step]:
-        """Faults one after the other, with something going on under each; or at once, as in a power failure."""
+    def _disturb(self, hits: Sequence[Hit]) -> Iterator[Step]:
+        """Inject faults one after the other, with something going on under each; or at once, as in a power failure."""
         successor = "leader"
         for at, (fault, role) in enumerate(hits):
             then = self._draw(sampled_from(["followed", "under way", "at once", "followed"]))
@@ -231,7 +235,7 @@ class _Episode:
             successor = "leader" if then == "followed" else "follower"
 
     def _cut_short(self, hits: Sequence[Hit]) -> Iterator[Step]:
-        """One leader after the other, with nothing written to the second before it is replaced; then it appends alone."""
+        """Replace one leader after the other, with nothing written to the second before that; then it appends alone."""
         yield from self._write_before("leader")
         for fault, role in hits:
             if self._standing < self._most:
@@ -243,7 +247,7 @@ class _Episode:
     # --- faults
 
     def _hits(self, chain: str) -> tuple[Hit, ...]:
-        """One to three faults that can stand together, each with the role that it hits; any role, where that is empty.
+        """One to three faults that can stand together, each with the role that it hits; empty for any role.
 
         In turn: a follower falls behind, then the leader is lost right after a write, then its successor. Unseen: the active
         controller is lost, then a leader, which restarts with less than it had. Cut short: the leader is lost, and its successor
@@ -264,8 +268,8 @@ class _Episode:
         return named[chain] if chain in named else ((self._draw(sampled_from(swarm.faults)), ""),)
 
     def _write_before(self, role: str) -> Iterator[Step]:
-        """A write right before a fault, while followers do not know that it is committed: before one on a chosen role always one
-        that all acknowledge, else half of the time any."""
+        """Write right before a fault, while followers do not know that it is committed: before one on a chosen role always
+        with acks=all, else half of the time anything."""
         if role:
             yield self._draw(self._offer.acknowledged(self._on))
         elif self._draw(sampled_from([False, True])):
@@ -306,7 +310,7 @@ class _Episode:
             yield self._about(self._offer.work[self._draw(sampled_from(self._swarm.work))])
 
     def _about(self, steps: About) -> Step:
-        """Mostly on the subject of the episode."""
+        """A step that is mostly about the subject of the episode."""
         elsewhere = self._draw(sampled_from([False, False, False, False, True]))
         on = self._draw(sampled_from(self._offer.subjects)) if elsewhere else self._on
         step: Step = self._draw(steps(on))
@@ -315,8 +319,8 @@ class _Episode:
     # --- the end
 
     def _end(self) -> Iterator[Step]:
-        """A look while all faults stand; they are healed one by one with work in between, or all at once. Or they are left to the
-        next episode."""
+        """Look while all faults stand; heal them one by one with work in between, or all at once. Or leave them to the next
+        episode."""
         ending = self._draw(sampled_from(["one by one", "at once", "left", "one by one"]))
         if ending != "left":
             yield self._draw(self._offer.looks(self._on))
@@ -346,14 +350,14 @@ _CHAINS = (
 """Of the faults of a round, the most usual one first."""
 
 
-def offered(kind: type[Fault], subjects: Sequence[str], **drawn: SearchStrategy[Any]) -> FaultKind:
-    """A fault on offer around these subjects; `drawn` are strategies in place of a parameter's own."""
+def fault_kind(kind: type[Fault], subjects: Sequence[str], **drawn: SearchStrategy[Any]) -> FaultKind:
+    """Offer a kind of fault around these subjects; `drawn` are strategies in place of a parameter's own."""
     return FaultKind(kind, faults_of(kind, **drawn), tuple(subjects))
 
 
 def always(step: Step) -> About:
-    """The same step about any subject."""
+    """Offer the same step about any subject."""
     return lambda on: just(step)
 
 
-__all__ = ["Meeting", "Offer", "Steering", "Swarm", "always", "episodes", "offered", "steered", "swarms"]
+__all__ = ["Meeting", "Offer", "Steering", "Swarm", "always", "episodes", "fault_kind", "steer", "swarms"]

@@ -81,7 +81,7 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
 
 
 def parameters(kind: type[Fault]) -> dict[str, SearchStrategy[Any]]:
-    """A strategy for each field of the fault. TypeError for one that is no choice and has no bounds."""
+    """A strategy for each field of the fault. Raises TypeError for one that is no choice and has no bounds."""
     return {field.name: _values(kind, field) for field in msgspec.structs.fields(kind)}
 
 
@@ -111,19 +111,22 @@ def faults(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Fault]:
 
 
 def plans(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Plan]:
+    """Any plan: a fault once, repeated, overlapping another, or in rotation with others."""
     return st.one_of(once(kinds), repeats(kinds), rotations(kinds), overlaps(kinds))
 
 
 def once(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Single]:
+    """Plans of one fault, injected and healed once."""
     return st.builds(Single, fault=faults(kinds))
 
 
 def repeats(kinds: Sequence[type[Fault]] = FAULTS, most: int = 4) -> SearchStrategy[Repeat]:
+    """Plans of one fault that comes 2 to `most` times."""
     return st.builds(Repeat, fault=faults(kinds), times=st.integers(2, most))
 
 
 def overlaps(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Overlap]:
-    """Two that can stand together by their kinds; nothing where no two of these can."""
+    """Plans of two faults that can stand together by their kinds; nothing if no two of these can."""
     pairs = pairs_of(kinds)
     return st.sampled_from(pairs).flatmap(_overlap) if pairs else st.nothing()
 
@@ -135,7 +138,7 @@ def _overlap(pair: tuple[type[Fault], type[Fault]]) -> SearchStrategy[Overlap]:
 
 @st.composite
 def rotations(draw: st.DrawFn, kinds: Sequence[type[Fault]] = FAULTS, most: int = 6) -> Rotate:
-    """A subset of the kinds, each with parameters of its own, and who comes when; the same one may come twice in a row."""
+    """Plans of a subset of the kinds, each with parameters of its own, in any order; the same one may come twice in a row."""
     subset = draw(st.lists(st.sampled_from(kinds), min_size=min(2, len(kinds)), max_size=4, unique=True))
     places = st.integers(0, len(subset) - 1)
     return Rotate(

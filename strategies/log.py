@@ -76,6 +76,8 @@ BriefLogFault = (
 
 
 class PartitionStep(steps.SubjectStep, frozen=True, kw_only=True):
+    """A step about one partition."""
+
     on: PartitionName = "strict-0"
 
 
@@ -119,7 +121,7 @@ class Collect(steps.Step, frozen=True, kw_only=True, tag="collect"):
 
 
 class Transact(PartitionStep, frozen=True, kw_only=True, tag="transact"):
-    """A transaction of one batch on a partition, which is committed, aborted, or left open until the next step of this kind."""
+    """A transaction of one batch on a partition: committed, aborted, or left open until the next step of this kind."""
 
     records: int = 1
     end: Literal["commit", "abort", "open"] = "commit"

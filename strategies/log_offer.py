@@ -21,7 +21,7 @@ from fixtures.faults.kinds import (
 )
 from strategies import log as do
 from strategies import steps
-from strategies.episodes import About, Offer, always, offered
+from strategies.episodes import About, Offer, always, fault_kind
 
 REPLICATED: tuple[do.PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
 """Those that begin with a replica on every broker."""
@@ -41,8 +41,8 @@ _BACK = integers(-1, 2)
 _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
-def _uncompacted(on: str) -> do.PartitionName:
-    """The partition, or one in its place whose records need no key."""
+def _in_place_of_compacted(on: str) -> do.PartitionName:
+    """The partition, or another in place of the compacted one, whose records need a key."""
     return on if on != "compacted-0" else "strict-0"  # type: ignore[return-value]
 
 
@@ -50,6 +50,7 @@ def _uncompacted(on: str) -> do.PartitionName:
 
 
 def produces(on: str) -> SearchStrategy[do.Produce]:
+    """Produce with any acks, mostly to the leader; the largest values exceed the max.message.bytes that topics may be given."""
     return builds(
         do.Produce,
         on=just(on),
@@ -62,14 +63,17 @@ def produces(on: str) -> SearchStrategy[do.Produce]:
 
 
 def produces_to_all() -> SearchStrategy[do.ProduceToAll]:
+    """Produce to every partition, with acks=1 or all."""
     return builds(do.ProduceToAll, records=integers(1, 3), acks=sampled_from([-1, 1]), to=_WRITTEN_TO)
 
 
 def acknowledged_produces(on: str) -> SearchStrategy[do.Produce]:
+    """Produce with acks=all to the leader: what it acknowledges has to outlast the leader."""
     return builds(do.Produce, on=just(on), records=integers(1, 2), acks=just(-1))
 
 
 def stale_produces(on: str) -> SearchStrategy[do.Produce]:
+    """Produce with acks=1 to the former leader, which appends alone if it does not know of its successor."""
     return builds(do.Produce, on=just(on), records=integers(1, 2), acks=just(1), to=just("former-leader"))
 
 
@@ -82,8 +86,12 @@ def produces_in_flight(on: str) -> SearchStrategy[do.ProduceInFlight]:
 
 
 def transactions(on: str) -> SearchStrategy[do.Transact]:
+    """Transactions of one batch, on another partition in place of the compacted one."""
     return builds(
-        do.Transact, on=just(_uncompacted(on)), records=integers(1, 3), end=sampled_from(["commit", "abort", "open"])
+        do.Transact,
+        on=just(_in_place_of_compacted(on)),
+        records=integers(1, 3),
+        end=sampled_from(["commit", "abort", "open"]),
     )
 
 
@@ -91,10 +99,12 @@ def transactions(on: str) -> SearchStrategy[do.Transact]:
 
 
 def reads(on: str) -> SearchStrategy[do.Read]:
+    """Full reads and reads up to the high watermark, which may name an older leader epoch, the next one or none."""
     return builds(do.Read, on=just(on), role=_ROLE, full_log=booleans(), current_back=one_of(_BACK, none()))
 
 
 def fetches(on: str) -> SearchStrategy[do.FetchAt]:
+    """Fetch around the log end, with older, current or future leader epochs."""
     return builds(
         do.FetchAt, on=just(on), role=_ROLE, before_end=integers(-1, 4), last_fetched_back=_BACK, current_back=_BACK
     )
@@ -105,6 +115,7 @@ def fetches_in_flight(on: str) -> SearchStrategy[do.FetchInFlight]:
 
 
 def session_fetches(on: str) -> SearchStrategy[do.FetchInSession]:
+    """Fetch in the node's session, which may name an older leader epoch or the next one."""
     return builds(do.FetchInSession, on=just(on), role=_ROLE, current_back=_BACK)
 
 
@@ -113,6 +124,7 @@ def revisits(on: str) -> SearchStrategy[do.RevisitPosition]:
 
 
 def epoch_requests(on: str) -> SearchStrategy[do.OffsetForLeaderEpoch]:
+    """OffsetForLeaderEpoch for the current leader epoch, earlier ones and the next one."""
     return builds(do.OffsetForLeaderEpoch, on=just(on), role=_ROLE, epochs_back=integers(0, 3), current_back=_BACK)
 
 
@@ -121,19 +133,20 @@ def offset_requests(on: str) -> SearchStrategy[do.ListOffsets]:
 
 
 def consumptions() -> SearchStrategy[do.Consume]:
+    """Polls of the consumers of kafka-python, in each rack and in none."""
     return builds(do.Consume, rack=sampled_from([None, 1, 2, 3]))
 
 
 def deletions(on: str) -> SearchStrategy[do.DeleteRecords]:
-    """Of short logs: what is kept of them is less than what an episode writes."""
-    return builds(do.DeleteRecords, on=just(_uncompacted(on)), keep=sampled_from([2, 0, 1, 3, 5]), to=_ROLE)
+    """DeleteRecords that keep less than an episode writes, since logs are short."""
+    return builds(do.DeleteRecords, on=just(_in_place_of_compacted(on)), keep=sampled_from([2, 0, 1, 3, 5]), to=_ROLE)
 
 
 # --- administration
 
 
 def reassignments(on: str) -> SearchStrategy[steps.ReassignPartition]:
-    """A partition with a replica on every broker has to lose one before it can get one."""
+    """Reassignments; a partition with a replica on every broker has to lose one before it can get one."""
     changes = (
         ["shrink", "shrink", "grow", "swap", "reorder"] if on in REPLICATED else ["grow", "swap", "shrink", "reorder"]
     )
@@ -159,7 +172,7 @@ def unclean_elections(on: str) -> SearchStrategy[steps.ElectUncleanly]:
 
 
 def alterations(on: str) -> SearchStrategy[steps.AlterConfig]:
-    """Of the topic: what leaders and controllers act by. Retention only of the drawn topic, whose records may go."""
+    """Topic settings by which leaders and controllers act. Only the drawn topic gets a short retention: its records may go."""
     values = {
         _MIN_ISR: ["1", "2", "3", None],
         _UNCLEAN: ["true", "false", None],
@@ -178,12 +191,13 @@ def alterations(on: str) -> SearchStrategy[steps.AlterConfig]:
 
 
 def default_alterations(on: str) -> SearchStrategy[steps.AlterClusterDefault]:
-    """Not of min.insync.replicas, which cannot be deleted again where brokers have eligible leader replicas (KIP-966)."""
+    """Cluster defaults for unclean elections. min.insync.replicas cannot be deleted again once brokers have eligible leader
+    replicas (KIP-966)."""
     return builds(steps.AlterClusterDefault, key=just(_UNCLEAN), value=sampled_from(["true", "false", None]))
 
 
 def creations(on: str = "fleeting-0") -> SearchStrategy[steps.CreateTopic]:
-    """The fleeting topic, or the drawn one."""
+    """Creations of the fleeting topic, or of the drawn one."""
     return builds(
         steps.CreateTopic,
         on=just(on if on in ("drawn", "fleeting") else "fleeting"),
@@ -194,9 +208,9 @@ def creations(on: str = "fleeting-0") -> SearchStrategy[steps.CreateTopic]:
 
 
 def _settings() -> SearchStrategy[dict[str, str]]:
-    """Of a drawn topic; each setting may be left to the cluster."""
+    """Settings of a new topic, each of which may be left to the cluster."""
     return builds(
-        _set,
+        _config,
         sampled_from(["2", "1", "3", None]),
         sampled_from([None, "16384"]),
         sampled_from([None, "true", "false"]),
@@ -208,15 +222,17 @@ def _settings() -> SearchStrategy[dict[str, str]]:
 SETTINGS = (_MIN_ISR, "segment.bytes", _UNCLEAN, "compression.type", "max.message.bytes")
 
 
-def _set(*values: str | None) -> dict[str, str]:
+def _config(*values: str | None) -> dict[str, str]:
     return {key: value for key, value in zip(SETTINGS, values, strict=True) if value is not None}
 
 
 def topic_deletions(on: str) -> SearchStrategy[steps.DeleteTopic]:
+    """Deletions of the fleeting topic."""
     return just(steps.DeleteTopic(on="fleeting"))
 
 
 def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:
+    """Deletions and creations of the fleeting topic under the same name."""
     return builds(
         steps.RecreateTopic,
         on=just("fleeting"),
@@ -227,6 +243,7 @@ def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:
 
 
 def more_partitions(on: str) -> SearchStrategy[steps.AddPartitions]:
+    """CreatePartitions for the topics that steps create; refused if the topic has as many."""
     return builds(steps.AddPartitions, on=sampled_from(["drawn", "fleeting"]), total=integers(1, 3))
 
 
@@ -242,38 +259,38 @@ LINKED = ("follower", "follower", "leader", "active controller")
 """The other end of a link that is cut: mostly a follower, which copies from the leader until that one is lost."""
 AROUND: tuple[do.PartitionName, ...] = (*REPLICATED, "drawn-0", "lone-0")
 FAULTS = [
-    offered(process.Kill, AROUND, role=_ANY),
-    offered(process.Stop, AROUND, role=_ANY),
-    offered(process.Freeze, AROUND, role=_ANY),
-    offered(process.PausePastFencing, AROUND, role=_HIT),
-    offered(zombies.PausedZombie, AROUND, role=_HIT),
+    fault_kind(process.Kill, AROUND, role=_ANY),
+    fault_kind(process.Stop, AROUND, role=_ANY),
+    fault_kind(process.Freeze, AROUND, role=_ANY),
+    fault_kind(process.PausePastFencing, AROUND, role=_HIT),
+    fault_kind(zombies.PausedZombie, AROUND, role=_HIT),
     # links
-    offered(zombies.CutOffFromControllers, AROUND, role=_HIT),
-    offered(shapes.Isolate, AROUND, role=_ANY, clients_too=just(False)),
-    offered(shapes.OneLink, AROUND, role=_HIT, peer=sampled_from(LINKED)),
-    offered(network.Drop, AROUND, role=_HIT, peer=sampled_from(["brokers", "follower", "controllers"])),
-    offered(network.Loss, AROUND, role=_HIT, peer=just("brokers")),
-    offered(frames.Delay, AROUND, role=_HIT, peer=just("brokers")),
-    offered(network.RateLimit, AROUND, role=_HIT, peer=just("brokers"), direction=just("out")),
-    offered(zombies.IsolatedControllerLeader, AROUND),
+    fault_kind(zombies.CutOffFromControllers, AROUND, role=_HIT),
+    fault_kind(shapes.Isolate, AROUND, role=_ANY, clients_too=just(False)),
+    fault_kind(shapes.OneLink, AROUND, role=_HIT, peer=sampled_from(LINKED)),
+    fault_kind(network.Drop, AROUND, role=_HIT, peer=sampled_from(["brokers", "follower", "controllers"])),
+    fault_kind(network.Loss, AROUND, role=_HIT, peer=just("brokers")),
+    fault_kind(frames.Delay, AROUND, role=_HIT, peer=just("brokers")),
+    fault_kind(network.RateLimit, AROUND, role=_HIT, peer=just("brokers"), direction=just("out")),
+    fault_kind(zombies.IsolatedControllerLeader, AROUND),
     # disks: the first needs a broker with several log directories, the second one with a single one
-    offered(disk.FailedDirectory, AROUND, role=_HIT),
-    offered(disk.FailedDisk, AROUND, role=_HIT),
+    fault_kind(disk.FailedDirectory, AROUND, role=_HIT),
+    fault_kind(disk.FailedDisk, AROUND, role=_HIT),
     # those that write records to have something to damage, without a key, which a compacted topic refuses
-    offered(batches.CutTailAbove, UNCOMPACTED, role=_HIT),
-    offered(batches.CutTailBelow, UNCOMPACTED, role=_HIT),
-    offered(files.OldEpochCheckpoint, UNCOMPACTED, role=_HIT),
-    offered(files.RemoveEpochCheckpoint, UNCOMPACTED, role=_HIT),
-    offered(files.RemoveIndexFiles, UNCOMPACTED, role=_HIT),
-    offered(files.RemoveRebuiltFile, UNCOMPACTED, role=_HIT),
-    offered(files.RemoveReplica, UNCOMPACTED, role=_HIT),
-    offered(files.RemoveWatermarkCheckpoint, UNCOMPACTED, role=_HIT),
-    offered(disk.WipeDisk, UNCOMPACTED, role=_HIT),
+    fault_kind(batches.CutTailAbove, UNCOMPACTED, role=_HIT),
+    fault_kind(batches.CutTailBelow, UNCOMPACTED, role=_HIT),
+    fault_kind(files.OldEpochCheckpoint, UNCOMPACTED, role=_HIT),
+    fault_kind(files.RemoveEpochCheckpoint, UNCOMPACTED, role=_HIT),
+    fault_kind(files.RemoveIndexFiles, UNCOMPACTED, role=_HIT),
+    fault_kind(files.RemoveRebuiltFile, UNCOMPACTED, role=_HIT),
+    fault_kind(files.RemoveReplica, UNCOMPACTED, role=_HIT),
+    fault_kind(files.RemoveWatermarkCheckpoint, UNCOMPACTED, role=_HIT),
+    fault_kind(disk.WipeDisk, UNCOMPACTED, role=_HIT),
     # on the machine's own partition, which the judges follow
-    offered(unclean.UncleanElection, UNCLEAN_ON, own_topic=just(False)),
-    offered(unclean.UncleanElectionByConfig, UNCLEAN_ON, own_topic=just(False)),
-    offered(full_disk.FullDisk, UNCOMPACTED, role=_HIT),
-    offered(clock.ClockShift, REPLICATED, role=_HIT),
+    fault_kind(unclean.UncleanElection, UNCLEAN_ON, own_topic=just(False)),
+    fault_kind(unclean.UncleanElectionByConfig, UNCLEAN_ON, own_topic=just(False)),
+    fault_kind(full_disk.FullDisk, UNCOMPACTED, role=_HIT),
+    fault_kind(clock.ClockShift, REPLICATED, role=_HIT),
 ]
 MAIN = (
     "kill",
@@ -291,7 +308,8 @@ MAIN = (
 
 
 def transient_faults(on: str) -> SearchStrategy[steps.DisturbBriefly[do.BriefLogFault]]:
-    there: do.PartitionName = _uncompacted(on)
+    """Faults that are healed within the step; retention and small segments only where records may go."""
+    there: do.PartitionName = _in_place_of_compacted(on)
     return one_of(
         *(
             steps.brief_disturbances(kind, (there,))
@@ -312,7 +330,8 @@ def _looks(on: str) -> SearchStrategy[steps.Step]:
 
 
 def _begin() -> SearchStrategy[list[steps.Step]]:
-    """A drawn topic, perhaps one that later steps delete, something to read everywhere, and perhaps consumers."""
+    """The first steps: a drawn topic, perhaps one that later steps delete, something to read everywhere, and perhaps
+    consumers."""
     consumers: list[list[steps.Step]] = [[], [do.Join(), do.PollGroup()], [do.Consume()], [do.Consume(rack=1)]]
     return builds(
         lambda made, fleeting, written, consuming: [made, *fleeting, written, *consuming],

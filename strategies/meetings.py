@@ -37,7 +37,7 @@ def standing_at_each(steps: Iterable[Step]) -> Iterator[tuple[Step, list[Standin
 
 
 def meetings(steps: Sequence[Step]) -> Counter[Meeting]:
-    """How often each pair of faults came to stand together on one subject, the first before the second; and each kind of
+    """Count the pairs of faults that came to stand together on one subject, the first before the second, and the kinds of
     administration beside each fault, by the names of `strategies.episodes.Offer`."""
     found: Counter[Meeting] = Counter()
     for step, standing in standing_at_each(steps):
@@ -54,6 +54,7 @@ def most_at_once(steps: Sequence[Step]) -> int:
 
 
 def tag_of(step: Any) -> str:
+    """The tag of a step, which is the name of its kind."""
     return str(step.__struct_config__.tag)
 
 

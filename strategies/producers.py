@@ -62,11 +62,13 @@ BriefProducerFault = (
 
 
 class OnPartition(steps.SubjectStep, frozen=True, kw_only=True):
+    """A step about one partition that producers write to."""
+
     on: WrittenPartition = "strict-0"
 
 
 class OfProducer(steps.Step, frozen=True, kw_only=True):
-    """Of one producer, with no partition in particular."""
+    """A step of one producer, about no partition in particular."""
 
     producer: ProducerName = "tv2-1"
 
@@ -153,7 +155,7 @@ class CommitOffset(OfProducer, frozen=True, kw_only=True, tag="commit-offset"):
 
 
 class EndTransaction(OfProducer, frozen=True, kw_only=True, tag="end-transaction"):
-    """EndTxn. One of unknown outcome is sent again by the producer's next request."""
+    """EndTxn. If its outcome is unknown, the producer's next request sends it again."""
 
     commit: bool = True
 
@@ -176,7 +178,7 @@ FENCED_REQUESTS: tuple[FencedRequest, ...] = (
 
 
 class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced"):
-    """A request of the instance before, at its epoch. Where there is none, a new instance begins first.
+    """A request of the instance before, at its epoch. If there is none, a new instance begins first.
 
     Of a producer without a transactional id it is a write at the epoch before. `seen`: the current instance writes to the
     partition just before, so that its leader has seen the newer epoch.
@@ -191,13 +193,13 @@ class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced")
 
 
 class OfPython(steps.Step, frozen=True, kw_only=True):
-    """Of one of kafka-python's producers, which begins at its first step."""
+    """A step of one of kafka-python's producers, which begins at its first step."""
 
     producer: PythonProducerName = PYTHON_TRANSACTIONAL
 
 
 class PythonWrite(OnPartition, frozen=True, kw_only=True, tag="python-write"):
-    """Records for kafka-python's producer to send, which goes on by itself; in a transaction, which begins where none is open."""
+    """Records for kafka-python's producer to send, which goes on by itself; in a transaction, begun here if none is open."""
 
     producer: PythonProducerName = PYTHON_TRANSACTIONAL
     records: int = 1
@@ -208,7 +210,7 @@ class PythonFlush(OfPython, frozen=True, kw_only=True, tag="python-flush"):
 
 
 class PythonCommitOffset(steps.Step, frozen=True, kw_only=True, tag="python-commit-offset"):
-    """The next offset of the group in the transaction of the transactional one, which begins where none is open."""
+    """The next offset of the group in the transaction of the transactional one, begun here if none is open."""
 
 
 class PythonEnd(steps.Step, frozen=True, kw_only=True, tag="python-end"):
@@ -218,7 +220,7 @@ class PythonEnd(steps.Step, frozen=True, kw_only=True, tag="python-end"):
 
 
 class PythonReopen(OfPython, frozen=True, kw_only=True, tag="python-reopen"):
-    """Close it, whatever is under way, and begin another one in its place."""
+    """Close the producer, whatever is under way, and begin another one in its place."""
 
 
 # --- reading

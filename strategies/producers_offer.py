@@ -30,7 +30,7 @@ from fixtures.faults.kinds import (
 )
 from strategies import producers as do
 from strategies import steps
-from strategies.episodes import About, Offer, always, offered
+from strategies.episodes import About, Offer, always, fault_kind
 
 STRICT: tuple[do.WrittenPartition, ...] = ("strict-0", "strict-1", "strict-2")
 EVERY_PARTITION: tuple[do.WrittenPartition, ...] = (*STRICT, "loose-0")
@@ -59,18 +59,22 @@ _ANY: SearchStrategy[do.ProducerName] = sampled_from((*MOSTLY, *do.PLAIN))
 
 
 def writes(on: str) -> SearchStrategy[do.Write]:
+    """Writes of any producer, mostly to the leader."""
     return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 3), to=_ROLE)
 
 
 def acknowledged_writes(on: str) -> SearchStrategy[do.Write]:
+    """Writes to the leader, which all in-sync replicas acknowledge."""
     return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 2))
 
 
 def stale_writes(on: str) -> SearchStrategy[do.Write]:
+    """Writes to the former leader, which may not know of its successor."""
     return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 2), to=just("former-leader"))
 
 
 def transactional_writes(on: str) -> SearchStrategy[do.Write]:
+    """Writes of transactional producers to the leader."""
     return builds(do.Write, on=just(on), producer=_TRANSACTIONAL, records=integers(1, 3))
 
 
@@ -83,19 +87,22 @@ def writes_to_several(on: str) -> SearchStrategy[do.WriteToSeveral]:
 
 
 def skipped_sequences(on: str) -> SearchStrategy[do.SkipSequence]:
+    """Batches of any producer whose sequence is up to 3 too high: to be refused."""
     return builds(do.SkipSequence, on=just(on), producer=_ANY, gap=integers(1, 3))
 
 
 def repeated_batches(on: str) -> SearchStrategy[do.RepeatBatch]:
+    """Batches that were acknowledged, sent again; brokers know the last five of a producer."""
     return builds(do.RepeatBatch, on=just(on), producer=_ANY, back=integers(0, 6))
 
 
 def new_instances(on: str) -> SearchStrategy[do.InitProducerId]:
+    """InitProducerId of new instances, some with a transaction time-out that most faults outlast."""
     return builds(do.InitProducerId, producer=_ANY, timeout_ms=sampled_from([60_000, 60_000, SHORT_TIMEOUT_MS]))
 
 
 def own_raises(on: str) -> SearchStrategy[do.RaiseEpoch]:
-    """Of idempotent producers, which need no request for it."""
+    """Epoch bumps near the last epoch, of idempotent producers, which need no request for them."""
     return builds(do.RaiseEpoch, producer=sampled_from(do.PLAIN), to=integers(LAST_EPOCH - 1, LAST_EPOCH + 1))
 
 
@@ -108,16 +115,19 @@ def ends(on: str) -> SearchStrategy[do.EndTransaction]:
 
 
 def ends_of_nothing(on: str) -> SearchStrategy[do.EndNothing]:
+    """EndTxn without an open transaction."""
     return builds(do.EndNothing, producer=_TRANSACTIONAL, commit=booleans())
 
 
 def offset_commits(on: str) -> SearchStrategy[do.CommitOffset]:
+    """TxnOffsetCommit, mostly after AddOffsetsToTxn; some in the first protocol without it: to be refused."""
     unadded = builds(do.CommitOffset, producer=sampled_from(["legacy-1", "legacy-1", "legacy-2"]), unadded=just(True))
     added = builds(do.CommitOffset, producer=_TRANSACTIONAL)
     return one_of(added, added, added, unadded)
 
 
 def fenced_requests(on: str) -> SearchStrategy[do.SendAsFenced]:
+    """Requests of fenced instances, of each kind; mostly writes and commits."""
     return builds(
         do.SendAsFenced,
         on=just(on),
@@ -127,7 +137,8 @@ def fenced_requests(on: str) -> SearchStrategy[do.SendAsFenced]:
 
 
 def fenced_writes(on: str) -> SearchStrategy[do.SendAsFenced]:
-    """Every other one goes by what its leader has seen alone: no coordinator verifies a producer without transactional id."""
+    """Writes of fenced instances. Every other one is a plain producer's, fenced by what its leader has seen alone: no
+    coordinator verifies it."""
     compared = builds(do.SendAsFenced, on=just(on), producer=sampled_from(do.PLAIN), seen=just(True))
     return one_of(compared, builds(do.SendAsFenced, on=just(on), producer=_ANY, seen=booleans()))
 
@@ -137,17 +148,19 @@ def python_writes(on: str) -> SearchStrategy[do.PythonWrite]:
 
 
 def python_steps(on: str) -> SearchStrategy[steps.Step]:
-    """All of kafka-python's producers, so that the steps of a transaction find each other."""
+    """Steps of kafka-python's producers of every kind, so that the steps of a transaction find each other."""
     ends = builds(do.PythonEnd, commit=sampled_from([True, True, False]))
     flushes, reopenings = (builds(kind, producer=_PYTHON) for kind in (do.PythonFlush, do.PythonReopen))
     return one_of(python_writes(on), python_writes(on), ends, flushes, just(do.PythonCommitOffset()), reopenings)
 
 
 def committed_fetches(on: str) -> SearchStrategy[do.FetchCommitted]:
+    """Fetch with read_committed, from the log start or near the log end."""
     return builds(do.FetchCommitted, on=just(on), role=_ROLE, back=one_of(none(), integers(0, 6)))
 
 
 def deletions(on: str) -> SearchStrategy[do.DeleteRecords]:
+    """DeleteRecords that keep at most a few records."""
     return builds(do.DeleteRecords, on=just(on), keep=sampled_from([2, 0, 1, 3, 5]))
 
 
@@ -182,25 +195,27 @@ LINKED = ("follower", "leader", "active controller")
 
 
 FAULTS = [
-    offered(process.Kill, EVERY_PARTITION, role=_NODE),
-    offered(process.Stop, EVERY_PARTITION, role=_NODE),
-    offered(process.Freeze, EVERY_PARTITION, role=_NODE),
-    offered(process.PausePastFencing, EVERY_PARTITION, role=_HIT),
-    offered(zombies.PausedZombie, EVERY_PARTITION, role=_HIT),
-    offered(zombies.CutOffFromControllers, EVERY_PARTITION, role=_HIT),
-    offered(shapes.Isolate, EVERY_PARTITION, role=_HIT, clients_too=just(False)),
-    offered(shapes.OneLink, EVERY_PARTITION, role=_HIT, peer=sampled_from(LINKED)),
-    offered(network.Drop, EVERY_PARTITION, role=_HIT, peer=sampled_from(["brokers", "controllers"])),
-    offered(network.Loss, EVERY_PARTITION, role=_HIT, peer=just("brokers")),
-    offered(files.RemoveRebuiltFile, STRICT, role=_HIT),
-    offered(upgrade.Upgrade, STRICT, role=_NODE),
-    offered(unclean.UncleanElection, ("loose-0",), own_topic=just(False)),
+    fault_kind(process.Kill, EVERY_PARTITION, role=_NODE),
+    fault_kind(process.Stop, EVERY_PARTITION, role=_NODE),
+    fault_kind(process.Freeze, EVERY_PARTITION, role=_NODE),
+    fault_kind(process.PausePastFencing, EVERY_PARTITION, role=_HIT),
+    fault_kind(zombies.PausedZombie, EVERY_PARTITION, role=_HIT),
+    fault_kind(zombies.CutOffFromControllers, EVERY_PARTITION, role=_HIT),
+    fault_kind(shapes.Isolate, EVERY_PARTITION, role=_HIT, clients_too=just(False)),
+    fault_kind(shapes.OneLink, EVERY_PARTITION, role=_HIT, peer=sampled_from(LINKED)),
+    fault_kind(network.Drop, EVERY_PARTITION, role=_HIT, peer=sampled_from(["brokers", "controllers"])),
+    fault_kind(network.Loss, EVERY_PARTITION, role=_HIT, peer=just("brokers")),
+    fault_kind(files.RemoveRebuiltFile, STRICT, role=_HIT),
+    fault_kind(upgrade.Upgrade, STRICT, role=_NODE),
+    fault_kind(unclean.UncleanElection, ("loose-0",), own_topic=just(False)),
 ]
 MAIN = ("kill", "stop", "pause-past-fencing", "cut-off-from-controllers", "isolate", "one-link", "drop", "freeze")
 """The faults each pair of which is to meet on one partition, in either order."""
 
 
 def brief_faults(on: str) -> SearchStrategy[steps.DisturbBriefly[do.BriefProducerFault]]:
+    """Faults that are healed within the step: leaders and coordinators move, brokers forget producers or restart in turn,
+    segments roll and go."""
     there = (on,)
     coordinators = sampled_from(["transaction coordinator", "transaction coordinator", "group coordinator"])
     kinds = (
@@ -224,7 +239,8 @@ COORDINATOR = "transaction coordinator"
 
 @composite
 def decided_scenes(draw: DrawFn, on: str) -> list[steps.Step]:
-    """A decided transaction whose markers do not reach a leader; then its coordinator is lost, and another loads it prepared.
+    """Scenes of a decided transaction whose markers do not reach a leader; then its coordinator is lost, and another loads it
+    prepared.
 
     Two times of three the coordinator does not lead the partition itself, so that there is a link between them to be cut.
     """
@@ -245,7 +261,7 @@ def decided_scenes(draw: DrawFn, on: str) -> list[steps.Step]:
 
 
 def _after_the_end(on: str, producer: do.ProducerName, *, commit: bool) -> SearchStrategy[steps.Step]:
-    """Requests that go on after it, and those for the other outcome."""
+    """Requests that go on after the end, and those for the other outcome."""
     written = builds(do.Write, on=just(on), producer=just(producer))
     asked: list[steps.Step] = [
         do.EndNothing(producer=producer, commit=not commit),
@@ -261,7 +277,8 @@ def _after_the_end(on: str, producer: do.ProducerName, *, commit: bool) -> Searc
 
 
 def _begin() -> SearchStrategy[list[steps.Step]]:
-    """A producer or two with something written, mostly in an open transaction; rarely near the end of a producer id's epochs."""
+    """The first steps: a producer or two with something written, mostly in an open transaction; rarely near the end of a
+    producer id's epochs."""
     first = builds(do.Write, on=sampled_from(STRICT), producer=_TRANSACTIONAL, records=integers(1, 3))
     more = lists(builds(do.Write, on=sampled_from(EVERY_PARTITION), producer=_ANY), max_size=2)
     usual: SearchStrategy[list[steps.Step]] = builds(lambda one, others: [one, *others], first, more)
@@ -270,14 +287,15 @@ def _begin() -> SearchStrategy[list[steps.Step]]:
 
 
 def _near_the_end() -> SearchStrategy[do.RaiseEpoch]:
-    """Of the transactional ids that are used mostly: a few ends or new instances later another producer id is due."""
+    """Epoch bumps of the ids that are used mostly: a few ends or new instances later another producer id is due."""
     return builds(
         do.RaiseEpoch, producer=sampled_from(["tv2-1", "legacy-1"]), to=integers(LAST_EPOCH - NEAR, LAST_EPOCH)
     )
 
 
 def fenced_bumps(on: str) -> SearchStrategy[do.BumpAsFenced]:
-    """Of ids that are rarely used: what a fenced producer's bump does to its transaction leaves judges little to say."""
+    """Epoch bumps of fenced instances of rarely used ids: what such a bump does to its transaction leaves judges little to
+    say."""
     return builds(do.BumpAsFenced, producer=sampled_from(RARELY_USED))
 
 

@@ -6,5 +6,5 @@ from hypothesis.strategies import SearchStrategy, integers
 
 
 def versions_back(most: int) -> SearchStrategy[int]:
-    """How many versions a request is behind the newest: 0 to `most`."""
+    """The number of versions that a request is behind the newest: 0 to `most`."""
     return integers(0, most)

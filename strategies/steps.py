@@ -95,7 +95,7 @@ class RecreateTopic(Administer, frozen=True, kw_only=True, tag="recreate-topic")
 
 
 class AddPartitions(Administer, frozen=True, kw_only=True, tag="add-partitions"):
-    """CreatePartitions, up to `total` partitions; refused where the topic has as many."""
+    """CreatePartitions, up to `total` partitions; refused if the topic has as many."""
 
     total: int = 2
 
@@ -131,8 +131,8 @@ Change: TypeAlias = Literal["grow", "shrink", "swap", "reorder"]
 
 
 class ReassignPartition(Administer, frozen=True, kw_only=True, tag="reassign-partition"):
-    """AlterPartitionReassignments of one partition, from the replicas that it has. `pick` counts the replica that goes or comes
-    first, modulo their number. Left out where no broker is free, or only one replica is left."""
+    """AlterPartitionReassignments of one partition, from the replicas that it has. `pick` counts the replica that goes or
+    comes first, modulo their number. Left out if no broker is free, or only one replica is left."""
 
     partition: int = 0
     change: Change = "reorder"
@@ -140,7 +140,7 @@ class ReassignPartition(Administer, frozen=True, kw_only=True, tag="reassign-par
 
 
 class CancelReassignment(Administer, frozen=True, kw_only=True, tag="cancel-reassignment"):
-    """AlterPartitionReassignments of one partition without replicas; refused where it is not being reassigned."""
+    """AlterPartitionReassignments of one partition without replicas; refused if it is not being reassigned."""
 
     partition: int = 0
 
@@ -191,6 +191,7 @@ def topic_of(on: str) -> str:
 
 
 def index_of(on: str) -> int:
+    """The index of a partition by the machine's own name: 0 of `strict-0`."""
     return int(on.rpartition("-")[2])
 
 
@@ -205,20 +206,20 @@ def disturbances(kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy
 def brief_disturbances(
     kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]
 ) -> SearchStrategy[DisturbBriefly[Any]]:
-    """Transient faults of one kind, as `disturbances`."""
+    """Transient faults of one kind around any of these subjects, with parameters as in `disturbances`."""
     return builds(DisturbBriefly, on=sampled_from(on), fault=faults_of(kind, **drawn))
 
 
 def partial_heals(most: int) -> SearchStrategy[HealPartly]:
-    """Any of at most `most` faults."""
+    """Heals of any of at most `most` faults."""
     return builds(HealPartly, which=integers(0, most - 1))
 
 
 def echoes(most: int = 10) -> SearchStrategy[Echo]:
-    """Any of the last `most` requests that change something."""
+    """Echoes of any of the last `most` requests that change something."""
     return builds(Echo, back=integers(0, most - 1))
 
 
 def sweeps(turns: int = 60) -> SearchStrategy[Sweep]:
-    """Any of the first turns, in which each version of each API is asked for each item singly."""
+    """Sweeps of any of the first turns, in which each version of each API is asked for each item singly."""
     return builds(Sweep, turn=integers(0, turns - 1))

@@ -83,7 +83,7 @@ def creations() -> SearchStrategy[steps.CreateTopic]:
         on=sampled_from(TOPICS),
         partitions=integers(1, 3),
         replication_factor=integers(1, 3),
-        configs=one_of(sampled_from([{}, {RETENTION: "700000"}]), builds(_limited, integers(20, 40))),
+        configs=one_of(sampled_from([{}, {RETENTION: "700000"}]), builds(_with_limit, integers(20, 40))),
     )
 
 
@@ -103,7 +103,7 @@ def refused_creations() -> SearchStrategy[steps.CreateTopic]:
     )
 
 
-def _limited(hundreds: int) -> dict[str, str]:
+def _with_limit(hundreds: int) -> dict[str, str]:
     return {LIMIT: str(100 * hundreds)}
 
 
@@ -112,23 +112,24 @@ def _half_valid(hundreds: int) -> dict[str, str]:
 
 
 def deletions() -> SearchStrategy[steps.DeleteTopic | steps.RecreateTopic]:
+    """Deletions of topics; every other one creates the topic again at once."""
     on = sampled_from(TOPICS)
     recreated = builds(steps.RecreateTopic, on=on, partitions=integers(1, 3), replication_factor=integers(1, 3))
     return one_of(builds(steps.DeleteTopic, on=on), recreated)
 
 
 def more_partitions() -> SearchStrategy[steps.AddPartitions]:
-    """CreatePartitions; refused where the topic has as many or more."""
+    """CreatePartitions; refused if the topic has as many or more."""
     return builds(steps.AddPartitions, on=sampled_from(TOPICS), total=integers(1, 6))
 
 
 def refused_partitions() -> SearchStrategy[MisassignPartitions]:
-    """More partitions than any other request asks for."""
+    """CreatePartitions that must be refused, with more partitions than any other request asks for."""
     return builds(MisassignPartitions, on=sampled_from(TOPICS), total=integers(10, 12))
 
 
 def topic_alterations() -> SearchStrategy[steps.AlterConfig]:
-    """Of a topic: its values end in 00, those of a refused alteration in 50."""
+    """Topic settings. Values end in 00; those of alterations that must be refused end in 50."""
     values = integers(20, 40).map(lambda n: str(100 * n))
     return builds(
         steps.AlterConfig, on=sampled_from(TOPICS), key=sampled_from([LIMIT, RETENTION]), value=one_of(values, none())
@@ -136,7 +137,7 @@ def topic_alterations() -> SearchStrategy[steps.AlterConfig]:
 
 
 def owner_alterations() -> SearchStrategy[AlterOwnerConfig]:
-    """Of the cluster default, of one broker, and of a consumer group."""
+    """Settings of the cluster default, of one broker, and of a consumer group."""
     return one_of(_owner_alterations(OWNERS[:-1], CLEANER_BACKOFF), _owner_alterations(OWNERS[-1:], SESSION_TIMEOUT))
 
 
@@ -146,7 +147,7 @@ def _owner_alterations(owners: tuple[str, ...], key: str) -> SearchStrategy[Alte
 
 
 def refused_alterations() -> SearchStrategy[RefusedAlteration]:
-    """Of any owner or topic."""
+    """Settings of any owner or topic, each beside one for which the request must be refused."""
     return one_of(
         _refused_alterations(TOPICS, LIMIT),
         _refused_alterations(TOPICS, RETENTION),
@@ -161,11 +162,12 @@ def _refused_alterations(on: tuple[str, ...], key: str) -> SearchStrategy[Refuse
 
 
 def elections() -> SearchStrategy[steps.ElectPreferredLeader]:
+    """Elections of preferred leaders."""
     return builds(steps.ElectPreferredLeader, on=sampled_from(TOPICS), partition=integers(0, 1))
 
 
 def sized_produces() -> SearchStrategy[ProduceSized]:
-    """Around the limits that are drawn, some well below and some well above."""
+    """Produce with values around the limits that are drawn, some well below and some well above."""
     return builds(ProduceSized, on=sampled_from(TOPICS), size=sampled_from([100, 1_000, 5_000]))
 
 
@@ -173,7 +175,7 @@ def sized_produces() -> SearchStrategy[ProduceSized]:
 
 
 def standing_faults() -> SearchStrategy[steps.Disturb[TopicsFault]]:
-    """Around the one topic that no step deletes."""
+    """Faults around the one topic that no step deletes."""
     drawn: list[SearchStrategy[steps.Disturb[TopicsFault]]] = [
         steps.disturbances(Kill, (ANCHOR,)),
         steps.disturbances(PausePastFencing, (ANCHOR,)),
@@ -183,4 +185,5 @@ def standing_faults() -> SearchStrategy[steps.Disturb[TopicsFault]]:
 
 
 def transient_faults() -> SearchStrategy[steps.DisturbBriefly[MoveLeader]]:
+    """Moves of the leader of the topic that no step deletes."""
     return steps.brief_disturbances(MoveLeader, (ANCHOR,))

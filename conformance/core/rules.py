@@ -15,7 +15,7 @@ from hypothesis.strategies import SearchStrategy, runner, tuples
 
 from conformance.core.machines import KafkaMachine, M
 from strategies import steps
-from strategies.episodes import Offer, Steering, Swarm, episodes, steered, swarms
+from strategies.episodes import Offer, Steering, Swarm, episodes, steer, swarms
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class EpisodeRules(KafkaMachine[M]):
     def __init__(
         self, run_step: Callable[[steps.Step], None], finish: Callable[[], None], steering: Steering | None = None
     ) -> None:
-        super().__init__(run_step, finish, steering or steered(self.offer, {}))
+        super().__init__(run_step, finish, steering or steer(self.offer, {}))
 
     @initialize(
         drawn=runner().flatmap(lambda machine: tuples(swarms(machine.offer, machine.steering), machine.offer.begin))

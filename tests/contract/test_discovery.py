@@ -13,7 +13,7 @@ from conformance.core.machines import AnyMachine, all_machines
 from conformance.core.rules import EpisodeRules
 from conformance.running.machine.explorer import BATCH, after_the_simplest, independent_examples
 from conformance.running.machine.run import STEPS
-from strategies.episodes import Meeting, Offer, Steering, steered
+from strategies.episodes import Meeting, Offer, Steering, steer
 from strategies.meetings import meetings, most_at_once, standing_at_each, tag_of
 from strategies.steps import Disturb
 
@@ -53,7 +53,7 @@ def drawn(request: pytest.FixtureRequest) -> Schedules:
     met: Counter[Meeting] = Counter()
     schedules: list[list[Any]] = []
     for number in range(EXAMPLES // BATCH):
-        batch = batch_of(check, number, steered(offer, met, number))
+        batch = batch_of(check, number, steer(offer, met, number))
         met.update(meeting for schedule in batch for meeting in meetings(schedule).elements())
         schedules += batch
     return check, schedules, met
@@ -116,5 +116,5 @@ def test_something_is_done_while_faults_stand(drawn: Schedules) -> None:
 
 def test_equal_counts_give_equal_schedules(drawn: Schedules) -> None:
     check, schedules, _ = drawn
-    steering = steered(check.machine.offer, {}, 0)  # type: ignore[attr-defined]
+    steering = steer(check.machine.offer, {}, 0)  # type: ignore[attr-defined]
     assert batch_of(check, 0, steering) == schedules[:BATCH] == batch_of(check, 0, steering)

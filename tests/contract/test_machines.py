@@ -24,7 +24,7 @@ from conformance.judging.judges import JUDGES, rows_about
 from conformance.running.machine.example import Played
 from conformance.running.machine.explorer import BATCH, after_the_simplest, independent_examples
 from history.taken import note_of
-from strategies.episodes import Offer, Steering, steered
+from strategies.episodes import Offer, Steering, steer
 from tests.miniature.machine import hunt, play
 from tests.miniature.planted import Planted, planted_for
 
@@ -66,7 +66,7 @@ class Drawn:
         offer: Offer | None = getattr(check.machine, "offer", None)
         batches = 1 if offer is None else examples // BATCH
         for number in range(batches):
-            steering = None if offer is None else steered(offer, {}, number)
+            steering = None if offer is None else steer(offer, {}, number)
             self._draw(check, examples // batches, number, steering)
 
     def _draw(self, check: AnyMachine, examples: int, number: int, steering: Steering | None) -> None:

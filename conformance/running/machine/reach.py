@@ -22,7 +22,7 @@ from history.events import Answer, Call, Fault, History
 from history.shards import ExcuseCount
 from history.taken import taken
 from protocol.codes import Error
-from strategies.episodes import Meeting, Offer, Steering, steered
+from strategies.episodes import Meeting, Offer, Steering, steer
 from strategies.meetings import meetings
 
 FOLDER = "reached"
@@ -156,7 +156,7 @@ class Reach:
         often the seed chooses: runs and parts that begin without counts begin with different ones."""
         if self._offer is None:
             return None
-        return steered(self._offer, (self._own + self._others).met(), zlib.crc32(seed.encode()))
+        return steer(self._offer, (self._own + self._others).met(), zlib.crc32(seed.encode()))
 
 
 def total(reached: Iterable[Reached]) -> Reached:

@@ -13,7 +13,7 @@ from hypothesis.strategies import DataObject, data, integers, just
 
 from fixtures.faults.kinds.process import Kill, RollingRestart, Stop
 from fixtures.faults.kinds.shapes import Isolate
-from strategies.episodes import RAREST, FaultKind, Offer, Swarm, episodes, offered, steered, swarms
+from strategies.episodes import RAREST, FaultKind, Offer, Swarm, episodes, fault_kind, steer, swarms
 from strategies.steps import CreateTopic, DeleteTopic, Disturb, Heal, HealPartly, ReadEverything
 
 ACKNOWLEDGED = CreateTopic(on="acknowledged")
@@ -40,7 +40,7 @@ OFFER = Offer(
     administration={"delete-topic": lambda on: just(DeleteTopic(on=on))},
     looks=lambda on: just(ReadEverything()),
 )
-STEERING = steered(OFFER, {})
+STEERING = steer(OFFER, {})
 
 
 def test_pairs_are_of_main_faults_that_can_overlap() -> None:
@@ -53,14 +53,14 @@ def test_administration_is_to_meet_each_fault_that_others_can_overlap() -> None:
 
 def test_the_rarest_come_first_and_equals_take_turns() -> None:
     met = {("kill", "kill"): 3, ("kill", "stop"): 1, ("stop", "stop"): 2}
-    assert steered(OFFER, met).pairs[:4] == (("stop", "kill"), ("kill", "stop"), ("stop", "stop"), ("kill", "kill"))
-    assert steered(OFFER, {}, 1).besides[0] != steered(OFFER, {}, 0).besides[0]
+    assert steer(OFFER, met).pairs[:4] == (("stop", "kill"), ("kill", "stop"), ("stop", "stop"), ("kill", "kill"))
+    assert steer(OFFER, {}, 1).besides[0] != steer(OFFER, {}, 0).besides[0]
 
 
 def test_there_are_always_as_many_to_choose_from() -> None:
     """A strategy of another size would draw other schedules from the same choices."""
     for met in ({}, {("kill", "kill"): 5}):
-        assert len(steered(OFFER, met).pairs) == len(steered(OFFER, met).besides) == RAREST
+        assert len(steer(OFFER, met).pairs) == len(steer(OFFER, met).besides) == RAREST
 
 
 @given(data=data())
@@ -150,6 +150,6 @@ def test_a_successor_is_cut_off_before_it_commits_anything_and_then_appends_alon
 
 
 def test_a_fault_on_offer_goes_by_its_own_name() -> None:
-    made = offered(Kill, ["a-0"], role=just("leader"))
+    made = fault_kind(Kill, ["a-0"], role=just("leader"))
     assert (made.name, made.kind, made.subjects) == ("kill", Kill, ("a-0",))
     assert find(made.drawn, lambda fault: True) == Kill(role="leader")
