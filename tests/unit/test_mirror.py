@@ -87,6 +87,10 @@ def test_each_module_with_logic_has_a_test_that_imports_it() -> None:
     assert lacking == set(), "modules without a test of their own"
 
 
+def test_each_folder_of_source_is_a_package_that_import_linter_sees() -> None:
+    assert {str(path.parent) for _, path in modules() if not (path.parent / "__init__.py").is_file()} == set()
+
+
 @pytest.mark.parametrize("pattern", SEEN_OTHERWISE)
 def test_each_exception_is_still_of_something(pattern: str) -> None:
     assert any(fnmatch(name, pattern) for name, _ in modules())
