@@ -50,6 +50,9 @@ PASSING: dict[Api, frozenset[int]] = {
 """By API, the errors of a broker that moves, loads, learns of a topic or is short of replicas. A verification that the
 coordinator cannot answer becomes NOT_ENOUGH_REPLICAS in Produce, and COORDINATOR_NOT_AVAILABLE in TxnOffsetCommit (KIP-890).
 CONCURRENT_TRANSACTIONS is none of them: it is right while markers are written, or while another request is in flight."""
+BY_GROUP = frozenset((Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID))
+"""The errors of a group's coordinator for a TxnOffsetCommit that names a member or a generation which its group does not have
+(KIP-447). Whether the group has them is KIP-1251's to judge; the coordinator of the transaction let the request pass before."""
 UNTOUCHED = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED)
 )
@@ -166,7 +169,8 @@ def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) ->
     if one.error in UNTOUCHED:
         coordination.drops(one)
         return
-    if one.error in PASSING[one.request.api] or not turn.led:
+    of_group = one.request.names_member and one.error in BY_GROUP
+    if one.error in PASSING[one.request.api] or of_group or not turn.led:
         coordination.passes(one)
         return
     if prediction.why is None:

@@ -73,6 +73,8 @@ class Request(NamedTuple):
     timeout_ms: int = -1
     times: int = 1
     """Of InitProducerId: it is asked for that often, each time by the epoch that was given before."""
+    names_member: bool = False
+    """Of TxnOffsetCommit: it names a member or a generation of the group, which the group's coordinator checks, too."""
     failed_over: bool = False
     """Another broker may have become the coordinator since the epoch was given, so that what is only in memory may be gone."""
 
@@ -122,7 +124,9 @@ def answers(state: State, request: Request) -> Next:
 
 
 def _init(state: State, request: Request) -> Next:
-    if state.status == "":
+    if (request.producer_id == NO_ID) != (request.epoch == NO_EPOCH):
+        yield Outcome(Error.INVALID_REQUEST), state
+    elif state.status == "":
         yield Outcome(Error.NONE, NEW_ID, 0), _given(State(producer_id=NEW_ID), 0, NO_EPOCH, request)
     elif request.producer_id not in (NO_ID, state.producer_id) and not _is_of_former(state, request):
         yield Outcome(fenced(request)), state

@@ -93,6 +93,15 @@ def test_a_stale_epoch_while_a_transaction_is_open_is_another_requirement() -> N
     assert last(near) == ("init-fenced", "violated")
 
 
+@pytest.mark.parametrize("half", [(ID, -1), (-1, 0)])
+def test_an_id_without_an_epoch_is_an_invalid_request_and_so_is_an_epoch_without_an_id(half: tuple[int, int]) -> None:
+    refused = begun().given(sent=half, error=Error.INVALID_REQUEST)
+    assert last(refused) == ("", "")
+    assert last(refused.given(epoch=2)) == ("init-granted", "held"), "nothing was changed"
+    assert last(begun().given(epoch=2, sent=half)) == ("init-granted", "violated")
+    assert last(begun().given(sent=(ID, 1), error=Error.INVALID_REQUEST)) == ("init-granted", "violated")
+
+
 def test_a_coordinator_that_failed_over_may_have_forgotten_who_asked_before() -> None:
     bumped = ProducerHistory().given(epoch=0).given(epoch=1, sent=(ID, 0))
     assert last(bumped.given(sent=(ID, 0), error=FENCED, by=3)) == ("", "")
@@ -304,6 +313,19 @@ def test_offsets_are_committed_in_a_transaction_of_their_group() -> None:
     assert last(opened().commits(3, error=STATE, version=3)) == ("offset-commit-not-open", "held")
     assert last(opened().commits(3)) == ("offset-commit-not-open", "violated")
     assert last(opened().commits(3, version=5)) == ("offset-commit-granted", "held"), "it adds the group by itself"
+
+
+@pytest.mark.parametrize("error", [Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID])
+def test_a_group_may_refuse_the_member_that_a_commit_names_and_no_other(error: Error) -> None:
+    for member in (("m", 3), ("", 3), ("m", -1)):
+        refused = opened().adds_offsets().commits(3, member=member, error=error)
+        assert last(refused) == ("", "")
+        assert last(refused.ends(True)) == ("end-granted", "held"), "the transaction goes on"
+    assert last(opened().adds_offsets().commits(3, error=error)) == ("offset-commit-granted", "violated")
+    assert last(opened().adds_offsets().commits(3, member=("m", 3), error=STATE)) == (
+        "offset-commit-granted",
+        "violated",
+    )
 
 
 def test_a_fenced_instance_commits_no_offsets() -> None:
