@@ -9,14 +9,14 @@ from conformance.judging.laws.story import WireStory
 
 
 @story_judge("GEN-03", WireStory, "pairings")
-def answers_are_about_what_was_asked(story: WireStory) -> Iterator[Finding]:
+def answers_match_their_requests(story: WireStory) -> Iterator[Finding]:
     """Each item of a batch request is answered exactly once, and no other item is."""
     for one in story.pairings:
         yield Finding(not one.wrong, one.case, (one.asked, one.event), one.wrong, "mispaired-answer")
 
 
 @story_judge("GEN-12", WireStory, "error_codes")
-def nothing_internal_reaches_the_wire(story: WireStory) -> Iterator[Finding]:
+def no_internal_error_is_answered(story: WireStory) -> Iterator[Finding]:
     """No well-formed request is answered with UNKNOWN_SERVER_ERROR or with an error that is reserved for clients."""
     for one in story.error_codes:
         yield Finding(not one.wrong, one.case, (one.asked, one.event), one.wrong, "internal-error")

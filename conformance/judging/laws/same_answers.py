@@ -52,7 +52,7 @@ BY_NAME, BY_ID = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION}), frozenset({Error
 # --- GEN-04: together is as one by one
 
 
-def _together_is_as_one_by_one(sweep: Sweep) -> Iterator[Claim]:
+def _batch_answers_equal_single_ones(sweep: Sweep) -> Iterator[Claim]:
     """An item that was asked for singly is answered as in a batch of the same version."""
     for question, answers in sweep.by_question.items():
         batched = {one.version: one for one in answers if one.several}
@@ -68,13 +68,13 @@ def _beside(single: About, batched: About) -> Finding:
     return Finding(not wrong, CASES[single.op], (batched.event, single.event), wrong, "differs-in-batch")
 
 
-together_is_as_one_by_one = Judge("GEN-04", sweeps, _together_is_as_one_by_one)
+together_is_as_one_by_one = Judge("GEN-04", sweeps, _batch_answers_equal_single_ones)
 
 
 # --- GEN-05: every offered version says the same
 
 
-def _every_version_says_the_same(sweep: Sweep) -> Iterator[Claim]:
+def _every_version_answers_the_same(sweep: Sweep) -> Iterator[Claim]:
     """Each answer in another version than the highest has what the highest one has, and refusals are of their kind."""
     compared = [one for answers in sweep.by_question.values() for one in _representatives(answers)]
     compared.sort(key=attrgetter("event"))
@@ -82,7 +82,7 @@ def _every_version_says_the_same(sweep: Sweep) -> Iterator[Claim]:
         yield from _of_answer(sweep, [*items])
 
 
-every_version_says_the_same = Judge("GEN-05", sweeps, _every_version_says_the_same)
+every_version_says_the_same = Judge("GEN-05", sweeps, _every_version_answers_the_same)
 
 
 def _representatives(answers: Sequence[About]) -> Iterator[About]:

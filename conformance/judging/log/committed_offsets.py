@@ -68,14 +68,14 @@ class Shown(NamedTuple):
 
 
 @log_judge("KIP101-INV-19", "committed")
-def commits_are_shown_with_their_epoch(story: PartitionStory) -> Iterator[Claim]:
+def committed_offsets_keep_their_epoch(story: PartitionStory) -> Iterator[Claim]:
     """OffsetFetch returns the offset and epoch of the last acknowledged commit."""
     for one in _shown(story):
         yield from one.claims("committed")
 
 
 @log_judge("KIP320-OC-03", "committed")
-def commits_survive_their_coordinator(story: PartitionStory) -> Iterator[Claim]:
+def committed_offsets_survive_their_coordinator(story: PartitionStory) -> Iterator[Claim]:
     """They do when it is killed and returns, and when another broker takes over."""
     for one in _shown(story):
         took = _coordinator(story, one.last)

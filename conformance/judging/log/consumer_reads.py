@@ -79,7 +79,7 @@ class ConsumerReads:
 
 
 @log_judge("KIP320-FETCH-04", "reads")
-def followers_serve_up_to_their_watermark(story: PartitionStory) -> Iterator[Claim]:
+def followers_serve_up_to_their_high_watermark(story: PartitionStory) -> Iterator[Claim]:
     """A follower gives consumers the records below its own high watermark, and no more."""
     for one in story.derived(ConsumerReads).all:
         if one.role == "follower" and one.raced:
@@ -89,7 +89,7 @@ def followers_serve_up_to_their_watermark(story: PartitionStory) -> Iterator[Cla
 
 
 @log_judge("KIP320-FETCH-07", "reads")
-def nothing_uncommitted_is_served(story: PartitionStory) -> Iterator[Claim]:
+def consumers_get_no_uncommitted_records(story: PartitionStory) -> Iterator[Claim]:
     """Consumers are given nothing from the high watermark up to the log end, from whatever offset at or below it they fetch."""
     for one in story.derived(ConsumerReads).all:
         if one.raced:

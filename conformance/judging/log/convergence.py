@@ -113,7 +113,7 @@ def _differs(one: FetchResult, other: FetchResult, below: float) -> str:
 
 
 @log_judge("KIP101-INV-18", "metadata", "full_reads", "on_disk")
-def replicas_agree_in_the_end(story: PartitionStory) -> Iterator[Claim]:
+def replicas_agree_at_quiescence(story: PartitionStory) -> Iterator[Claim]:
     """Healed, and without writes, all replicas reach the same log, all in the ISR, with the same epochs."""
     end = end_of(story)
     if end is None:

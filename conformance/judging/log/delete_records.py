@@ -29,7 +29,7 @@ ADOPTED_WITHIN = 10.0
 
 
 @log_judge("KIP320-DR-02", "deletions", "on_disk")
-def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Claim]:
+def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[Claim]:
     """Records that DeleteRecords acknowledged are gone from every live replica until it crashes; no others are gone."""
     starts = story.derived(LogStarts)
     for trim in story.deletions:

@@ -21,7 +21,7 @@ PERMISSIONS = ELECTIONS - {Permission.LAST_KNOWN_LEADER} | {Permission.EPOCH_FIL
 """A last known leader is elected only where no replica is left that was stopped cleanly, or never stopped."""
 
 
-def acknowledged_outlives_disks(story: PartitionStory) -> Iterator[Claim]:
+def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]:
     """Later leaders keep a record while fewer replicas than min.insync.replicas lost their disk or ended without a shutdown.
 
     ISR or ELR then has a replica that holds the record and was stopped cleanly or never stopped. Altering min.insync.replicas
@@ -44,7 +44,7 @@ def acknowledged_outlives_disks(story: PartitionStory) -> Iterator[Claim]:
 
 
 OUTLIVES_DISKS = tuple(
-    Judge(row, PartitionStory, acknowledged_outlives_disks, ("produced",)) for row in ("GEN-09", "GEN-09-L")
+    Judge(row, PartitionStory, acknowledged_records_outlive_disks, ("produced",)) for row in ("GEN-09", "GEN-09-L")
 )
 
 

@@ -23,7 +23,7 @@ UNCLEAN_ELECTIONS_EVERY = 300.0
 
 
 @log_judge("GEN-08", "metadata")
-def replica_that_may_lead_leads(story: PartitionStory) -> Iterator[Finding]:
+def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Finding]:
     """While an electable replica is alive, and no fault keeps it from the controllers, a leader is elected in time.
 
     A replica is electable if it is in ISR or ELR, or if the configuration in force permits an unclean election.
@@ -148,7 +148,7 @@ def _is_down(story: PartitionStory, seen: PartitionMetadata, id: int) -> bool:
 
 
 @log_judge("GEN-09", "metadata")
-def no_other_replica_leads(story: PartitionStory) -> Iterator[Claim]:
+def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
     """A leaderless partition gets a leader from ISR or ELR, its last known leader once both are empty, or another by permission.
 
     Only a live replica that may not lead puts this to the test. While there is no leader, ISR and ELR lose members and gain

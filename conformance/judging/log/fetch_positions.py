@@ -59,7 +59,7 @@ def _is_genuine(own: ReplicaLog, offset: int, epoch: int) -> bool:
 
 
 @log_judge("KIP101-INV-20", "reads", "epoch_ends")
-def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Claim]:
+def valid_positions_are_not_reported_as_truncated(story: PartitionStory) -> Iterator[Claim]:
     """No Fetch and no OffsetForLeaderEpoch reports an (offset, epoch) as truncated that the responding replica holds, or that a
     consumer was given.
     """
@@ -72,7 +72,7 @@ def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Claim]:
 
 
 @log_judge("KIP320-FETCH-09", "reads", "errors", "epoch_ends")
-def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Claim]:
+def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Claim]:
     """The same by role; and it is out of range only below the log start. An answer of ListOffsets is a position too."""
     own_logs = story.derived(ReplicaLogs)
     for case, finding in _genuine_fetches(story, own_logs):
@@ -226,7 +226,7 @@ def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> 
 
 
 @log_judge("KIP320-CONS-02", "reads", "errors")
-def range_errors_are_below_the_log_start(story: PartitionStory) -> Iterator[Finding]:
+def out_of_range_is_below_the_log_start(story: PartitionStory) -> Iterator[Finding]:
     """With epochs named, OFFSET_OUT_OF_RANGE comes only below the log start or for an unknown epoch; past the end diverges."""
     own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
     for one, own in _out_of_range(story, own_logs):

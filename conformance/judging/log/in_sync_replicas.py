@@ -31,7 +31,7 @@ STAYS = 3
 
 
 @log_judge("KIP101-INV-16", "metadata")
-def isr_is_sane(story: PartitionStory) -> Iterator[Claim]:
+def isr_members_are_valid(story: PartitionStory) -> Iterator[Claim]:
     """A fenced replica leaves the ISR and is not added to it; a live leader is in it; its members are replicas; it is empty only
     without a leader.
     """
@@ -147,7 +147,7 @@ class _Fenced:
 
 
 @log_judge("KIP101-INV-17", "reads", "produced")
-def success_needs_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
+def acks_all_needs_min_insync_replicas(story: PartitionStory) -> Iterator[Finding]:
     """acks=all succeeds only with min.insync.replicas in the ISR; with fewer it fails, and the high watermark waits."""
     looks = _Looks(story)
     if looks.enough < 2:
@@ -159,7 +159,7 @@ def success_needs_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
 
 
 @log_judge("KIP101-INV-17-L", "reads", "produced")
-def high_watermark_waits_for_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
+def high_watermark_waits_for_min_insync_replicas(story: PartitionStory) -> Iterator[Finding]:
     """While the ISR is smaller than min.insync.replicas, the high watermark does not advance (KIP-966)."""
     looks = _Looks(story)
     if looks.enough >= 2:

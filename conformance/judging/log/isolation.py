@@ -11,7 +11,7 @@ from conformance.judging.log.story import PartitionStory, log_judge
 
 
 @log_judge("GEN-20", "beside_failed")
-def other_directories_go_on(story: PartitionStory) -> Iterator[Finding]:
+def other_log_directories_stay_online(story: PartitionStory) -> Iterator[Finding]:
     """A broker that described a replica in a directory beside a failed one does not refuse it for its storage.
 
     It may fail later: only answers of the same incarnation count, and none since another fault hit the broker.

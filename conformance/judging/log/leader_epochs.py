@@ -38,7 +38,7 @@ COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, RE
 
 
 @log_judge("KIP101-INV-04", "on_disk")
-def maps_cover_the_log(story: PartitionStory) -> Iterator[Finding]:
+def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Finding]:
     """At rest: epochs and start offsets rise, each stamp in the log has its entry, and entries begin and end where stamps do."""
     replicas, damage = story.derived(Replicas), story.derived(Damage)
     highest_start = story.derived(LogStarts).highest
@@ -88,7 +88,7 @@ def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
 
 
 @log_judge("KIP101-INV-10", "metadata", "errors")
-def epochs_never_fall(story: PartitionStory) -> Iterator[Finding]:
+def metadata_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
     """The leader epoch in the Metadata of one incarnation of a broker never falls, nor does the one by which it fences."""
     # That nothing changed is worth recording only where something might have.
     pairs = [
@@ -158,7 +158,7 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
 
 
 @log_judge("KIP101-EPOCH-02", "metadata", "registered")
-def every_leadership_change_raises_the_epoch(story: PartitionStory) -> Iterator[Finding]:
+def every_change_of_leader_raises_the_epoch(story: PartitionStory) -> Iterator[Finding]:
     """Whenever one incarnation of a broker sees another leader or none, it sees a higher epoch; so does a controller."""
     yield from _registered_changes(story)
     for view in story.metadata_by_incarnation.values():
@@ -224,7 +224,7 @@ def _was_without(
 
 
 @log_judge("KIP101-EPOCH-04", "reads")
-def a_restarted_leader_opens_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
+def a_restarted_leader_starts_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
     """A broker that crashed while it led does not lead on at that epoch. Controller failures are for schedules."""
     leadership = story.derived(Leadership)
     disturbed = [span for span in story.timeline.spans if set(span.nodes) - story.timeline.broker_names]
@@ -250,7 +250,7 @@ def _leads(story: PartitionStory, read: FetchResult, crash: FaultSpan) -> bool:
 
 
 @log_judge("KIP101-INV-12", "reads")
-def no_future_stamps(story: PartitionStory) -> Iterator[Claim]:
+def fetches_return_no_later_epochs(story: PartitionStory) -> Iterator[Claim]:
     """A fetch that names an epoch and is answered 0 returns no batch of a later one.
 
     A log that is truncated and appended to while it is being sent may show later ones, since the fence closes at that moment. So
@@ -278,7 +278,7 @@ def _moved(story: PartitionStory, read: FetchResult) -> bool:
 
 
 @log_judge("KIP101-INV-15", "reads", "produced")
-def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Claim]:
+def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
     """Once its successor acts at a newer epoch, a leader acknowledges nothing to acks=all, and what it appends stays uncommitted.
 
     Metadata tells of an epoch a moment before the new leader acts on it and stops to fetch at the old one. After an unclean
@@ -358,20 +358,20 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
 
 
 @log_judge("KIP320-FETCH-01", "reads", "errors")
-def fetches_at_the_epoch_are_served(story: PartitionStory) -> Iterator[Finding]:
+def fetches_at_the_current_epoch_are_served(story: PartitionStory) -> Iterator[Finding]:
     """A fetch is not refused for an epoch that is the broker's own."""
     yield from _served_and_falsely_fenced(story, "fetch")
 
 
 @log_judge("KIP320-OFLE-06", "epoch_ends", "errors")
-def epoch_lookups_are_fenced_by_epoch(story: PartitionStory) -> Iterator[Finding]:
+def offset_for_leader_epoch_is_fenced(story: PartitionStory) -> Iterator[Finding]:
     """OffsetForLeaderEpoch is refused for an older epoch, and never for the broker's own."""
     yield from _served_and_falsely_fenced(story, "offset_for_leader_epoch")
     yield from _leaked(story, "offset_for_leader_epoch")
 
 
 @log_judge("KIP320-LO-05", "listed", "errors")
-def offset_lookups_are_fenced_by_epoch(story: PartitionStory) -> Iterator[Finding]:
+def list_offsets_is_fenced(story: PartitionStory) -> Iterator[Finding]:
     """ListOffsets is refused for an older epoch, and never for the broker's own."""
     yield from _served_and_falsely_fenced(story, "list_offsets")
     yield from _leaked(story, "list_offsets")

@@ -29,7 +29,7 @@ from conformance.judging.timeline import NEVER
 
 
 @log_judge("KIP101-INV-08", "reads")
-def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding]:
+def high_watermark_never_falls_on_a_leader(story: PartitionStory) -> Iterator[Finding]:
     """Within one incarnation and epoch of a leader neither high watermark nor log start falls, although something happened."""
     marks: dict[Life, list[FetchResult]] = {}
     starts: dict[Life, list[FetchResult]] = {}
@@ -99,7 +99,7 @@ def _disordered(read: FetchResult) -> list[str]:
 
 
 @log_judge("KIP320-LO-01", "listed")
-def latest_is_the_fetch_limit(story: PartitionStory) -> Iterator[Finding]:
+def latest_offset_is_within_the_fetch_limit(story: PartitionStory) -> Iterator[Finding]:
     """The latest offset is no higher than the offset up to which the leader lets consumers read afterwards."""
     for latest, later, bound in _latest(story):
         case = "last-stable-offset" if latest.isolation_level == READ_COMMITTED else "high-watermark"
@@ -153,7 +153,7 @@ def _raced(reads: list[FetchResult]) -> set[int]:
 
 
 @log_judge("KIP101-INV-14", "epoch_ends")
-def end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Finding]:
+def epoch_end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Finding]:
     """At rest: end offsets over a leader's known epochs never decrease, the newest one's is the log end."""
     leader, ends = _own_at_rest(story), _vector(story)
     known = [end for end in ends if end.end >= 0]
@@ -197,7 +197,7 @@ Entries = list[tuple[int, int]]
 
 
 @log_judge("KIP320-OFLE-08", "epoch_ends")
-def ends_equal_the_model(story: PartitionStory) -> Iterator[Finding]:
+def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Finding]:
     """At rest the answers to epochs -2 to two above the current one are what stamps and elections make of them."""
     leader, ends = _own_at_rest(story), _vector(story)
     if leader is None or story.is_compacted or not leader.log_end:
@@ -258,7 +258,7 @@ def _map_begins(story: PartitionStory, leader: FetchResult, ends: list[EpochEndO
 
 
 @log_judge("KIP101-INV-13", "reads")
-def divergence_is_sound(story: PartitionStory) -> Iterator[Finding]:
+def diverging_epochs_match_the_log(story: PartitionStory) -> Iterator[Finding]:
     """DivergingEpoch (d, x): d is at or below LastFetchedEpoch, and from x on the answerer has nothing of d or below."""
     own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
     for read in story.reads:

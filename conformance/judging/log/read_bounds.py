@@ -13,7 +13,7 @@ from conformance.judging.log.story import PartitionStory, log_judge
 
 
 @log_judge("GEN-17", "reads")
-def readers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
+def consumers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
     """A consumer is given nothing at or above the high watermark, and with read_committed nothing unstable or aborted."""
     ends = story.derived(Aborts)
     known: set[tuple[object, ...]] = set()

@@ -106,7 +106,7 @@ def _list(batches: Sequence[object]) -> str:
 
 
 @log_judge("KIP101-INV-03", "full_reads", "on_disk")
-def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
+def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
     """Along a replica's log the epochs rise or stay."""
     held: list[FetchResult | ReplicaOnDisk] = [*story.full_reads, *story.on_disk]
     for log in held:
@@ -117,7 +117,7 @@ def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
 
 
 @log_judge("KIP101-STAMP-03", "full_reads", "on_disk")
-def followers_keep_stamps_and_bytes(story: PartitionStory) -> Iterator[Claim]:
+def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Claim]:
     """At rest every replica holds the same batches: stamp and CRC as they are read, all bytes as they are on disk."""
     if not story.is_compacted and story.timeline.rest >= 0:
         high = story.derived(Damage).agree_below(story.timeline.rest)
@@ -147,7 +147,7 @@ def _within(low: int, high: float, held: FetchResult | ReplicaOnDisk) -> list[ob
 
 
 @log_judge("KIP101-INV-05", "produced")
-def committed_means_kept(story: PartitionStory) -> Iterator[Claim]:
+def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
     """A record acknowledged with acks=all stays at its offset under every later leader, unless the log start passed it."""
     acknowledged, permitted = story.derived(Acknowledged), story.derived(PermittedLosses)
     if not acknowledged.writes:
@@ -270,7 +270,7 @@ def gone(
 
 
 @log_judge("KIP101-INV-06", "produced")
-def one_commit_per_offset(story: PartitionStory) -> Iterator[Claim]:
+def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]:
     """Two writes acknowledged with acks=all never share an offset, unless they have the same records.
 
     This is put to the test only where another leader had a record at the offset too, committed or not.
@@ -396,7 +396,7 @@ def _places(story: PartitionStory) -> dict[str | None, int]:
 
 
 @log_judge("KIP101-INV-07", "reads", "consumed")
-def reads_are_stable(story: PartitionStory) -> Iterator[Claim]:
+def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim]:
     """A record handed to a consumer is never replaced by another at its offset."""
     handed: dict[int, tuple[_Handed, int, str | None]] = {}
     permitted = story.derived(PermittedLosses)
@@ -486,7 +486,7 @@ def _first_written(story: PartitionStory) -> dict[str | None, int]:
 
 
 @log_judge("KIP101-TRUNC-01", "full_reads")
-def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Claim]:
+def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]:
     """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since.
 
     What was acknowledged in earlier epochs than one in whose ISR it is, it has in common with them, whether or not it was read.

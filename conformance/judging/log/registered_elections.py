@@ -16,7 +16,7 @@ from conformance.judging.timeline import CONVERGES_WITHIN
 
 
 @log_judge("GEN-09", "registered_states")
-def no_other_replica_is_registered(story: PartitionStory) -> Iterator[Claim]:
+def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Claim]:
     """The leader of a record is in the ISR or ELR of the record before, or the last known leader once both are empty.
 
     A record that changes the replicas too completes a reassignment: what it adds to the ISR may lead at once.

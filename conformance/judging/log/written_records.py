@@ -36,7 +36,7 @@ SEQUENCES = 1 << 31
 
 
 @log_judge("GEN-16", "reads", "consumed")
-def what_is_read_was_written(story: PartitionStory) -> Iterator[Claim]:
+def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
     """Every record that is read was sent, at least as often as it is there; batches are sound; a leader's log never shrinks."""
     yield from _read(story)
     yield from _kept(story)

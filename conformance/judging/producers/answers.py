@@ -112,7 +112,7 @@ class Right(NamedTuple):
 
 
 @joint_judge("KIP360-INV-16", *ALL)
-def each_answer_is_one_that_the_state_allows(together: Together) -> Iterator[Claim]:
+def answers_fit_the_possible_states(together: Together) -> Iterator[Claim]:
     """The answer to each request of a producer is one of those that are right in the states that are possible."""
     producers = together.derived(Producers)
     for story in together.of(TransactionStory):

@@ -47,7 +47,7 @@ class _Named(NamedTuple):
 
 
 @story_judge("KIP360-INV-12", TransactionStory, "given", "ends")
-def epochs_rise(story: TransactionStory) -> Iterator[Finding]:
+def producer_epochs_rise(story: TransactionStory) -> Iterator[Finding]:
     """Each (producer id, epoch) that is answered comes after those of earlier answers (KIP360-INIT-20), and no epoch is above the
     last one, after which another producer id is given (KIP360-INIT-15)."""
     named = sorted(_named(story), key=lambda one: one.event)

@@ -41,7 +41,7 @@ WORDS = {True: "committed", False: "aborted", None: "without a marker"}
 
 
 @joint_judge("KIP360-INV-06", *ALL)
-def all_or_nothing(together: Together) -> Iterator[Claim]:
+def transactions_are_atomic(together: Together) -> Iterator[Claim]:
     """At rest all batches of a transaction have the outcome that EndTxn fixed, or the same one; so have its offsets."""
     producers = together.derived(Producers)
     for transaction in producers.transactions:
@@ -145,7 +145,7 @@ def _offset(partition: PartitionStory, shown: FetchedOffset, own: list[InTransac
 
 
 @joint_judge("KIP360-INV-07", *ALL)
-def no_transaction_dangles(together: Together) -> Iterator[Claim]:
+def no_transaction_hangs(together: Together) -> Iterator[Claim]:
     """The last stable offset stays below open transactions, and moves on; at rest no ended transaction is open anywhere."""
     producers = together.derived(Producers)
     for transaction in producers.transactions:

@@ -42,7 +42,7 @@ LATE = (REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 
 @joint_judge("KIP360-INV-01", *ALL)
-def no_second_copy(together: Together) -> Iterator[Claim]:
+def batches_are_appended_once(together: Together) -> Iterator[Claim]:
     """A sequence of a producer id and epoch is in a leader's log once."""
     producers = together.derived(Producers)
     for story in producers.partitions:
@@ -79,7 +79,7 @@ def _second(story: PartitionStory, read: FetchResult, case: str, first: Batch, b
 
 
 @joint_judge("KIP360-INV-02", *ALL)
-def acknowledged_means_there(together: Together) -> Iterator[Claim]:
+def acknowledged_batches_are_kept(together: Together) -> Iterator[Claim]:
     """At rest each batch that was acknowledged is in the leader's log at its offset, unless the log start passed it."""
     producers = together.derived(Producers)
     for story in producers.partitions:
@@ -110,7 +110,7 @@ def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Ite
 
 
 @joint_judge("KIP360-INV-03", *ALL)
-def in_order(together: Together) -> Iterator[Claim]:
+def sequences_rise_without_gaps(together: Together) -> Iterator[Claim]:
     """In a leader's log a producer's sequences rise without a hole, and its epochs never fall."""
     for story in together.derived(Producers).partitions:
         for read in own_reads(story):
@@ -172,7 +172,7 @@ def _hole(story: PartitionStory, read: FetchResult, before: Batch, batch: Batch)
 
 
 @joint_judge("KIP360-INV-04", *ALL)
-def a_retry_ends_in_one_copy(together: Together) -> Iterator[Claim]:
+def a_retried_batch_is_appended_once(together: Together) -> Iterator[Claim]:
     """A batch of unknown outcome that is repeated until it is acknowledged has one offset, and is there once."""
     for story in together.derived(Producers).partitions:
         tries: dict[tuple[object, ...], list[ProduceResult]] = defaultdict(list)

@@ -36,7 +36,7 @@ OVERHEAD = 600
 
 
 @story_judge("GEN-01", ResourceStory)
-def refused_leaves_no_trace(story: ResourceStory) -> Iterator[Claim]:
+def refused_changes_leave_no_trace(story: ResourceStory) -> Iterator[Claim]:
     """No broker describes afterwards what only a refused request asked for (GEN-01)."""
     for refused in story.refused():
         if refused.kind in ("create", "grow"):
@@ -114,7 +114,7 @@ def _later(answers: list[T], change: Change) -> Iterator[T]:
 
 
 @story_judge("GEN-19", ResourceStory)
-def configuration_is_as_acknowledged(story: ResourceStory) -> Iterator[Claim]:
+def acknowledged_configuration_is_in_force(story: ResourceStory) -> Iterator[Claim]:
     """At rest every broker concerned describes what was acknowledged last, and it is in force (GEN-19)."""
     for described in story.described:
         if story.is_at_rest(described.asked) and _concerns(described):

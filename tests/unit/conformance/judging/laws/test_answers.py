@@ -10,13 +10,13 @@ import pytest
 from conformance.judging.facts.apis import API_OF, BATCHES, DUPLICATES, INTERNAL, PARTS, SEVERAL, case_of
 from conformance.judging.judge import Judge
 from conformance.judging.laws.answers import (
-    answers_are_about_what_was_asked,
-    nothing_internal_reaches_the_wire,
+    answers_match_their_requests,
+    no_internal_error_is_answered,
 )
 from history.events import Answer, AnyEvent, Call, Example, History
 
 Plain = dict[str, Any]
-PAIRED, EXTERNAL = answers_are_about_what_was_asked, nothing_internal_reaches_the_wire
+PAIRED, EXTERNAL = answers_match_their_requests, no_internal_error_is_answered
 ID, OTHER_ID = "3310cd9c-e2ad-4eb0-87e6-b47a5e2dd975", "92ae2215-b094-477b-8c61-1878e98f577e"
 
 

@@ -12,7 +12,7 @@ from tests.support.judging import broken, excused, held
 
 
 class TestCommitted:
-    judge = committed_offsets.commits_are_shown_with_their_epoch
+    judge = committed_offsets.committed_offsets_keep_their_epoch
 
     def test_the_last_commit_is_shown(self) -> None:
         history = LogHistory().commit(1, 3, 0).committed(1, 3, 0).commit(1, 5, 1).committed(1, 5, 1)
@@ -95,7 +95,7 @@ class TestCommitted:
 
 
 class TestCoordinators:
-    judge = committed_offsets.commits_survive_their_coordinator
+    judge = committed_offsets.committed_offsets_survive_their_coordinator
 
     def test_one_that_was_killed_and_one_that_took_over(self) -> None:
         history = LogHistory().commit(1, 3, 1).restart(1).committed(1, 3, 1).committed(2, 3, 1)

@@ -46,7 +46,7 @@ def quiet(history: LogHistory) -> LogHistory:
 
 
 class TestAgreement:
-    judge = convergence.replicas_agree_in_the_end
+    judge = convergence.replicas_agree_at_quiescence
 
     def test_equal_logs_and_a_full_isr(self) -> None:
         assert held(self.judge, ended(LogHistory(), LOG, LOG, LOG)) == ["isr"] * 3 + ["logs", "watermark"] * 2

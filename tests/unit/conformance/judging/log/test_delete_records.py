@@ -11,7 +11,7 @@ from tests.support.histories import LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, excused, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
-JUDGE = delete_records.trims_reach_all_live_replicas
+JUDGE = delete_records.delete_records_reaches_all_live_replicas
 
 
 def trimmed() -> LogHistory:

@@ -11,8 +11,8 @@ from protocol.codes import Error
 from tests.support.histories import LogHistory
 from tests.support.judging import broken, excused, held, judged_by
 
-LEADS = elections.replica_that_may_lead_leads
-NO_OTHER = elections.no_other_replica_leads
+LEADS = elections.an_electable_replica_becomes_leader
+NO_OTHER = elections.only_electable_replicas_lead
 
 
 class TestReplicaThatMayLead:

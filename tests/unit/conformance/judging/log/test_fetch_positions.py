@@ -27,7 +27,7 @@ def asked(history: LogHistory, offset: int, last: int, broker: int = 2, epoch: i
 
 
 class TestGenuinePairs:
-    judge = fetch_positions.genuine_pairs_are_not_flagged
+    judge = fetch_positions.valid_positions_are_not_reported_as_truncated
 
     def test_pairs_that_are_served(self) -> None:
         assert held(self.judge, asked(asked(led(), 1, 0), 3, 1)) == ["fetch", "fetch"]
@@ -79,7 +79,7 @@ class TestGenuinePairs:
 
 
 class TestGenuinePositions:
-    judge = fetch_positions.genuine_positions_are_not_diverged
+    judge = fetch_positions.valid_fetch_positions_do_not_diverge
 
     def test_roles(self) -> None:
         history = asked(led(), 3, 1).whole(3, *LOG, epoch=2, hw=3)
@@ -116,7 +116,7 @@ def given_and_lost(hw: int = 2) -> LogHistory:
 class TestGivenPositions:
     """No full read shows that the next leader ever had the record."""
 
-    judge = fetch_positions.genuine_positions_are_not_diverged
+    judge = fetch_positions.valid_fetch_positions_do_not_diverge
 
     def test_a_committed_record_that_the_next_leader_calls_truncated(self) -> None:
         history = asked(given_and_lost(), 2, 0, epoch=1, diverging=(0, 1))
@@ -202,7 +202,7 @@ class TestTruncationIsReported:
 
 
 class TestRangeErrors:
-    judge: Judge = fetch_positions.range_errors_are_below_the_log_start
+    judge: Judge = fetch_positions.out_of_range_is_below_the_log_start
 
     def refused(self, history: LogHistory, offset: int, last: int) -> LogHistory:
         return history.refused(2, 2, Error.OFFSET_OUT_OF_RANGE, offset=offset, last=last)
@@ -245,7 +245,7 @@ class TestRangeErrors:
 class TestGivenPairs:
     """INV-20: the same for every (offset, epoch), by Fetch and by OffsetForLeaderEpoch."""
 
-    judge = fetch_positions.genuine_pairs_are_not_flagged
+    judge = fetch_positions.valid_positions_are_not_reported_as_truncated
 
     def test_a_committed_record_that_the_next_leader_calls_truncated(self) -> None:
         assert broken(self.judge, asked(given_and_lost(), 2, 0, epoch=1, diverging=(0, 1))) == ["fetch"]

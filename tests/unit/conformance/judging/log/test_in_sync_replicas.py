@@ -13,7 +13,7 @@ A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 
 
 class TestIsr:
-    judge = in_sync_replicas.isr_is_sane
+    judge = in_sync_replicas.isr_members_are_valid
 
     def gone(self) -> LogHistory:
         """3 is fenced and out of the ISR, as 1 sees it."""
@@ -97,7 +97,7 @@ def still_alone(history: LogHistory) -> LogHistory:
 
 
 class TestEnoughReplicas:
-    judge = in_sync_replicas.success_needs_enough_in_sync
+    judge = in_sync_replicas.acks_all_needs_min_insync_replicas
 
     def test_a_success_of_a_leader_that_is_alone(self) -> None:
         assert broken(self.judge, still_alone(alone().produce(1, "a", at=0))) == ["acknowledged"]
@@ -166,7 +166,7 @@ class TestEnoughReplicas:
         history = alone().whole(1, A, B, epoch=0, hw=1)
         still_alone(history.whole(1, A, B, epoch=0, hw=hw))
         history.column("3.6.2")
-        found = judged_by(in_sync_replicas.high_watermark_waits_for_enough_in_sync, history)
+        found = judged_by(in_sync_replicas.high_watermark_waits_for_min_insync_replicas, history)
         assert {(one.requirement, one.result, one.variant) for one in found} == {("KIP101-INV-17-L", "recorded", value)}
 
     def test_a_watermark_that_rises_while_a_replica_is_back(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judging.log.isolation import other_directories_go_on as LAW
+from conformance.judging.log.isolation import other_log_directories_stay_online as LAW
 from history.effects import Effects
 from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped

@@ -92,7 +92,7 @@ def test_what_the_cluster_makes_of_a_fault_neither_ends_it_nor_counts_as_a_fault
 
 def lived(history: LogHistory) -> list[list[str]]:
     """The faults that each observation of leader epochs along a log lived through."""
-    return [one.lived for one in judged_by(records.stamps_never_decrease, history)]
+    return [one.lived for one in judged_by(records.leader_epochs_never_decrease, history)]
 
 
 def watched(history: LogHistory, leader: int, epoch: int) -> LogHistory:

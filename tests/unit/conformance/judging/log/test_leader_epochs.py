@@ -21,7 +21,7 @@ LATER_B = stamped(1, 1, "b2")
 
 
 class TestEpochsInAnswers:
-    judge = leader_epochs.epochs_never_fall
+    judge = leader_epochs.metadata_epochs_never_decrease
 
     def test_metadata_that_goes_back(self) -> None:
         history = LogHistory().metadata(1, 2, 3).metadata(1, 1, 2)
@@ -95,7 +95,7 @@ class TestOneLeaderPerEpoch:
 
 
 class TestNoFutureStamps:
-    judge = leader_epochs.no_future_stamps
+    judge = leader_epochs.fetches_return_no_later_epochs
 
     def test_a_record_of_a_later_epoch_than_was_named(self) -> None:
         """The broker had served the later epoch before."""
@@ -139,7 +139,7 @@ class TestNoFutureStamps:
 
 
 class TestChangesOfLeader:
-    judge = leader_epochs.every_leadership_change_raises_the_epoch
+    judge = leader_epochs.every_change_of_leader_raises_the_epoch
 
     @pytest.mark.parametrize("epoch", [3, 2])
     def test_another_leader_without_another_epoch(self, epoch: int) -> None:
@@ -203,7 +203,7 @@ def stored(*batches: Batch, epochs: tuple[tuple[int, int], ...] | None, start: i
 
 
 class TestEpochMaps:
-    judge = leader_epochs.maps_cover_the_log
+    judge = leader_epochs.leader_epoch_caches_match_the_log
 
     @pytest.mark.parametrize(
         ("entries", "case"),
@@ -281,7 +281,7 @@ class TestEpochMaps:
 
 
 class TestRestartedLeader:
-    judge = leader_epochs.a_restarted_leader_opens_a_new_epoch
+    judge = leader_epochs.a_restarted_leader_starts_a_new_epoch
 
     def test_a_leader_that_leads_on_at_its_epoch(self) -> None:
         history = LogHistory().settled(1, 0).restart(1).fetch(1, epoch=0, hw=0)
@@ -316,7 +316,7 @@ class TestRestartedLeader:
 
 
 class TestStaleLeaders:
-    judge = leader_epochs.stale_leaders_cannot_commit
+    judge = leader_epochs.former_leaders_commit_nothing
 
     def zombie(self) -> LogHistory:
         """2 leads at epoch 1 and acts on it; 1 has not heard of it."""
@@ -388,8 +388,8 @@ class TestFences:
         history = self.passed().fetch(1, A, epoch=0, hw=1).epoch_end(1, 0, (0, 1), 0).latest(1, 1, epoch=0)
         for judge, case in (
             (leader_epochs.fetches_at_an_older_epoch_are_fenced, "consumer"),
-            (leader_epochs.epoch_lookups_are_fenced_by_epoch, "older"),
-            (leader_epochs.offset_lookups_are_fenced_by_epoch, "older"),
+            (leader_epochs.offset_for_leader_epoch_is_fenced, "older"),
+            (leader_epochs.list_offsets_is_fenced, "older"),
         ):
             assert broken(judge, history) == [case]
             assert labels(judge, history) == {"fence-leak"}
@@ -398,7 +398,7 @@ class TestFences:
         history = self.passed().refused(1, 0, Error.FENCED_LEADER_EPOCH)
         history.epoch_end(1, 0, (-1, -1), 0, error=Error.FENCED_LEADER_EPOCH)
         assert held(leader_epochs.fetches_at_an_older_epoch_are_fenced, history) == ["consumer"]
-        assert held(leader_epochs.epoch_lookups_are_fenced_by_epoch, history) == ["older"]
+        assert held(leader_epochs.offset_for_leader_epoch_is_fenced, history) == ["older"]
 
     def test_a_zombie_has_not_passed_its_epoch(self) -> None:
         history = LogHistory().settled(1, 0).metadata(2, 2, 1).fetch(2, A, epoch=1, hw=1).fetch(1, A, epoch=0, hw=1)
@@ -410,39 +410,41 @@ class TestFences:
 
     def test_an_epoch_of_its_own_is_unknown_to_it(self) -> None:
         history = self.passed().refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
-        assert broken(leader_epochs.fetches_at_the_epoch_are_served, history) == ["follower"]
-        assert labels(leader_epochs.fetches_at_the_epoch_are_served, history) == {"false-fence"}
+        assert broken(leader_epochs.fetches_at_the_current_epoch_are_served, history) == ["follower"]
+        assert labels(leader_epochs.fetches_at_the_current_epoch_are_served, history) == {"false-fence"}
 
     def test_an_epoch_of_its_own_is_fenced(self) -> None:
         """Once only: afterwards it serves it, or names no later one."""
         history = LogHistory().settled(1, 1).refused(1, 1, Error.FENCED_LEADER_EPOCH)
-        assert broken(leader_epochs.fetches_at_the_epoch_are_served, history) == []
-        assert broken(leader_epochs.fetches_at_the_epoch_are_served, history.fetch(1, A, epoch=1, hw=1)) == ["consumer"]
+        assert broken(leader_epochs.fetches_at_the_current_epoch_are_served, history) == []
+        assert broken(leader_epochs.fetches_at_the_current_epoch_are_served, history.fetch(1, A, epoch=1, hw=1)) == [
+            "consumer"
+        ]
         history = (
             LogHistory().settled(1, 1).epoch_end(1, 0, (-1, -1), 1, error=Error.FENCED_LEADER_EPOCH).metadata(1, 1, 1)
         )
-        assert broken(leader_epochs.epoch_lookups_are_fenced_by_epoch, history) == ["equal"]
+        assert broken(leader_epochs.offset_for_leader_epoch_is_fenced, history) == ["equal"]
         history = LogHistory().settled(1, 1).latest(1, -1, Error.FENCED_LEADER_EPOCH, epoch=1).metadata(1, 1, 1)
-        assert broken(leader_epochs.offset_lookups_are_fenced_by_epoch, history) == ["served"]
+        assert broken(leader_epochs.list_offsets_is_fenced, history) == ["served"]
 
     def test_a_fence_that_closes_before_anybody_names_the_next_epoch(self) -> None:
         history = LogHistory().settled(1, 1).refused(1, 1, Error.FENCED_LEADER_EPOCH).metadata(2, 1, 1).settled(1, 3)
-        assert held(leader_epochs.fetches_at_the_epoch_are_served, history) == []
+        assert held(leader_epochs.fetches_at_the_current_epoch_are_served, history) == []
 
     def test_a_broker_that_has_not_heard_yet(self) -> None:
         history = LogHistory().settled(1, 0).metadata(1, 2, 1).refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
-        assert held(leader_epochs.fetches_at_the_epoch_are_served, history.fetch(1, epoch=1, hw=0)) == []
+        assert held(leader_epochs.fetches_at_the_current_epoch_are_served, history.fetch(1, epoch=1, hw=0)) == []
 
     def test_a_replica_that_was_taken_away_and_given_back_learns_its_epoch_again(self) -> None:
         history = self.passed().hit("reassignment", 1, partition="topic-0").refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
-        assert held(leader_epochs.fetches_at_the_epoch_are_served, history) == []
+        assert held(leader_epochs.fetches_at_the_current_epoch_are_served, history) == []
 
     def test_at_rest_the_epoch_is_served(self) -> None:
         history = LogHistory().settled(1, 1).at_rest().fetch(1, A, epoch=1, hw=1).fetch(2, A, epoch=1, hw=1)
         history.epoch_end(1, 1, (1, 1), 1).latest(1, 1, epoch=1)
-        assert held(leader_epochs.fetches_at_the_epoch_are_served, history) == ["consumer", "follower"]
-        assert held(leader_epochs.epoch_lookups_are_fenced_by_epoch, history) == ["equal"]
-        assert held(leader_epochs.offset_lookups_are_fenced_by_epoch, history) == ["served"]
+        assert held(leader_epochs.fetches_at_the_current_epoch_are_served, history) == ["consumer", "follower"]
+        assert held(leader_epochs.offset_for_leader_epoch_is_fenced, history) == ["equal"]
+        assert held(leader_epochs.list_offsets_is_fenced, history) == ["served"]
 
 
 class TestNewerEpochs:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from conformance.judging.judge import Judge
-from conformance.judging.log.convergence import healed_replicas_converge, replicas_agree_in_the_end
-from conformance.judging.log.leader_epochs import maps_cover_the_log
+from conformance.judging.log.convergence import healed_replicas_converge, replicas_agree_at_quiescence
+from conformance.judging.log.leader_epochs import leader_epoch_caches_match_the_log
 from conformance.judging.log.permitted_losses import PermittedLosses
-from conformance.judging.log.records import committed_means_kept, followers_cut_nothing_of_the_leader
+from conformance.judging.log.records import acknowledged_records_are_kept, truncation_keeps_the_common_prefix
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.timeline import NEVER
 from protocol.codes import Error
@@ -38,7 +38,7 @@ def without_the_third(replicas: tuple[int, ...]) -> LogHistory:
     return history.on_disk(*whole, half)
 
 
-@pytest.mark.parametrize("judge", [replicas_agree_in_the_end, maps_cover_the_log])
+@pytest.mark.parametrize("judge", [replicas_agree_at_quiescence, leader_epoch_caches_match_the_log])
 def test_a_replica_that_was_removed_need_not_agree(judge: Judge) -> None:
     assert broken(judge, without_the_third(LEFT)) == []
     assert broken(judge, without_the_third((1, 2, 3))) != []
@@ -77,7 +77,7 @@ def test_a_replica_that_was_removed_and_added_again_starts_empty(
     request_(history).reassigned(1, 2, 3).move(1, 3).settled(3, 1).whole(3, A, B, epoch=1, hw=2)
     history.whole(2, epoch=1, hw=0)
     # By what it was read to hold, and by what was acknowledged while it was in sync.
-    assert broken(followers_cut_nothing_of_the_leader, history) == 2 * expected
+    assert broken(truncation_keeps_the_common_prefix, history) == 2 * expected
 
 
 # --- few replicas
@@ -102,15 +102,15 @@ def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
         ["disks-of-min-isr-lost"],
         [],
     ]
-    assert broken(committed_means_kept, emptied((1, 2), 1, 2)) == []
-    assert excused(committed_means_kept, emptied((1, 2), 1, 2)) == [("kept", "disks-of-min-isr-lost")]
+    assert broken(acknowledged_records_are_kept, emptied((1, 2), 1, 2)) == []
+    assert excused(acknowledged_records_are_kept, emptied((1, 2), 1, 2)) == [("kept", "disks-of-min-isr-lost")]
 
 
 def test_replicas_that_leave_later_permit_no_earlier_loss() -> None:
     """Three replicas had to acknowledge and two disks are lost; then the partition shrinks to two replicas."""
     history = emptied((1, 2, 3), 1, 2).reassigned(1, 2).settled(2, 2, replicas=LEFT, isr=LEFT)
     assert partition_story(history).derived(Replicas).fewest(NEVER) == 2
-    assert broken(committed_means_kept, history) == ["kept"]
+    assert broken(acknowledged_records_are_kept, history) == ["kept"]
 
 
 def test_replicas_that_left_before_permit_the_loss() -> None:
@@ -122,4 +122,4 @@ def test_replicas_that_left_before_permit_the_loss() -> None:
     for broker in LEFT:
         history.heal("wipe-disk", broker)
     history.settled(2, 1, replicas=LEFT, isr=LEFT).whole(2, epoch=1, hw=0)
-    assert broken(committed_means_kept, history) == []
+    assert broken(acknowledged_records_are_kept, history) == []

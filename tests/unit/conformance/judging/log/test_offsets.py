@@ -20,7 +20,7 @@ A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 
 
 class TestWatermark:
-    judge = offsets.watermark_is_monotone_on_a_leader
+    judge = offsets.high_watermark_never_falls_on_a_leader
 
     def test_a_watermark_that_falls_on_a_leader(self) -> None:
         history = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2).fetch(1, A, epoch=0, hw=1)
@@ -150,7 +150,7 @@ THREE = (A, stamped(1, 1, "b"), stamped(2, 2, "c"))
 
 
 class TestEndOffsets:
-    judge = offsets.end_offsets_grow_with_the_epoch
+    judge = offsets.epoch_end_offsets_grow_with_the_epoch
 
     def test_an_end_that_falls(self) -> None:
         history = rested(*THREE).epoch_end(1, 0, (0, 2), 2).epoch_end(1, 1, (1, 1), 2).epoch_end(1, 2, (2, 3), 2)
@@ -207,7 +207,7 @@ NONE = (-1, -1)
 
 
 class TestModel:
-    judge = offsets.ends_equal_the_model
+    judge = offsets.epoch_end_offsets_match_the_log
 
     def test_a_leader_whose_map_is_what_its_stamps_say(self) -> None:
         history = vector(rested(*THREE), (-2, 0), NONE, (0, 1), (1, 2), (2, 3), NONE, NONE)
@@ -279,7 +279,7 @@ SPLIT = (A, stamped(1, 1, "b2"), stamped(1, 2, "c2"))
 
 
 class TestDivergence:
-    judge = offsets.divergence_is_sound
+    judge = offsets.diverging_epochs_match_the_log
 
     def test_an_end_where_the_epoch_ended(self) -> None:
         history = LogHistory().settled(2, 1).whole(2, *SPLIT, epoch=1, hw=3)
@@ -342,4 +342,4 @@ def test_an_unclean_election_takes_the_other_replicas_down_too() -> None:
     history.hit("unclean-election", 1, by="kill", own_topic=False).heal("unclean-election", 1).settled(2, 2)
     history.all_healed().at_rest().settled(2, 2).whole(2, A, B, epoch=2, hw=2)
     history = vector(history, (-2, 1), NONE, (0, 2), (0, 2), (2, 2), NONE, broker=2)
-    assert broken(offsets.ends_equal_the_model, history) == []
+    assert broken(offsets.epoch_end_offsets_match_the_log, history) == []

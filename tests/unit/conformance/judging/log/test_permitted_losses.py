@@ -14,9 +14,9 @@ from tests.support.judging import broken, excused, held, partition_story
 
 A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
 AFTER_A = stamped(2, 1, "x")
-KEPT = records.committed_means_kept
-ONE_COMMIT = records.one_commit_per_offset
-STABLE = records.reads_are_stable
+KEPT = records.acknowledged_records_are_kept
+ONE_COMMIT = records.one_acknowledged_record_per_offset
+STABLE = records.consumed_records_are_never_replaced
 
 
 def permissions(history: LogHistory) -> list[Permission]:
@@ -551,18 +551,18 @@ def test_a_stale_leader_acknowledges_a_write_that_is_never_read(leads_again: boo
     history.whole(2, A, epoch=1, hw=1)
     if leads_again:
         history.settled(1, 2).fetch(1, A, epoch=2, hw=1)
-    assert broken(leader_epochs.stale_leaders_cannot_commit, history) == ["acks-all"]
+    assert broken(leader_epochs.former_leaders_commit_nothing, history) == ["acks-all"]
 
 
 def test_a_write_that_the_former_leader_may_have_acknowledged_when_it_led_again() -> None:
     history = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", at=0)
     history.hit("cut-off-from-controllers", 1).metadata(2, 2, 1, isr=(2, 3)).metadata(3, 2, 1, isr=(2, 3))
     history.fetch(2, A, epoch=1, hw=1).heal("cut-off-from-controllers", 1).produce(1, "z", at=1).settled(1, 2)
-    assert held(leader_epochs.stale_leaders_cannot_commit, history.fetch(1, A, epoch=2, hw=2)) == []
+    assert held(leader_epochs.former_leaders_commit_nothing, history.fetch(1, A, epoch=2, hw=2)) == []
 
 
 def test_a_stale_leader_that_an_unclean_election_passed_over() -> None:
     history = LogHistory().settled(1, 0).produce(1, "a", at=0).elect_uncleanly(2).metadata(2, 2, 1).metadata(3, 2, 1)
     history.fetch(2, A, epoch=1, hw=1).produce(1, "z", at=1)
-    assert held(leader_epochs.stale_leaders_cannot_commit, history) == []
+    assert held(leader_epochs.former_leaders_commit_nothing, history) == []
     assert permissions(history) == [Permission.ELECTED_UNCLEANLY_ON_REQUEST]

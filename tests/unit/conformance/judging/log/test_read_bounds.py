@@ -36,7 +36,7 @@ def fetched(*answers: dict[str, Any]) -> list[tuple[str, str]]:
         answer = value | {"last_stable_offset": 9, "aborted_transactions": [], "batches": []} | one
         events.append(Answer(n=len(events), t=0, call=len(events) - 1, outcome="ok", value=answer))
     history = History(example=Example(example="e", check="c", column="4.3.1"), events=events)
-    return [(o.case, o.result) for o in judge_all([read_bounds.readers_stop_at_their_bound], history)]
+    return [(o.case, o.result) for o in judge_all([read_bounds.consumers_stop_at_their_bound], history)]
 
 
 ABORTED = [batch(0), batch(1, marker=0)]

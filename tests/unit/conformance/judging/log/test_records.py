@@ -18,7 +18,7 @@ LATER_B = stamped(1, 1, "b2")
 
 def test_an_observation_shows_its_events() -> None:
     history = LogHistory().settled(1, 1).whole(1, stamped(1, 0, "a"), B, epoch=1, hw=2)
-    [observation] = judged_by(records.stamps_never_decrease, history)
+    [observation] = judged_by(records.leader_epochs_never_decrease, history)
     assert (observation.requirement, observation.example, observation.result) == ("KIP101-INV-03", "e-1", "violated")
     assert [type(history.events[n]).__name__ for n in observation.events] == ["Answer"]
     assert "broker-1" in observation.detail
@@ -130,7 +130,7 @@ class TestPrefixAgreement:
 
 
 class TestStampsAlongTheLog:
-    judge = records.stamps_never_decrease
+    judge = records.leader_epochs_never_decrease
 
     def test_an_older_stamp_above_a_newer_one(self) -> None:
         history = LogHistory().settled(1, 1).whole(2, stamped(1, 0, "a"), B, epoch=1, hw=0)
@@ -162,7 +162,7 @@ BOTH = stamped(0, 0, "a", "b")
 
 
 class TestCommittedMeansKept:
-    judge = records.committed_means_kept
+    judge = records.acknowledged_records_are_kept
 
     def test_a_record_that_the_next_leader_does_not_have(self) -> None:
         assert broken(self.judge, moved(written()).whole(2, A, epoch=1, hw=1)) == ["kept"]
@@ -257,7 +257,7 @@ class TestCommittedMeansKept:
 class TestKeptThroughFaults:
     """Unclean elections, zombies, lost disks and files: what is allowed to be gone, and what is not."""
 
-    judge = records.committed_means_kept
+    judge = records.acknowledged_records_are_kept
 
     def test_an_unclean_election_may_lose_it(self) -> None:
         history = moved(written().elect_uncleanly(3)).whole(2, A, LATER_B, epoch=1, hw=2)
@@ -355,7 +355,7 @@ class TestKeptThroughFaults:
 
 
 class TestOneCommitPerOffset:
-    judge = records.one_commit_per_offset
+    judge = records.one_acknowledged_record_per_offset
 
     def test_two_leaders_that_acknowledge_one_offset(self) -> None:
         history = written().settled(2, 1).produce(2, "x", at=1)
@@ -430,7 +430,7 @@ class TestOneCommitPerOffset:
 
 
 class TestStableReads:
-    judge = records.reads_are_stable
+    judge = records.consumed_records_are_never_replaced
 
     def test_a_record_that_the_next_leader_replaced(self) -> None:
         history = (
@@ -541,7 +541,7 @@ class TestRefusedWrites:
 
 
 class TestReplicatedBatches:
-    judge = records.followers_keep_stamps_and_bytes
+    judge = records.followers_keep_leader_epochs_and_bytes
 
     def rested(self, *batches: object, start: int = 0) -> LogHistory:
         history = LogHistory().settled(1, 1).at_rest().whole(1, BOTH, stamped(1, 2, "c"), epoch=1, hw=3)

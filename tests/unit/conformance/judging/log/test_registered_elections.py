@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.log.elections import no_other_replica_leads
+from conformance.judging.log.elections import only_electable_replicas_lead
 from conformance.judging.log.permitted_losses import Permission
-from conformance.judging.log.registered_elections import no_other_replica_is_registered as JUDGE
+from conformance.judging.log.registered_elections import only_electable_replicas_are_registered as JUDGE
 from conformance.judging.timeline import CONVERGES_WITHIN
 from fixtures.disk.words import Word
 from history.effects import Effects
@@ -149,7 +149,7 @@ class TestPermissions:
 def test_the_log_takes_the_place_of_descriptions() -> None:
     history = LogHistory().settled(1, 0, isr=(1,)).kill(1).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3))
     history.settled(2, 2, isr=(2,))
-    assert broken(no_other_replica_leads, history) == ["silent"]
+    assert broken(only_electable_replicas_lead, history) == ["silent"]
     history.registrations(ALONE, word(-1, 1, (1,)), word(2, 2, (2,)))
-    assert judged_by(no_other_replica_leads, history) == []
+    assert judged_by(only_electable_replicas_lead, history) == []
     assert broken(JUDGE, history) == ["silent"]

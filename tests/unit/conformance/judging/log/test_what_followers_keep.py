@@ -14,7 +14,7 @@ TAIL = stamped(0, 2, "t")
 
 
 class TestWhatFollowersKeep:
-    judge = records.followers_cut_nothing_of_the_leader
+    judge = records.truncation_keeps_the_common_prefix
 
     def follower(self, *after: object) -> LogHistory:
         """3 has everything that 1 has; then 2 leads, which has everything as well."""
@@ -86,7 +86,7 @@ class TestWhatFollowersKeep:
 class TestWhatReplicasInSyncHold:
     """`t` is acknowledged at epoch 0; 2 leads at epoch 1, with 3 in its ISR, which was never read before."""
 
-    judge = records.followers_cut_nothing_of_the_leader
+    judge = records.truncation_keeps_the_common_prefix
 
     def acknowledged(self, isr: tuple[int, ...] = (2, 3), acks: int = -1) -> LogHistory:
         history = LogHistory().settled(1, 0).produce(1, "a", "b", at=0).produce(1, "t", at=2, acks=acks)

@@ -30,7 +30,7 @@ from tests.support.judging import broken, excused, judged_by
 
 A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
 FORGED = stamped(0, 2, "forged")
-JUDGE = written_records.what_is_read_was_written
+JUDGE = written_records.every_record_read_was_written
 
 
 def held(history: LogHistory) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.judging.excuses import BUMPED_BY_FENCED, PRODUCER_STATE_DELETED, STALE_COORDINATOR
 from conformance.judging.judge import Judging
-from conformance.judging.producers.answers import each_answer_is_one_that_the_state_allows
+from conformance.judging.producers.answers import answers_fit_the_possible_states
 from conformance.judging.producers.coordinator import LAST_EPOCH
 from history.effects import Effects
 from protocol.codes import Error
@@ -21,7 +21,7 @@ FENCED, OLD_FENCED, MAPPING = (
 GAP, STATE, ABORTABLE = Error.OUT_OF_ORDER_SEQUENCE_NUMBER, Error.INVALID_TXN_STATE, Error.TRANSACTION_ABORTABLE
 BUSY, NONE = Error.CONCURRENT_TRANSACTIONS, Error.NONE
 
-judge = each_answer_is_one_that_the_state_allows
+judge = answers_fit_the_possible_states
 
 
 def results(history: ProducerHistory) -> list[tuple[str, str]]:

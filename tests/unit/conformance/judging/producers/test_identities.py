@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
 from conformance.judging.producers.coordinator import LAST_EPOCH
-from conformance.judging.producers.identities import epochs_rise, producer_ids_are_unique, replicas_agree_on_producers
+from conformance.judging.producers.identities import (
+    producer_epochs_rise,
+    producer_ids_are_unique,
+    replicas_agree_on_producers,
+)
 from protocol.codes import Error
 from tests.support.judging import broken, excused, judged_by
 from tests.support.producers import ID, TV2, ProducerHistory, marker, written
@@ -18,36 +22,38 @@ def test_a_producer_id_is_given_once() -> None:
 
 
 def test_epochs_rise() -> None:
-    assert broken(epochs_rise, ProducerHistory().given(epoch=1).given(epoch=1)) == ["producer-epochs"]
-    assert broken(epochs_rise, ProducerHistory().given(epoch=1).given(epoch=0)) == ["producer-epochs"]
-    assert broken(epochs_rise, ProducerHistory().given(epoch=1).given(epoch=2)) == []
+    assert broken(producer_epochs_rise, ProducerHistory().given(epoch=1).given(epoch=1)) == ["producer-epochs"]
+    assert broken(producer_epochs_rise, ProducerHistory().given(epoch=1).given(epoch=0)) == ["producer-epochs"]
+    assert broken(producer_epochs_rise, ProducerHistory().given(epoch=1).given(epoch=2)) == []
 
 
 def test_the_same_epoch_is_given_again_to_who_asked_for_it() -> None:
     again = ProducerHistory().given(epoch=0).given(epoch=1, sent=(7, 0)).given(epoch=1, sent=(7, 0))
-    assert broken(epochs_rise, again) == []
+    assert broken(producer_epochs_rise, again) == []
     own = ProducerHistory().given(epoch=0).given(epoch=1, sent=(7, 0)).given(epoch=1, sent=(7, 1))
-    assert broken(epochs_rise, own) == ["producer-epochs"]
+    assert broken(producer_epochs_rise, own) == ["producer-epochs"]
 
 
 def test_the_end_of_a_transaction_names_the_next_epoch() -> None:
     ended = ProducerHistory().given().ends(True, version=TV2, then=(ID, 1))
-    assert broken(epochs_rise, ended.given(epoch=1)) == ["producer-epochs"]
+    assert broken(producer_epochs_rise, ended.given(epoch=1)) == ["producer-epochs"]
     repeated = ProducerHistory().given().ends(True, version=TV2, then=(ID, 1)).ends(True, version=TV2, then=(ID, 1))
-    assert broken(epochs_rise, repeated) == []
+    assert broken(producer_epochs_rise, repeated) == []
 
 
 def test_a_former_producer_id_never_comes_back() -> None:
-    assert broken(epochs_rise, ProducerHistory().given(7, 9).given(8, 0).given(7, 10)) == ["producer-epochs"]
-    assert broken(epochs_rise, ProducerHistory().given(7, 9).given(8, 0)) == []
+    assert broken(producer_epochs_rise, ProducerHistory().given(7, 9).given(8, 0).given(7, 10)) == ["producer-epochs"]
+    assert broken(producer_epochs_rise, ProducerHistory().given(7, 9).given(8, 0)) == []
 
 
 def test_no_epoch_is_above_the_last_one() -> None:
     near = ProducerHistory().given(epoch=0).raises_epoch(0, LAST_EPOCH)
-    assert [one.label for one in judged_by(epochs_rise, near.given(epoch=LAST_EPOCH + 1))][-1] == "epoch-beyond-last"
+    assert [one.label for one in judged_by(producer_epochs_rise, near.given(epoch=LAST_EPOCH + 1))][
+        -1
+    ] == "epoch-beyond-last"
     rotated = ProducerHistory().given(epoch=0).raises_epoch(0, LAST_EPOCH).given(8, 0).given(8, 1)
-    assert broken(epochs_rise, rotated) == []
-    assert broken(epochs_rise, rotated.given(7, LAST_EPOCH)) == ["producer-epochs"]
+    assert broken(producer_epochs_rise, rotated) == []
+    assert broken(producer_epochs_rise, rotated.given(7, LAST_EPOCH)) == ["producer-epochs"]
 
 
 def test_a_producer_id_that_an_end_gives_is_given_to_no_other() -> None:

@@ -7,9 +7,9 @@ import pytest
 from conformance.judging.facts.topics import Resource
 from conformance.judging.judge import Judge, judged
 from conformance.judging.topics.judges import (
+    acknowledged_configuration_is_in_force,
     acknowledged_values,
-    configuration_is_as_acknowledged,
-    refused_leaves_no_trace,
+    refused_changes_leave_no_trace,
 )
 from tests.support.administration import (
     BROKER_1,
@@ -21,7 +21,7 @@ from tests.support.administration import (
     AdministrationHistory,
 )
 
-REFUSED_TRACE, AS_ACKNOWLEDGED = refused_leaves_no_trace, configuration_is_as_acknowledged
+REFUSED_TRACE, AS_ACKNOWLEDGED = refused_changes_leave_no_trace, acknowledged_configuration_is_in_force
 INVALID_CONFIG, INVALID_REPLICATION_FACTOR, TOPIC_ALREADY_EXISTS, TOO_LARGE = 40, 38, 36, 10
 NOT_CONTROLLER, TIMED_OUT, UNKNOWN_TOPIC, INVALID_PARTITIONS = 41, 7, 3, 37
 LIMIT = "max.message.bytes"
