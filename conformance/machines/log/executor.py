@@ -149,6 +149,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
     @run.register(steps.DeleteTopic)
     @run.register(steps.RecreateTopic)
     def _note_deletion(self, step: steps.DeleteTopic | steps.RecreateTopic) -> None:
+        """Note that the topic's partitions may be gone from now on."""
         self.topic(step.on)
         self._deleted.add(step.on)
         super().run(step)
@@ -225,7 +226,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
             self._writes.transactional.settle(self._writes.refusing)
 
     def agrees(self) -> bool:
-        """Wait until the replicas of the partitions agree that no step has asked to delete."""
+        """Wait until the replicas agree on all partitions that no step has asked to delete."""
         self.partitions.drop(self._deleted)
         met = at_rest(*self.partitions.values())
         self.bench.registrations(self.partitions.ids)

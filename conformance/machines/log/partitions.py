@@ -34,6 +34,7 @@ class Partitions(dict[str, Partition]):
 
     @property
     def topic_names(self) -> list[str]:
+        """The names of their topics in the cluster, each once."""
         return sorted({partition.name for partition in self.values()})
 
     @property

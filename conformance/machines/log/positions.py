@@ -28,6 +28,7 @@ class Positions:
         self.ends[on] = max(self.ends[on], end)
 
     def note(self, on: str, answer: FetchedPartition) -> None:
+        """Note the positions of an answer, and its high watermark as an end."""
         self.note_end(on, answer.high_watermark)
         read = [(record.offset, b.leader_epoch) for b in answer.batches if not b.control for record in b.records]
         self._read[on] += [position for position in read if position[0] < answer.high_watermark]

@@ -77,7 +77,8 @@ class Sequences:
             )
         return self._pending[on]
 
-    def answered(self, on: str, error: Error) -> None:
+    def note_answer(self, on: str, error: Error) -> None:
+        """Note the outcome: appended, to be sent again, or refused for good."""
         if error in APPENDED:
             self._next[on] += len(self._pending.pop(on).records)
         elif error not in MAY_BE_APPENDED:
@@ -92,13 +93,14 @@ class IdempotentProducers:
         self._by_number: dict[int, Sequences] = {}
 
     def write(self, number: int, on: str, partition: Partition, leader: NodeClient, fresh: NewBatch) -> None:
+        """Send the producer's next batch, or again the one of unknown outcome."""
         producer = self._by_number.get(number)
         if producer is None or producer.broken:
-            given = _given(self._bench, leader.init_producer_id)
+            given = _producer_id(self._bench, leader.init_producer_id)
             producer = self._by_number[number] = Sequences(given.producer_id, given.producer_epoch)
         batch = producer.batch(on, fresh)
         answer = leader.produce(partition.topic, partition.index, batch, timeout_ms=ANSWERED_WITHIN_MS)
-        producer.answered(on, answer.error)
+        producer.note_answer(on, answer.error)
 
 
 class TransactionalProducer:
@@ -113,9 +115,9 @@ class TransactionalProducer:
         self._written_to: set[str] = set()
 
     def write(self, on: str, partition: Partition, leader: NodeClient, fresh: NewBatch) -> None:
-        """Add the partition and produce to it. Raises Absent where there is no coordinator, or it gives no producer id."""
+        """Add the partition and produce to it. Raises Absent if there is no coordinator, or it gives no producer id."""
         coordinator = self._coordinator()
-        producer = self._begun(coordinator)
+        producer = self._ongoing(coordinator)
         added = coordinator.add_partitions_to_txn(
             self._id, producer.producer_id, producer.epoch, [(partition.name, partition.index)]
         )
@@ -132,7 +134,7 @@ class TransactionalProducer:
             timeout_ms=ANSWERED_WITHIN_MS,
             version=self._bench.at_most(leader, "Produce", LEGACY["Produce"]),
         )
-        producer.answered(on, answer.error)
+        producer.note_answer(on, answer.error)
 
     def end(self, *, committed: bool) -> None:
         """End what is open. Whatever the answer, the next transaction begins with another epoch unless it was ended."""
@@ -167,41 +169,42 @@ class TransactionalProducer:
 
     def _is_settled(self) -> bool:
         with suppress(WireError, Absent):
-            self._begun(self._coordinator())
+            self._ongoing(self._coordinator())
             return True
         return False
 
-    def _begun(self, coordinator: NodeClient) -> Sequences:
+    def _ongoing(self, coordinator: NodeClient) -> Sequences:
+        """The producer id and epoch of the open transaction, or of a new one."""
         if self._producer is None or self._producer.broken:
             self.is_open = False
             ask = partial(coordinator.init_producer_id, self._id, transaction_timeout_ms=TRANSACTION_TIMEOUT_MS)
-            given = _given(self._bench, ask)
+            given = _producer_id(self._bench, ask)
             self._producer = Sequences(given.producer_id, given.producer_epoch, transactional=True)
         return self._producer
 
     def _coordinator(self) -> NodeClient:
-        """Once there is one: the first that is looked for has its partition created. Raises Absent."""
+        """The coordinator, once there is one: the first that is looked for has its partition created. Raises Absent."""
 
-        def found() -> NodeClient | None:
+        def find() -> NodeClient | None:
             with suppress(Absent):
                 return self._roles.coordinator(self._id, CoordinatorType.TRANSACTION)
             return None
 
         with suppress(Overdue):
-            return self._bench.eventually(found, f"a coordinator of {self._id}", within=READY_WITHIN, every=0.1)
+            return self._bench.eventually(find, f"a coordinator of {self._id}", within=READY_WITHIN, every=0.1)
         return self._roles.coordinator(self._id, CoordinatorType.TRANSACTION)
 
 
-def _given(bench: Bench, ask: Callable[[], InitProducerIdAnswer]) -> InitProducerIdAnswer:
-    """A producer id, from a broker or coordinator that may still be loading. Raises Absent where it gives none."""
+def _producer_id(bench: Bench, ask: Callable[[], InitProducerIdAnswer]) -> InitProducerIdAnswer:
+    """A producer id, from a broker or coordinator that may still be loading. Raises Absent if it gives none."""
     answers: list[InitProducerIdAnswer] = []
 
-    def answered() -> bool:
+    def is_answered() -> bool:
         answers.append(ask())
         return answers[-1].error not in LOADING
 
     with suppress(Overdue):
-        bench.eventually(answered, "a producer id", within=READY_WITHIN, every=0.1)
+        bench.eventually(is_answered, "a producer id", within=READY_WITHIN, every=0.1)
     if answers[-1].error is not Error.NONE:
         raise Absent(f"no producer id is given: {answers[-1].error.name}")
     return answers[-1]
@@ -231,7 +234,7 @@ class InFlight:
         self._sent.append(_Sent(node, node.park_fetch([wanted], options), False))
 
     def collect(self) -> None:
-        """The answers to all of them; those that do not come have an unknown outcome."""
+        """Collect the answers to all of them; those that do not come have an unknown outcome."""
         sent, self._sent = self._sent, []
         for one in sent:
             with suppress(WireError):

@@ -67,6 +67,7 @@ class Writes:
     def write(
         self, on: str, node: NodeClient, acks: int, batch: NewBatch, within_ms: int = ACKNOWLEDGED_WITHIN_MS
     ) -> None:
+        """Produce a batch, and note the end that it shows and whether the ISR is too small."""
         partition = self._partitions[on]
         answer = node.produce(partition.topic, partition.index, batch, acks=acks, timeout_ms=within_ms)
         if answer.error is Error.NONE:

@@ -100,14 +100,14 @@ class Batches:
         """Those that were acknowledged."""
 
     def number(self, producer: Producer, partition: Partition, values: Sequence[bytes], began: int) -> NewBatch:
-        """The next batch, pending from now on."""
+        """Give the next batch its sequence; it is pending from now on."""
         to = At(partition, partition.bench.node(partition.bench.brokers[0]))
         batch = producer.records(to, *values, base_sequence=self.next_sequence, timestamp=began)
         self.next_sequence += len(values)
         self.pending.append(batch)
         return batch
 
-    def acknowledged(self, batch: NewBatch) -> None:
+    def acknowledge(self, batch: NewBatch) -> None:
         self.pending.remove(batch)
         self.sent.append(batch)
 
@@ -150,34 +150,34 @@ class Client:
     # --- producer id and epoch
 
     def init(self, timeout_ms: int | None = None) -> None:
-        """As a new instance, by default with the former transaction time-out. Raises Absent where no producer id is given."""
+        """Begin as a new instance, by default with the former transaction time-out. Raises Absent if no producer id is given."""
         if timeout_ms is not None:
             self.producer.timeout_ms = timeout_ms
-        given = self._granted(self.producer.init_once, "a producer id")
+        given = self._require(self.producer.init_once, "a producer id")
         # A new instance without a transactional id has another producer id, and fences none.
         known = self.transactional and self.producer.producer_id >= 0
         self._former = Fenced(copy.copy(self.producer), self._batches) if known else None
         self._begin_at(given.producer_id, given.producer_epoch)
 
     def bump(self) -> None:
-        """To the next epoch by the own one; a producer without transactional id raises it by itself (KIP-360)."""
+        """Go to the next epoch by the own one; a producer without transactional id raises it by itself (KIP-360)."""
         self._ready()
         id, epoch = self.producer.producer_id, self.producer.epoch + 1
         if self.transactional:
-            given = self._granted(lambda: self.producer.init_once(id, epoch - 1), "the next epoch")
+            given = self._require(lambda: self.producer.init_once(id, epoch - 1), "the next epoch")
             self._begin_at(given.producer_id, given.producer_epoch)
         elif epoch > LAST_EPOCH_OF_ITS_OWN:
             self.init()
         else:
-            self._raised_to(epoch)
+            self._raise_to(epoch)
 
     def raise_epoch(self, to: int) -> None:
-        """By one request for each epoch. Raises Absent where it is as high already, or a transaction is open."""
+        """Bump the epoch with one InitProducerId per step. Raises Absent if it is already there or a transaction is open."""
         self._ready()
         if self._is_open or self.producer.epoch >= to:
             raise Absent(f"the producer is at epoch {self.producer.epoch}, or has an open transaction")
         if not self.transactional:
-            self._raised_to(to)
+            self._raise_to(to)
             return
         with on_one_replica(self._bench, self.producer.transactional_id) if to > MANY else nullcontext():
             self.bump()  # once it is given, so will the others be
@@ -185,6 +185,7 @@ class Client:
                 self._bump_often(times)
 
     def _bump_often(self, times: int) -> None:
+        """Bump the epoch `times` times by pipelined requests; a refusal on the way leaves the producer to begin again."""
         self._broken = True  # and stays so where it gets no further
         id, epoch = self.producer.producer_id, self.producer.epoch
         answer = self.coordinator().bump_epochs(
@@ -193,8 +194,8 @@ class Client:
         if (answer.error, answer.producer_epoch) == (Error.NONE, epoch + times):
             self._begin_at(answer.producer_id, answer.producer_epoch)
 
-    def _raised_to(self, epoch: int) -> None:
-        """Of an idempotent producer, by itself (KIP-360)."""
+    def _raise_to(self, epoch: int) -> None:
+        """Raise the epoch of an idempotent producer without a request (KIP-360)."""
         self._former = Fenced(copy.copy(self.producer), self._batches)
         self._begin_at(self.producer.producer_id, epoch)
 
@@ -209,14 +210,14 @@ class Client:
         self._is_open, self._ending = False, None
 
     def _ready(self) -> None:
-        """Once it has a producer id, and knows how its last transaction ended. Raises Absent."""
+        """Begin a new instance, or end the last transaction, if either has to be before anything else. Raises Absent."""
         if self._broken:
             self.init()
         elif self._ending is not None:
             self._end(self._ending)
 
-    def fenced(self) -> Fenced:
-        """The instance, or the epoch, before; where there is none, a new one begins first. Raises Absent."""
+    def fenced_instance(self) -> Fenced:
+        """The instance, or the epoch, before; if there is none, a new one begins first. Raises Absent."""
         while self._former is None:
             (self.init if self.transactional else self.bump)()
         return self._former
@@ -224,15 +225,15 @@ class Client:
     # --- writing
 
     def write(self, on: str, partition: Partition, node: NodeClient, values: Sequence[bytes]) -> None:
-        """The next batch, or again the first of unknown outcome."""
+        """Send the next batch, or again the first of unknown outcome."""
         self._begin_on(on, partition)
         batches = self._batches[on]
         batch = batches.pending[0] if batches.pending else self._number(on, partition, values)
         to = At(partition, node)
-        self._answered(on, batch, self._asked(lambda: self.producer.send(to, batch, timeout_ms=ANSWERED_WITHIN_MS)))
+        self._note_answer(on, batch, self._ask(lambda: self.producer.send(to, batch, timeout_ms=ANSWERED_WITHIN_MS)))
 
     def write_to_several(self, partitions: Mapping[str, Partition], node: NodeClient, value: bytes) -> None:
-        """One Produce with a batch for each partition on which no outcome is unknown."""
+        """Send one Produce with a batch for each partition on which no outcome is unknown."""
         idle = {on: partition for on, partition in partitions.items() if not self._batches[on].pending}
         if not idle:
             raise Absent("each partition has a batch of unknown outcome")
@@ -246,12 +247,12 @@ class Client:
                 # Answers name the topic by its name, or by its id.
                 named = ({one.topic, one.topic_id} - {None}) & {partition.name, partition.topic.id}
                 if named and one.partition == partition.index:
-                    self._answered(on, batches[on], one)
+                    self._note_answer(on, batches[on], one)
 
     def write_in_flight(
         self, on: str, partition: Partition, node: NodeClient, values: Sequence[bytes]
     ) -> Iterator[InFlight]:
-        """A batch of each value, without waiting for an answer. Nothing new is sent after a batch of unknown outcome."""
+        """Send a batch of each value, without waiting for an answer. Nothing new is sent after a batch of unknown outcome."""
         self._begin_on(on, partition)
         if self._batches[on].pending:
             raise Absent(f"a batch for {on} has an unknown outcome")
@@ -261,14 +262,14 @@ class Client:
             yield InFlight(self, on, batch, node, request)
 
     def collect(self, sent: InFlight) -> None:
-        """The answer to a request in flight; it counts while the batch is still the current instance's."""
+        """Collect the answer to a request in flight; it counts while the batch is still the current instance's."""
         answer = sent.node.parked_produce(sent.request, within=COLLECTED_WITHIN)
         for one in answer.partitions:
             if sent.batch in self._batches[sent.on].pending:
-                self._answered(sent.on, sent.batch, one)
+                self._note_answer(sent.on, sent.batch, one)
 
     def skip(self, on: str, partition: Partition, node: NodeClient, gap: int, value: bytes) -> None:
-        """A batch whose sequence is too high. One that may be there all the same leaves no sequence to go on with."""
+        """Send a batch whose sequence is too high. One that may be there all the same leaves no sequence to go on with."""
         self._begin_on(on, partition)
         sequence = self._batches[on].next_sequence + gap
         batch = self.producer.records(At(partition, node), value, base_sequence=sequence, timestamp=self._began)
@@ -277,19 +278,19 @@ class Client:
         self._broken = broken or answer.error in MAY_BE_APPENDED | APPENDED
 
     def repeat(self, on: str, partition: Partition, node: NodeClient, back: int) -> None:
-        """A batch that was acknowledged, once more. Raises Absent where there is none."""
+        """Send a batch that was acknowledged once more. Raises Absent if there is none."""
         sent = self._batches[on].sent
         if not sent:
             raise Absent(f"nothing was acknowledged on {on}")
         self.producer.send(At(partition, node), sent[-1 - back % len(sent)], timeout_ms=ANSWERED_WITHIN_MS)
 
     def _begin_on(self, on: str, partition: Partition) -> None:
-        """Ready to write there: in the first protocol the partition is added to the transaction. Raises Absent."""
+        """Get ready to write there: in the first protocol the partition is added to the transaction. Raises Absent."""
         self._ready()
         if not self.transactional:
             return
         if not self.producer.dialect.bumps and on not in self._added:
-            self._granted(lambda: self.producer.add(partition), f"adding {on} to the transaction")
+            self._require(lambda: self.producer.add(partition), f"adding {on} to the transaction")
             self._added.add(on)
         self._is_open = True
 
@@ -300,10 +301,10 @@ class Client:
         version = self._bench.at_most(node, "Produce", self.producer.dialect.produce)
         return {"transactional_id": self.producer.transactional_id or None, "version": version}
 
-    def _answered(self, on: str, batch: NewBatch, answer: ProducedPartition) -> None:
+    def _note_answer(self, on: str, batch: NewBatch, answer: ProducedPartition) -> None:
         batches = self._batches[on]
         if answer.error in APPENDED:
-            batches.acknowledged(batch)
+            batches.acknowledge(batch)
         elif answer.error is not Error.OUT_OF_ORDER_SEQUENCE_NUMBER or batches.pending[0] is batch:
             # After an error that does not pass the producer begins again as a new instance.
             self._broken = self._broken or answer.error not in MAY_BE_APPENDED
@@ -311,22 +312,23 @@ class Client:
     # --- transactions
 
     def commit_offset(self, group: str, coordinator: NodeClient, offset: NewOffset) -> None:
+        """Commit an offset of the group in the transaction, after AddOffsetsToTxn in the first protocol."""
         self._ready()
         if not self.producer.dialect.bumps:
-            self._granted(lambda: self.producer.add_offsets(group), "adding the group to the transaction")
+            self._require(lambda: self.producer.add_offsets(group), "adding the group to the transaction")
         self._is_open = True
-        self._asked(lambda: self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator))
+        self._ask(lambda: self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator))
 
     def commit_offset_unadded(self, group: str, coordinator: NodeClient, offset: NewOffset) -> None:
-        """Without AddOffsetsToTxn. Raises Absent where the request itself adds the group, and where brokers do not verify it: the
-        offset would stay pending (KIP-890)."""
+        """Commit an offset without AddOffsetsToTxn. Raises Absent if the request itself adds the group, and if brokers do not
+        verify it: the offset would stay pending (KIP-890)."""
         if self.producer.dialect.bumps or self._bench.column.ranges["AddPartitionsToTxn"] < VERIFIED_FROM:
             raise Absent("TxnOffsetCommit needs no AddOffsetsToTxn here")
         self._ready()
         self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator)
 
     def end(self, partitions: Mapping[str, Partition], *, commit: bool) -> None:
-        """EndTxn, once the outcome of each batch is known; with one that is not the transaction is aborted."""
+        """Send EndTxn once the outcome of each batch is known; a batch of unknown outcome makes it an abort."""
         if self._broken or not self._is_open:
             raise Absent("the producer has no open transaction")
         if self._ending is None:
@@ -335,18 +337,19 @@ class Client:
         self._end(commit if self._ending is None else self._ending)
 
     def end_nothing(self, *, commit: bool) -> None:
-        """EndTxn; where its outcome is unknown, a new instance goes on. Raises Absent where a transaction is open."""
+        """Send EndTxn with no open transaction; after an unknown outcome a new instance goes on. Raises Absent if one is
+        open."""
         self._ready()
         if self._is_open:
             raise Absent("the producer has an open transaction")
         self._broken = True
-        answer = self._asked(lambda: self.producer.finish(commit))
+        answer = self._ask(lambda: self.producer.finish(commit))
         if answer.error is Error.NONE and self.producer.dialect.bumps:
             self._begin_at(answer.producer_id, answer.producer_epoch)
         self._broken = answer.error in PASSING
 
     def outlast_timeout(self) -> None:
-        """Until the coordinator describes the transaction as ended. Raises Absent where nothing is open that ends soon."""
+        """Wait until the coordinator describes the transaction as ended. Raises Absent if nothing is open that ends soon."""
         timeout_ms, named = self.producer.timeout_ms, self.producer.transactional_id
         if self._broken or not self._is_open or timeout_ms > SHORT_MS:
             raise Absent("the producer has no open transaction with a short time-out")
@@ -359,17 +362,17 @@ class Client:
             self._bench.eventually(has_ended, "the time-out of the transaction", within=within, every=0.2, due=None)
 
     def _flush(self, partitions: Mapping[str, Partition]) -> None:
-        """Each batch of unknown outcome once more."""
+        """Send each batch of unknown outcome once more."""
         for on, batches in self._batches.items():
             for batch in [*batches.pending]:
                 with suppress(WireError, Absent):
                     at = At(partitions[on], self._roles.node(on, "leader"))
-                    self._answered(on, batch, self.producer.send(at, batch, timeout_ms=ANSWERED_WITHIN_MS))
+                    self._note_answer(on, batch, self.producer.send(at, batch, timeout_ms=ANSWERED_WITHIN_MS))
 
     def _end(self, commit: bool) -> None:
-        """Raises Absent while the outcome is unknown."""
+        """Send EndTxn until its outcome is known. Raises Absent while it is not."""
         self._ending = commit
-        answer = self._granted(lambda: self.producer.finish(commit), "the end of the transaction")
+        answer = self._require(lambda: self.producer.finish(commit), "the end of the transaction")
         if self.producer.dialect.bumps:
             self._begin_at(answer.producer_id, answer.producer_epoch)
         else:
@@ -377,24 +380,26 @@ class Client:
             self._broken = any(one.pending for one in self._batches.values())
             self._next_transaction()
 
-    def _granted(self, ask: Callable[[], A], what: str) -> A:
-        """The answer, asked for again while its error passes. Raises Absent where it is refused."""
-        answer = self._asked(ask)
+    def _require(self, ask: Callable[[], A], what: str) -> A:
+        """The answer, asked for again while its error passes. Raises Absent if it is refused."""
+        answer = self._ask(ask)
         if (error := error_of(answer)) is not Error.NONE:
             self._broken = self._broken or error not in PASSING
             raise Absent(f"{what} is refused: {error.name}")
         return answer
 
-    def _asked(self, ask: Callable[[], A]) -> A:
+    def _ask(self, ask: Callable[[], A]) -> A:
         """The first answer whose error does not pass by itself, or the last."""
         answers: list[A] = []
 
-        def answered() -> bool:
+        def is_answered() -> bool:
             answers.append(ask())
             return error_of(answers[-1]) not in PASSING
 
         with suppress(Overdue):
-            self._bench.eventually(answered, "an answer of the coordinator", within=READY_WITHIN, every=0.1, due=None)
+            self._bench.eventually(
+                is_answered, "an answer of the coordinator", within=READY_WITHIN, every=0.1, due=None
+            )
         return answers[-1]
 
 
@@ -407,7 +412,7 @@ class Fenced:
         self._pending: dict[str, NewBatch] = {}
 
     def write(self, on: str, partition: Partition, node: NodeClient, value: bytes, began: int) -> None:
-        """The next batch, or again the one before while that was not acknowledged."""
+        """Send the next batch, or again the one before while that was not acknowledged."""
         to, sequence = At(partition, node), self._sequences.get(on, 0)
         if on not in self._pending:
             self._pending[on] = self.producer.records(to, value, base_sequence=sequence, timestamp=began)

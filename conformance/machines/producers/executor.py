@@ -87,7 +87,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
 
     @run.register
     def _bump_as_fenced(self, step: do.BumpAsFenced) -> None:
-        self.clients[step.producer].fenced().bump()
+        self.clients[step.producer].fenced_instance().bump()
 
     # --- writing
 
@@ -141,7 +141,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
         commit(self._group, self.roles.coordinator(self._group), self._offset())
 
     def _offset(self) -> NewOffset:
-        """No two requests commit the same."""
+        """The next offset to commit: no two requests commit the same."""
         self._offsets += 1
         return NewOffset(self.partitions["strict-0"].topic, 0, offset=self._offsets)
 
@@ -156,7 +156,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
 
     @run.register
     def _send_as_fenced(self, step: do.SendAsFenced) -> None:
-        fenced, partition = self.clients[step.producer].fenced(), self.partitions[step.on]
+        fenced, partition = self.clients[step.producer].fenced_instance(), self.partitions[step.on]
         if step.seen:
             self.run(do.Write(producer=step.producer, on=step.on))
         match step.request:
@@ -214,7 +214,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
     # --- rest
 
     def before_rest(self, *, healed: bool) -> None:
-        """Producers end: what is open is aborted, and a last instance of each transactional id fences the others."""
+        """End all producers: abort what is open, and fence the others by a last instance of each transactional id."""
         self.run(do.Collect())
         for client in self.clients.values():
             with suppress(*UNANSWERED, Absent):

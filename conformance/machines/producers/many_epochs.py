@@ -20,7 +20,7 @@ MIN_ISR = "min.insync.replicas"
 
 @contextmanager
 def on_one_replica(bench: Bench, transactional_id: str) -> Iterator[None]:
-    """While it lasts, the coordinator's log of this id is on its leader alone; nothing is changed where that keeps no log.
+    """Move the coordinator's log of this id to its leader alone until the end; no-op if the coordinator keeps no log.
 
     Raises KitError where the cluster refuses that, and Overdue where not all replicas are in sync again at the end.
     """
@@ -41,7 +41,7 @@ def on_one_replica(bench: Bench, transactional_id: str) -> Iterator[None]:
 
 
 def _reassign(log: Partition, replicas: Sequence[int]) -> None:
-    """Returns once these are the replicas, and all of them in sync."""
+    """Reassign the partition, and wait until these are the replicas and all of them in sync."""
     log.leader().alter_partition_reassignments([Reassignment(log.name, log.index, tuple(replicas))])
     log.bench.eventually(lambda: set(log.whole().replicas) == set(replicas), f"{log} on {list(replicas)}")
 

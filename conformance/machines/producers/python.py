@@ -19,7 +19,7 @@ SETTLED_WITHIN = 10.0
 
 
 class PythonProducers:
-    """One without a transactional id, and one with the given."""
+    """One producer without a transactional id, and one with the id that is given."""
 
     def __init__(self, bench: Bench, roles: Roles, transactional_id: str, began: int) -> None:
         self._bench, self._roles, self._began = bench, roles, began
@@ -34,20 +34,21 @@ class PythonProducers:
         self._ready(name).write(partition.name, partition.index, values, self._began)
 
     def flush(self, name: PythonProducerName) -> None:
-        self._begun(name).flush(FLUSHED_WITHIN)
+        self._current_one(name).flush(FLUSHED_WITHIN)
 
     def commit_offset(self, group: str, offset: NewOffset) -> None:
         self._ready(PYTHON_TRANSACTIONAL).commit_offset(group, offset.topic.name, offset.partition, offset.offset)
 
     def end(self, *, commit: bool) -> None:
-        """Raises Absent where no transaction is open."""
-        producer = self._begun(PYTHON_TRANSACTIONAL)
+        """End the open transaction. Raises Absent if there is none."""
+        producer = self._current_one(PYTHON_TRANSACTIONAL)
         if not producer.is_open:
             raise Absent("kafka-python's producer has no open transaction")
         producer.end(commit=commit)
 
     def reopen(self, name: PythonProducerName) -> None:
-        self._begun(name).close()
+        """Close the producer, whatever is under way, and begin another one in its place."""
+        self._current_one(name).close()
         self._begin(name)
 
     def settle(self) -> None:
@@ -59,13 +60,14 @@ class PythonProducers:
                     producer.end(commit=False)
             producer.close()
 
-    def _begun(self, name: PythonProducerName) -> KafkaPythonProducer:
+    def _current_one(self, name: PythonProducerName) -> KafkaPythonProducer:
+        """The producer that has begun. Raises Absent if none has."""
         if name not in self._current:
             raise Absent(f"{name} has not begun")
         return self._current[name]
 
     def _ready(self, name: PythonProducerName) -> KafkaPythonProducer:
-        """An instance that can go on. Raises Absent where no broker runs."""
+        """An instance that can go on. Raises Absent if no broker runs."""
         if name in self._current and not self._current[name].is_broken:
             return self._current[name]
         if name in self._current:

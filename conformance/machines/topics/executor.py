@@ -73,17 +73,18 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
         self._alter(owner, {step.key: str(step.value), **REFUSED_BESIDE[owner[0]]})
 
     def _alter(self, owner: Owner, changes: Mapping[str, str | None]) -> None:
-        self._asked_for(owner).incremental_alter_configs(*owner, changes)
+        self._broker_for(owner).incremental_alter_configs(*owner, changes)
 
     @run.register
     def _misassign(self, step: do.MisassignPartitions) -> None:
-        """One assignment for each partition to add; for a topic that is gone, for all of them."""
+        """Ask for partitions on a broker that does not exist: one assignment for each to add, or for all of them if the topic
+        is gone."""
         name, node = self.topic(step.on).name, self.asked_broker()
         added = step.total - len(node.metadata([name]).topic(name).partitions)
         node.create_partitions(name, step.total, assignment=((NO_SUCH_BROKER,),) * added)
 
-    def _asked_for(self, owner: Owner) -> NodeClient:
-        """One broker's own configuration is altered and described by that broker only."""
+    def _broker_for(self, owner: Owner) -> NodeClient:
+        """The broker to ask about an owner: one broker's own configuration is altered and described by that broker only."""
         type, name = owner
         if type is not ResourceType.BROKER or not name:
             return self.asked_broker()
@@ -93,7 +94,8 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
         return self.bench.node(broker)
 
     def _owner(self, on: str) -> Owner:
-        """Raises Absent for a topic that was not created yet, and for a group where the cluster has no group configuration."""
+        """The owner of a configuration. Raises Absent for a topic that was not created yet, and for a group if the cluster
+        has no group configuration."""
         if on == "cluster-default":
             return CLUSTER_DEFAULT
         if on == "group":
@@ -123,7 +125,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
     # --- reads
 
     def read_everything(self) -> None:
-        """Topics and configurations, as every broker that runs describes them."""
+        """Read topics and configurations, as every broker that runs describes them."""
         down = self.bench.processes.silent(self.bench.brokers)
         for broker in self.bench.brokers:
             if broker not in down:
@@ -158,7 +160,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
         return met
 
     def at_rest(self) -> None:
-        """Set the brokers' configuration back to its defaults for the next example: that is described, too."""
+        """Set the brokers' configuration back to its defaults for the next example, and read how that is described."""
         self._delete_broker_configs()
         self._settles("every broker describes its defaults again")
         self.read_everything()
@@ -166,7 +168,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
     def _settles(self, what: str) -> bool:
         wanted = acknowledged_values(self.bench.tape.history)
 
-        def described() -> bool:
+        def is_described() -> bool:
             with suppress(*UNANSWERED):
                 return all(
                     values.items() <= _own_values(answer, Resource(*owner)).items()
@@ -176,10 +178,10 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
                 )
             return False
 
-        return self.bench.wait.comes_true(described, what, DESCRIBED_WITHIN)
+        return self.bench.wait.comes_true(is_described, what, DESCRIBED_WITHIN)
 
     def _delete_broker_configs(self) -> None:
-        """An earlier example may have ended before it could do so."""
+        """Delete what the brokers' configuration may have left of an earlier example that ended early."""
         owners = [CLUSTER_DEFAULT, *((ResourceType.BROKER, str(self.bench.id_of(name))) for name in self.bench.brokers)]
         for owner in owners:
             with suppress(*UNANSWERED, Absent):
@@ -187,13 +189,13 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
 
 
 def _own_values(answer: ConfigsAnswer, resource: Resource) -> dict[str, str | None]:
-    """The values that are set on the resource itself, None where its default applies."""
+    """The values that are set on the resource itself, None for each that has its default."""
     own = {one.name: one.value for one in answer.configs if one.config_source == resource.own_source}
     return {key: own.get(key) for key in KEYS[ResourceType(resource.type)]} if answer.error is Error.NONE else {}
 
 
 def _anchor(bench: Bench) -> Topic:
-    """A topic with a replica on every broker. Raises KitError where it cannot be created."""
+    """Create a topic with a replica on every broker. Raises KitError if that is refused."""
     assignment = (tuple(bench.id_of(name) for name in bench.brokers),)
     [made] = bench.node(bench.brokers[0]).create_topics([NewTopic(bench.fresh(do.ANCHOR), assignment)]).topics
     if made.error is not Error.NONE:
