@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from conformance.catalogue import Facts
 from conformance.core.checks import Check
-from conformance.core.evaluate import Outcome, evaluate
+from conformance.core.evaluate import Outcome, evaluate, judged_on
+from conformance.judging.judges import JUDGES
 from conformance.kip101 import changed_answers
 from conformance.kip101.changed_answers import log_changes_under_an_answer
 from conformance.kip101.flapping import MOVES, leaders_flap_under_load
@@ -24,7 +27,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def played(check: Check, inputs: dict[str, object], *bugs: str) -> Outcome:
-    return evaluate(check, mini_bench(MiniCluster(bugs)), inputs, {})
+    """The outcome of an example, with what all judges observe in its history."""
+    bench = mini_bench(MiniCluster(bugs))
+    outcome = evaluate(check, bench, inputs, {})
+    facts = Facts(version=bench.column.version, ranges=bench.column.ranges)
+    judged = judged_on(facts, JUDGES, bench.tape.history).observations
+    return msgspec.structs.replace(outcome, observations=[*outcome.observations, *judged])
 
 
 def violated(outcome: Outcome) -> set[str]:
