@@ -17,7 +17,7 @@ def subscription(topics: Sequence[str], owned: Mapping[str, Sequence[int]] | Non
     return _versioned(wanted, len(topics), 1) + struct.pack(">i", len(owned)) + _partitions(owned)
 
 
-def assigned(partitions: Mapping[str, Sequence[int]]) -> bytes:
+def encode_assignment(partitions: Mapping[str, Sequence[int]]) -> bytes:
     """A classic member's assignment (ConsumerProtocolAssignment, version 0)."""
     return _versioned(_partitions(partitions), len(partitions))
 

@@ -13,7 +13,7 @@ class NotFrames(ConnectionError):
     """A stream of something else."""
 
 
-def framed(content: bytes) -> bytes:
+def with_size(content: bytes) -> bytes:
     """Put the size before a request or an answer."""
     return SIZE.pack(len(content)) + content
 

@@ -17,7 +17,7 @@ from conformance.running.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
 from fixtures.faults.base.fault import Fault
-from fixtures.faults.selftest import SelfTest, Targets, as_expected, chosen, kinds, lab_of, self_test, table
+from fixtures.faults.selftest import SelfTest, Targets, as_expected, choose, kinds, lab_of, self_test, table
 from fixtures.images import newest, obtain, select
 from fixtures.runs import Run
 from reports.commands.options import Form, form, print_json
@@ -36,7 +36,7 @@ def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool,
 
     The exit code is 0 if every fault showed its witness and its consequence, and healed; with --sabotage, if no witness showed.
     """
-    wanted = chosen(list(fault), every_role=every_role)
+    wanted = choose(list(fault), every_role=every_role)
     with progress_apart(form):
         tested = _tested(select(list(kafka_version)), wanted, sabotage=sabotage)
     if form == "json":

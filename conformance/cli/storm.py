@@ -24,7 +24,7 @@ from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.base.together import clash, pairs_of
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.plans import Calm, Overlap, Plan, Single, Skipped, run
-from fixtures.faults.selftest import Targets, staged
+from fixtures.faults.selftest import Targets, stage
 from fixtures.faults.traffic import Writer
 from fixtures.runs import Progress
 from fixtures.waiting import eventually
@@ -196,7 +196,7 @@ def attempted(injector: Injector, plan: Plan) -> list[Cycle]:
     """The cycles of a plan; an error in it is the ending of its last cycle, and never raised."""
     cycles: list[Cycle] = []
     try:
-        with staged(injector, plan.fault.role if isinstance(plan, Single) else ""):
+        with stage(injector, plan.fault.role if isinstance(plan, Single) else ""):
             cycles.extend(_cycle(plan, step) for step in run(plan, injector) if not isinstance(step, Calm))
     except Unwitnessed as trouble:
         cycles.append(_troubled(plan, "unwitnessed", trouble))

@@ -33,7 +33,7 @@ from conformance.core.waiting import EVERY, LASTING, WITHIN, Waiting
 from fixtures import metrics
 from fixtures.cluster import Peers
 from fixtures.cluster.topology import Member
-from fixtures.consumers import Consumer, closed
+from fixtures.consumers import Consumer, close_all
 from fixtures.disk.held import HeldReplicas
 from fixtures.disk.words import RegistrationHistories, Word, word
 from fixtures.producers import KafkaPythonProducer, all_closed
@@ -176,7 +176,7 @@ class Bench:
 
     def close(self) -> None:
         """Close what this bench opened for itself; lent clients go on to the next example."""
-        closed(self._consumers)
+        close_all(self._consumers)
         if errors := all_closed(self._producers):
             self.tape.note("producers did not close", {"errors": errors})
         for client in self._own.values():

@@ -69,7 +69,7 @@ class Faults:
 
     def lacking(self) -> list[str]:
         """Links that are not open."""
-        return self._target.links.closed() if self._target is not None else []
+        return self._target.links.existing_rules() if self._target is not None else []
 
     def close(self) -> None:
         if self._target is not None:

@@ -201,7 +201,7 @@ class ConformanceSession:
             self.lab.close(early)
         if self.worker != "master":
             return exitstatus
-        if not self.run.kept:
+        if not self.run.is_kept:
             self.run.end(ensure(install=False))
         shards = list(read_shards(self.settings.out_dir / "shards", self.run.id))
         self._cells = judge_shards(shards, run=self.run.id)

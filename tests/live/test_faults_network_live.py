@@ -44,11 +44,11 @@ def test_a_restart_does_not_open_the_links(target: FaultTarget, fault: Fault) ->
     with injector.under(fault):
         target.cluster.node(fault.node).kill()
         start_all(target, [fault.node])
-        assert any(line.startswith(f"{fault.node} has rules") for line in target.links.closed())
+        assert any(line.startswith(f"{fault.node} has rules") for line in target.links.existing_rules())
         same = fault.fresh()
         vars(same).update(vars(fault), _probed=None, _effect=None, _measured={})
         eventually(same.witness, within=30, what=f"{fault.name} shows again", state=target.states)
-    assert not target.links.closed()
+    assert not target.links.existing_rules()
 
 
 def test_the_link_between_two_followers_is_cut(target: FaultTarget) -> None:
@@ -57,7 +57,7 @@ def test_the_link_between_two_followers_is_cut(target: FaultTarget) -> None:
         leader = target.partition().leader
         [ends] = fault.severed
         assert ends == {name for name in target.cluster.brokers if target.id_of(name) != leader}
-    assert not target.links.closed()
+    assert not target.links.existing_rules()
 
 
 def test_two_limits_stand_side_by_side(target: FaultTarget) -> None:
@@ -65,11 +65,11 @@ def test_two_limits_stand_side_by_side(target: FaultTarget) -> None:
     target.links.limit(node, "one", target.cluster.controllers, 64)
     target.links.limit(node, "other", target.cluster.brokers[1:], 128)
     target.links.take(node, "one")
-    assert target.links.limited(node, "one") is None
-    assert target.links.limited(node, "other") is not None
-    assert target.links.closed() == [f"{node} has rules of htb, other"]
+    assert target.links.limit_counters(node, "one") is None
+    assert target.links.limit_counters(node, "other") is not None
+    assert target.links.existing_rules() == [f"{node} has rules of htb, other"]
     target.links.take(node, "other")
-    assert not target.links.closed()
+    assert not target.links.existing_rules()
 
 
 def test_what_was_half_put_is_taken_whole(target: FaultTarget) -> None:
@@ -77,6 +77,6 @@ def test_what_was_half_put_is_taken_whole(target: FaultTarget) -> None:
     dropped = rule("filter", "half", "OUTPUT -p tcp --dport 9 -j DROP")
     with pytest.raises(KitError, match="ended with 1"):
         target.links.place(node, "half", [dropped, Piece("false", "false"), dropped])
-    assert target.links.closed() == [f"{node} has rules of half"]
+    assert target.links.existing_rules() == [f"{node} has rules of half"]
     target.links.take(node, "half")
-    assert not target.links.closed()
+    assert not target.links.existing_rules()

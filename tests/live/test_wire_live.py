@@ -16,7 +16,7 @@ from fixtures.wire import ConnectionClosed, NodeClient
 from fixtures.wire.client import NotOffered
 from fixtures.wire.records import control_message, encode_batch
 from fixtures.wire.schemas import SchemaError
-from protocol.assignments import assigned, subscription
+from protocol.assignments import encode_assignment, subscription
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
 from protocol.configs import ConfigsQuery, ResourceType
@@ -400,7 +400,7 @@ class TestGroups:
                 asked = client.join_group(group, protocols, member_id=asked.member_id, version=version)
             assert (asked.error, asked.leader, asked.protocol_name) == (Error.NONE, asked.member_id, "range")
             assert [member.metadata for member in asked.members] == [protocols["range"]]
-            own = {asked.member_id: assigned({topic.name: [0, 1]})}
+            own = {asked.member_id: encode_assignment({topic.name: [0, 1]})}
             kind, spoken = ("consumer", 5) if version >= 7 else (None, min(version, 4))
             share = client.sync_group(
                 group,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from fixtures.wire.schemas import Schemas
-from protocol.framing import framed
+from protocol.framing import with_size
 
 
 class Asked(NamedTuple):
@@ -37,7 +37,7 @@ def scripted_node(schemas: Schemas, script: Script) -> Iterator[int]:
 
 
 def respond(peer: socket.socket, correlation_id: int, body: bytes) -> None:
-    peer.sendall(framed(struct.pack(">i", correlation_id) + body))
+    peer.sendall(with_size(struct.pack(">i", correlation_id) + body))
 
 
 def _accept(server: socket.socket, schemas: Schemas, script: Script) -> None:

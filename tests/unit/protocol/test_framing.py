@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.framing import LARGEST, SIZE, FrameReader, NotFrames, framed
+from protocol.framing import LARGEST, SIZE, FrameReader, NotFrames, with_size
 
 
 @given(st.lists(st.binary(max_size=40), max_size=6), st.lists(st.integers(1, 9), min_size=1))
 def test_frames_are_the_same_however_the_stream_is_cut(contents: list[bytes], lengths: list[int]) -> None:
-    stream = b"".join(framed(content) for content in contents)
+    stream = b"".join(with_size(content) for content in contents)
     reader, found, at, turn = FrameReader(), list[bytes](), 0, 0
     while at < len(stream):
         length = lengths[turn % len(lengths)]
@@ -20,7 +20,7 @@ def test_frames_are_the_same_however_the_stream_is_cut(contents: list[bytes], le
 
 def test_an_incomplete_frame_is_no_frame() -> None:
     reader = FrameReader()
-    assert reader.feed(framed(b"whole") + framed(b"half")[:-1]) == [b"whole"]
+    assert reader.feed(with_size(b"whole") + with_size(b"half")[:-1]) == [b"whole"]
     assert reader.feed(b"f") == [b"half"]
 
 
