@@ -16,7 +16,7 @@ from conformance.catalogue import shipped
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, every_check, is_soak, topology_of
-from conformance.core.topologies import fitted
+from conformance.core.topologies import adapt_topology
 from conformance.running.planning.budget import SEARCH, Work, cost_of, kind_of
 from conformance.running.planning.watchdog import Watchdog
 from conformance.running.session import ConformanceSession, Listing
@@ -143,7 +143,7 @@ class CheckItem(pytest.Item):
     @property
     def cluster(self) -> tuple[str, str]:
         """Its column and topology."""
-        return self.label, fitted(topology_of(self.check, self.part), self.label).name
+        return self.label, adapt_topology(topology_of(self.check, self.part), self.label).name
 
     def runtest(self) -> None:
         run = self.config.stash[SESSION].run_check(self.check, self.work)

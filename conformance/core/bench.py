@@ -104,11 +104,6 @@ class Bench:
         self.excuses: list[str] = []
         """The names of excuses that a rig made, for the row and case of its check."""
 
-    @property
-    def stored(self) -> bool:
-        """Does every answer come from a tape?"""
-        return self._cluster is None
-
     @staticmethod
     def members_of(stored: list[dict[str, Any]]) -> list[Member]:
         """The members as an example's record names them."""

@@ -72,7 +72,7 @@ has transactional offsets, and their verification is wired in 3.8 only (KAFKA-14
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-def fitted(
+def adapt_topology(
     topology: Topology, version: str, features: Mapping[str, str] = _NOTHING, properties: Mapping[str, str] = _NOTHING
 ) -> Topology:
     """A topology adapted to this version, with the user's feature levels and settings."""

@@ -18,7 +18,7 @@ from conformance.core.checks import Rig
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import judged_on
 from conformance.core.registry import checks_by_row
-from conformance.core.topologies import fitted
+from conformance.core.topologies import adapt_topology
 from conformance.judging.due import hindrance
 from conformance.judging.judge import Judge
 from conformance.judging.judges import JUDGES
@@ -79,7 +79,7 @@ class Lab:
     def standing(self, label: str, topology: Topology) -> Standing:
         """The cluster for a column and topology, booted if needed. A boot that failed once is not tried again."""
         settings = self.settings
-        topology = fitted(topology, self.images[label].version, settings.features, settings.properties)
+        topology = adapt_topology(topology, self.images[label].version, settings.features, settings.properties)
         key = (label, topology.name)
         if key in self._failed:
             raise KitError(self._failed[key])

@@ -11,7 +11,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import check_of_item, is_soak
-from conformance.core.topologies import fitted
+from conformance.core.topologies import adapt_topology
 from conformance.running.planning.budget import SEARCH, cost_of
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def cluster_of(nodeid: str, *, timed: bool = True) -> str:
     if is_search(nodeid):
         return f"{label} search"
     own = " machine" if timed and _is_endless(nodeid) else " soak" if is_soak(check_of_item(nodeid)) else ""
-    return f"{label} {fitted(check_of_item(nodeid).topology, label).name}{own}"
+    return f"{label} {adapt_topology(check_of_item(nodeid).topology, label).name}{own}"
 
 
 def is_search(nodeid: str) -> bool:

@@ -17,7 +17,7 @@ from conformance.catalogue import shipped
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, every_check, is_soak
-from conformance.core.topologies import fitted
+from conformance.core.topologies import adapt_topology
 from conformance.judging.verdicts import Cell, Verdict
 from conformance.running.baseline import Baseline, BaselineCell
 from conformance.running.evidence.folder import Schedule
@@ -125,7 +125,7 @@ def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> N
 def cluster(item: tuple[str, str]) -> tuple[str, str]:
     """Column and topology of what is listed."""
     check, label = item
-    return label, fitted(KNOWN[check].topology, label).name
+    return label, adapt_topology(KNOWN[check].topology, label).name
 
 
 def test_under_a_clock_long_checks_and_machines_come_last(kit: Kit) -> None:
@@ -139,7 +139,7 @@ def test_under_a_clock_long_checks_and_machines_come_last(kit: Kit) -> None:
 
 def test_what_kills_a_node_comes_first_on_its_cluster(kit: Kit) -> None:
     listed = kit.listed("--kafka-version", "4.3", "--conformance-profile", "quick")
-    late = [not is_first(KNOWN[id]) for id, _ in listed if fitted(KNOWN[id].topology, "4.3.1").name == "combined"]
+    late = [not is_first(KNOWN[id]) for id, _ in listed if adapt_topology(KNOWN[id].topology, "4.3.1").name == "combined"]
     assert late == sorted(late)
     assert set(late) == {False, True}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.core.topologies import CLUSTER, COMBINED, GROUPS, LOG_DIRECTORIES, QUICK_CLUSTER, fitted
+from conformance.core.topologies import CLUSTER, COMBINED, GROUPS, LOG_DIRECTORIES, QUICK_CLUSTER, adapt_topology
 from fixtures.cluster import Topology
 
 OPT_IN = "group.coordinator.rebalance.protocols"
@@ -17,19 +17,19 @@ UNVERIFIED = "transaction.partition.verification.enable"
 def test_the_consumer_protocol_and_its_description_are_switched_on_where_they_are_optional(
     version: str, switched_on: set[str]
 ) -> None:
-    assert fitted(GROUPS, version).name == GROUPS.name
-    assert fitted(GROUPS, version).config.keys() - COMBINED.config.keys() == switched_on
+    assert adapt_topology(GROUPS, version).name == GROUPS.name
+    assert adapt_topology(GROUPS, version).config.keys() - COMBINED.config.keys() == switched_on
 
 
 @pytest.mark.parametrize("version", ["3.6.2", "3.7.2", "3.9.2", "4.0.2", "3.10.0"])
 def test_what_is_not_about_the_consumer_protocol_meets_the_coordinator_that_users_have(version: str) -> None:
-    assert fitted(COMBINED, version) == COMBINED
-    assert fitted(CLUSTER, version) == CLUSTER
+    assert adapt_topology(COMBINED, version) == COMBINED
+    assert adapt_topology(CLUSTER, version) == CLUSTER
 
 
 @pytest.mark.parametrize("version", ["3.6.2", "4.0.2", "4.3.1"])
 def test_no_cluster_is_booted_to_switch_on_what_is_on(version: str) -> None:
-    assert fitted(GROUPS, version) == COMBINED
+    assert adapt_topology(GROUPS, version) == COMBINED
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_no_cluster_is_booted_to_switch_on_what_is_on(version: str) -> None:
     ],
 )
 def test_several_log_directories_are_for_releases_whose_controllers_know_them(version: str, topology: Topology) -> None:
-    assert fitted(LOG_DIRECTORIES, version) == topology
+    assert adapt_topology(LOG_DIRECTORIES, version) == topology
 
 
 def test_levels_of_the_user_come_before_those_of_the_topology() -> None:
-    assert fitted(CLUSTER, "4.3.1", {"kraft.version": "0"}).features == {**CLUSTER.features, "kraft.version": "0"}
+    assert adapt_topology(CLUSTER, "4.3.1", {"kraft.version": "0"}).features == {**CLUSTER.features, "kraft.version": "0"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.topologies import TOPOLOGIES, fitted, set_by_the_kit
+from conformance.core.topologies import TOPOLOGIES, adapt_topology, set_by_the_kit
 from conformance.running.columns import Overrides, wanted_columns
 from conformance.running.lab import column_of
 from conformance.running.session import _ended_early, _refuse_twice
@@ -99,7 +99,7 @@ def test_a_column_is_its_jars_and_its_configuration() -> None:
 
 def test_settings_go_to_every_node_of_a_topology() -> None:
     for topology in TOPOLOGIES:
-        assert fitted(topology, "4.3.1", {}, {"license.key": "k"}).config["license.key"] == "k"
+        assert adapt_topology(topology, "4.3.1", {}, {"license.key": "k"}).config["license.key"] == "k"
 
 
 @pytest.mark.parametrize(

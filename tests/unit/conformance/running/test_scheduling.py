@@ -11,7 +11,7 @@ from hypothesis.strategies import integers, lists, sampled_from
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, check_of_item, every_check, is_soak
-from conformance.core.topologies import fitted
+from conformance.core.topologies import adapt_topology
 from conformance.running.planning.scheduling import ByCluster, cluster_of, shares, units, weight_of
 
 
@@ -120,4 +120,4 @@ def test_units_hold_one_cluster_each_and_at_most_a_share(names: list[str], worke
 @pytest.mark.parametrize("check", every_check().values(), ids=lambda check: check.id)
 def test_every_check_s_cluster_is_found_by_its_node_id(check: AnyCheck) -> None:
     own = " machine" if isinstance(check, MachineCheck) else " soak" if is_soak(check) else ""
-    assert cluster_of(node_id(check)) == f"4.3.1 {fitted(check.topology, '4.3.1').name}{own}"
+    assert cluster_of(node_id(check)) == f"4.3.1 {adapt_topology(check.topology, '4.3.1').name}{own}"
