@@ -74,7 +74,7 @@ def _again(check: Check, history: History, column: Column) -> Judged:
         return Judged([])
     today = msgspec.structs.replace(history, example=example)
     bench = Bench(StoredTape(today), column, Bench.members_of(example.members), None)
-    outcome = evaluate(check, bench, check.drawn(example.inputs), example.context)
+    outcome = evaluate(check, bench, check.parse_inputs(example.inputs), example.context)
     # The outcome stays as recorded, whatever came to light when the cluster was healed after the trouble.
     in_trouble = history.end is not None and history.end.outcome == "error"
     return Judged(proofs(outcome.observations)) if in_trouble else Judged(outcome.observations, outcome.excuses)

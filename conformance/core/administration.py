@@ -112,7 +112,7 @@ class TopicAdministration(StepExecutor[S]):
         partitions = asked.metadata([name]).topic(name).partitions
         held = next((one.replicas for one in partitions if one.partition == step.partition), ())
         brokers = [self.bench.id_of(broker) for broker in self.bench.brokers]
-        target = reassigned(held, brokers, step.change, step.pick)
+        target = new_replicas(held, brokers, step.change, step.pick)
         asked.alter_partition_reassignments([Reassignment(name, step.partition, target)], timeout_ms=ASKED_FOR_MS)
         # The set of replicas that the judges have to know of may be over before the next look.
         asked.metadata([name])
@@ -123,10 +123,10 @@ class TopicAdministration(StepExecutor[S]):
         self.asked_broker().alter_partition_reassignments([cancelled], timeout_ms=ASKED_FOR_MS)
 
 
-def reassigned(held: Sequence[int], brokers: Sequence[int], change: steps.Change, pick: int) -> tuple[int, ...]:
+def new_replicas(held: Sequence[int], brokers: Sequence[int], change: steps.Change, pick: int) -> tuple[int, ...]:
     """The replicas to ask for, the preferred leader first. Raises Absent where the change is not possible.
 
-    >>> reassigned((1, 2), (1, 2, 3), "swap", 1), reassigned((1, 2, 3), (1, 2, 3), "reorder", 1)
+    >>> new_replicas((1, 2), (1, 2, 3), "swap", 1), new_replicas((1, 2, 3), (1, 2, 3), "reorder", 1)
     ((1, 3), (2, 3, 1))
     """
     free = [broker for broker in brokers if broker not in held]
@@ -143,4 +143,4 @@ def reassigned(held: Sequence[int], brokers: Sequence[int], change: steps.Change
     }[change]
 
 
-__all__ = ["CLUSTER_DEFAULT", "TopicAdministration", "reassigned"]
+__all__ = ["CLUSTER_DEFAULT", "TopicAdministration", "new_replicas"]

@@ -264,7 +264,7 @@ class Bench:
         if isinstance(trouble, Unanswered) and not self._is_disturbed():
             self.tape.overdue("answer", str(trouble), trouble.within, self.wait.late(trouble.within))
         known = {event.node for event in self.tape.history.events if isinstance(event, Ended)}
-        for name, end in self._cluster.ended().items():
+        for name, end in self._cluster.process_ends().items():
             if name not in known:
                 self.tape.ended(name, end)
 
@@ -331,11 +331,11 @@ class Bench:
         ``kafka-group-coordinator``; the first of `artifacts` that the release has.
         """
 
-        def decoded() -> T:
+        def decode() -> T:
             return msgspec.convert(self._live().message(message, artifacts).decode(data, version), into)
 
         request = {"message": message, "version": version, "data": data.hex()}
-        return self.tape.call("kit", "decode", request, into, decoded)
+        return self.tape.call("kit", "decode", request, into, decode)
 
     def _live(self) -> Cluster:
         if self._cluster is None:

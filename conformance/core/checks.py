@@ -132,31 +132,31 @@ def held_if(
     legal answers was seen.
     """
     result: Result = "held" if held else "violated"
-    shown = detail or _shown(by)
+    shown = detail or _text_of(by)
     seen = Observation(
         requirement=row, case=case, result=result, example="", detail=shown, label=label, variant=variant
     )
     return ObservationClaim(seen, by)
 
 
-def excused(name: str, *, row: str = "", case: str = "") -> ExcuseClaim:
+def excuse(name: str, *, row: str = "", case: str = "") -> ExcuseClaim:
     """No observation; counted by its name (`conformance.judging.excuses`). `row` and `case` are as in `held_if`."""
     return ExcuseClaim(name, row, case)
 
 
-def recorded(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationClaim:
+def record_only(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationClaim:
     """An observation that is never judged (level informational)."""
-    shown = detail or _shown(by)
+    shown = detail or _text_of(by)
     seen = Observation(requirement=row, case=case, result="recorded", example="", detail=shown, variant=variant)
     return ObservationClaim(seen, by)
 
 
 def kept_if(row: str, kept: bool, *by: object, case: str = "", detail: str = "") -> ObservationClaim:
     """Whether the promise of a later KIP is kept; recorded and never judged. `row` is of level `later`."""
-    return recorded(*by, row=row, case=case, detail=detail, variant=KEEPS if kept else KEEPS_NOT)
+    return record_only(*by, row=row, case=case, detail=detail, variant=KEEPS if kept else KEEPS_NOT)
 
 
-def _shown(by: Sequence[object]) -> str:
+def _text_of(by: Sequence[object]) -> str:
     return "; ".join(repr(answer) for answer in by)[:2000]
 
 
@@ -206,7 +206,7 @@ class Check:
     def topology(self) -> Topology:
         return self.rig.topology
 
-    def drawn(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def parse_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Recorded inputs as the body takes them, by its annotations."""
         return {name: msgspec.convert(value, self._annotations[name]) for name, value in inputs.items()}
 
@@ -242,7 +242,7 @@ def probe(
     """
 
     named = tuple(cases) if cases is not None else None
-    return lambda body: _registered(Check(rows, rig, named, examples, smoke, strategies, body, run_first=run_first))
+    return lambda body: _register(Check(rows, rig, named, examples, smoke, strategies, body, run_first=run_first))
 
 
 SCHEDULE_ID = re.compile(r"[A-Z]+[0-9]*-SC-[0-9]{2}")
@@ -269,12 +269,12 @@ def scenario(
     if not SCHEDULE_ID.fullmatch(schedule):
         raise ValueError(f"schedule {schedule!r} has no family; name it as KIP320-SC-03 is named")
     named = tuple(cases) if cases is not None else None
-    return lambda body: _registered(
+    return lambda body: _register(
         Check(rows, rig, named, examples, False, strategies, body, schedule, aims, rest, lasts=lasts)
     )
 
 
-def _registered(check: Check) -> Check:
+def _register(check: Check) -> Check:
     if check.id in REGISTRY:
         raise ValueError(f"check {check.id} is declared twice; give one of them another name")
     REGISTRY[check.id] = check

@@ -105,7 +105,7 @@ class Cluster(Protocol):
 
     def node(self, name: str) -> BenchNode: ...
 
-    def ended(self) -> dict[str, ProcessEnd]:
+    def process_ends(self) -> dict[str, ProcessEnd]:
         """By node, how a process ended that the kit wanted running."""
         ...
 
@@ -171,7 +171,7 @@ class LiveCluster:
     def node(self, name: str) -> BenchNode:
         return self._cluster.node(name)
 
-    def ended(self) -> dict[str, ProcessEnd]:
+    def process_ends(self) -> dict[str, ProcessEnd]:
         ends = {name: node.ended() for name, node in self._cluster.nodes.items()}
         return {name: end for name, end in ends.items() if end is not None}
 

@@ -113,7 +113,7 @@ class Disk:
         Where it is `torn`, half of that batch did.
         """
 
-        def done() -> CutLog:
+        def cut_now() -> CutLog:
             node = self._down()
             before = read_replica(node, self._partition)
             on_volume(node, *cut_tail(before, _batch_at(before, offset), torn=torn), within=before.log_dir)
@@ -123,7 +123,7 @@ class Disk:
         fault = CutTailAbove(role=self._name, torn=torn)
         self._inject(fault, {"offset": offset})
         request = {"partition": self._partition, "offset": offset} | ({"torn": True} if torn else {})
-        found = self._tape.call(self._name, "cut", request, CutLog, done)
+        found = self._tape.call(self._name, "cut", request, CutLog, cut_now)
         seen = found.after == offset and found.torn == torn
         self._witness(fault, seen, {"log end": [found.before, found.after], "torn": found.torn})
         return found
@@ -135,7 +135,7 @@ class Disk:
     def lose_snapshots(self, *, above: int = -1) -> Changed:
         """The snapshots of producer state are gone, or those of offsets above one."""
 
-        def done() -> Changed:
+        def lose_now() -> Changed:
             node = self._down()
             replica = read_replica(node, self._partition)
             wanted = [one for one in snapshot_offsets(replica.files) if one > above]
@@ -146,7 +146,7 @@ class Disk:
 
         fault = RemoveRebuiltFile(role=self._name, file="producer-snapshots")
         self._inject(fault, {"above": above})
-        found = self._tape.call(self._name, "remove", {"path": f"{self._partition}/snapshots"}, Changed, done)
+        found = self._tape.call(self._name, "remove", {"path": f"{self._partition}/snapshots"}, Changed, lose_now)
         self._witness(fault, found.before and not found.after, {})
         return found
 
@@ -154,7 +154,7 @@ class Disk:
         """Only half of a snapshot of producer state reached the disk."""
         path = f"{self._partition}/{snapshot_name(offset)}"
 
-        def done() -> Changed:
+        def tear_now() -> Changed:
             node = self._down()
             place = self._place(node, path)
             whole = node.read_file(place)
@@ -163,7 +163,7 @@ class Disk:
 
         fault = TornProducerSnapshot(role=self._name)
         self._inject(fault, {"path": path})
-        found = self._tape.call(self._name, "tear", {"path": path}, Changed, done)
+        found = self._tape.call(self._name, "tear", {"path": path}, Changed, tear_now)
         self._witness(fault, found.content is not None and not is_whole(found.content), {})
         return found
 
@@ -178,7 +178,7 @@ class Disk:
     def fail(self) -> Changed:
         """While the broker runs: the directory is a file from now on, so that whatever is written to it fails."""
 
-        def done() -> Changed:
+        def fail_now() -> Changed:
             node, path = self._node(), self._partition
             before = node.exists(f"{path}/meta.properties")
             fail_directory(node, path)
@@ -186,7 +186,7 @@ class Disk:
 
         fault = FailedDirectory(role=self._name)
         self._inject(fault, {})
-        found = self._tape.call(self._name, "fail", {"path": self._partition}, Changed, done)
+        found = self._tape.call(self._name, "fail", {"path": self._partition}, Changed, fail_now)
         self._witness(fault, found.before and not found.after, {})
         return found
 
@@ -194,7 +194,7 @@ class Disk:
         """leader-epoch-checkpoint is what it was at some time before."""
         path = f"{self._partition}/{EPOCHS}"
 
-        def done() -> Changed:
+        def put_now() -> Changed:
             node = self._down()
             place = self._place(node, path)
             before = node.exists(place)
@@ -203,12 +203,12 @@ class Disk:
 
         fault = OldEpochCheckpoint(role=self._name)
         self._inject(fault, {"content": content.decode()})
-        found = self._tape.call(self._name, "put", {"path": path, "content": content}, Changed, done)
+        found = self._tape.call(self._name, "put", {"path": path, "content": content}, Changed, put_now)
         self._witness(fault, found.content == content, {})
         return found
 
     def _lose(self, fault: Fault, path: str) -> Changed:
-        def done() -> Changed:
+        def lose_now() -> Changed:
             node = self._down()
             place = self._place(node, path)
             before = node.exists(place)
@@ -216,7 +216,7 @@ class Disk:
             return Changed(before, node.exists(place))
 
         self._inject(fault, {"path": path})
-        found = self._tape.call(self._name, "remove", {"path": path}, Changed, done)
+        found = self._tape.call(self._name, "remove", {"path": path}, Changed, lose_now)
         self._witness(fault, found.before and not found.after, {})
         return found
 

@@ -39,11 +39,11 @@ def echo(bench: Bench, back: int) -> None:
     """Send a request again (`echoed`): to the same broker, with the same fields in the same version, so that its body is the same
     byte for byte. Raises Absent where there is none, and what the call raises.
     """
-    original = echoed(bench, back)
-    _send_again(bench.node(original.node), original, _spoken(bench, original))
+    original = request_to_echo(bench, back)
+    _send_again(bench.node(original.node), original, _version_of(bench, original))
 
 
-def echoed(bench: Bench, back: int) -> Call:
+def request_to_echo(bench: Bench, back: int) -> Call:
     """The `back`-th before the latest request of `ECHOED`, modulo their number. Raises Absent where there is none."""
     calls = [event for event in bench.tape.history.events if isinstance(event, Call) and _can_be_echoed(bench, event)]
     if not calls:
@@ -65,7 +65,7 @@ def _timestamp(batch: object) -> object:
     return batch.get("timestamp") if isinstance(batch, dict) else batch
 
 
-def _spoken(bench: Bench, call: Call) -> int | None:
+def _version_of(bench: Bench, call: Call) -> int | None:
     """The version of the original, where its answer tells."""
     answers = (event for event in bench.tape.history.events if isinstance(event, Answer) and event.call == call.n)
     answer = next(answers, None)
@@ -77,4 +77,4 @@ def _send_again(client: NodeClient, call: Call, version: int | None) -> None:
     getattr(client, call.op)(**fields | {"version": fields["version"] or version})
 
 
-__all__ = ["ECHOED", "echo", "echoed"]
+__all__ = ["ECHOED", "echo", "request_to_echo"]

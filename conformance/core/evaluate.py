@@ -56,7 +56,7 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
     observations: list[Observation] = []
     excuses: Excuses = Counter()
     try:
-        for claim in check.body(_handle(check, bench, context), **arguments, **_offered(check, bench)):
+        for claim in check.body(_handle(check, bench, context), **arguments, **_offer_arguments(check, bench)):
             if isinstance(claim, ExcuseClaim):
                 excuses[_row_and_case(check, bench, claim.row, claim.case, claim.name)] += 1
             elif isinstance(claim, PremiseClaim):
@@ -130,7 +130,7 @@ def _cases() -> dict[tuple[str, str], Case]:
 
 def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:
     """The violations of the rows that promise a premise that was not met."""
-    broken = [_observed(bench, one.row, one.case, held_if(False, detail=one.what)) for one in claim.promises]
+    broken = [_observation_of(bench, one.row, one.case, held_if(False, detail=one.what)) for one in claim.promises]
     return applicable(broken, _facts(bench))
 
 
@@ -145,7 +145,7 @@ def _handle(check: Check, bench: Bench, context: dict[str, Any]) -> Any:
         return check.rig.handle(bench, data)
 
 
-def _offered(check: Check, bench: Bench) -> dict[str, Any]:
+def _offer_arguments(check: Check, bench: Bench) -> dict[str, Any]:
     offered: dict[str, Any] = {}
     if "case" in check.takes:
         offered["case"] = bench.tape.example.case
@@ -161,10 +161,10 @@ def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observa
         raise KitError(
             f"{check.id} observes {row} case {case!r}, which it does not declare or the catalogue does not have"
         )
-    return _observed(bench, row, case, claim)
+    return _observation_of(bench, row, case, claim)
 
 
-def _observed(bench: Bench, row: str, case: str, claim: ObservationClaim) -> Observation:
+def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim) -> Observation:
     example = bench.tape.example
     shown_by = sorted(n for answer in claim.by if (n := bench.tape.event_of(answer)) >= 0)
     return msgspec.structs.replace(
@@ -174,11 +174,11 @@ def _observed(bench: Bench, row: str, case: str, claim: ObservationClaim) -> Obs
         example=example.example,
         inputs=canonical(example.inputs),
         events=shown_by,
-        lived=_lived(bench, max(shown_by, default=bench.tape.newest_answer())),
+        lived=_faults_until(bench, max(shown_by, default=bench.tape.newest_answer())),
     )
 
 
-def _lived(bench: Bench, until: int) -> list[str]:
+def _faults_until(bench: Bench, until: int) -> list[str]:
     """The faults witnessed before the event `until`, which shows an observation: an example of a check breaks what it observes.
 
     A stored tape holds all events of its example from the start, so those that came later are left out by number.

@@ -126,7 +126,7 @@ class StepExecutor(ABC, Generic[S]):
 
     @run.register(Disturb)
     def _disturb(self, step: Disturb[Fault]) -> None:
-        self.standing.append(self._injected(step.on, step.fault, follow=step.follow))
+        self.standing.append(self._inject(step.on, step.fault, follow=step.follow))
         if step.follow:
             self.await_reaction()
 
@@ -134,10 +134,10 @@ class StepExecutor(ABC, Generic[S]):
     def _disturb_briefly(self, step: DisturbBriefly[Fault]) -> None:
         if self.standing:
             raise Absent("another fault stands")
-        self.faults.heal(self._injected(step.on, step.fault).fault)
+        self.faults.heal(self._inject(step.on, step.fault).fault)
         self.after_fault()
 
-    def _injected(self, on: str, fault: Fault, *, follow: bool = True) -> StandingFault:
+    def _inject(self, on: str, fault: Fault, *, follow: bool = True) -> StandingFault:
         fresh, (topic, index) = fault.fresh(), self.around(on)
         self.before_fault()
         injected = self.faults.inject(fresh, topic, index, follow=follow)

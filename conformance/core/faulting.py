@@ -43,11 +43,11 @@ class Faults:
         Raises Unavailable (nothing was done) and Unwitnessed (it was taken back).
         """
         about = self._target.about(topic, index) if self._target is not None and topic is not None else None
-        return self._recorded("inject", fault, lambda: self._live().inject(fault, about, follow=follow))
+        return self._record("inject", fault, lambda: self._live().inject(fault, about, follow=follow))
 
     def heal(self, fault: Fault) -> Injected:
         """Take it back and wait until it is gone and, if no other stands, the cluster is whole. Raises Unhealed."""
-        return self._recorded("heal", fault, lambda: self._live().heal(fault))
+        return self._record("heal", fault, lambda: self._live().heal(fault))
 
     @contextmanager
     def under(self, fault: Fault) -> Iterator[Injected]:
@@ -75,7 +75,7 @@ class Faults:
         if self._target is not None:
             self._target.close()
 
-    def _recorded(self, act: str, fault: Fault, do: Callable[[], Injected]) -> Injected:
+    def _record(self, act: str, fault: Fault, do: Callable[[], Injected]) -> Injected:
         return self._tape.call(CLUSTER, act, msgspec.to_builtins(fault), Injected, do)
 
     def _live(self) -> Injector:

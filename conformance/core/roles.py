@@ -101,7 +101,7 @@ class Roles:
             raise Absent(f"{on} was not created yet")
         state = self._newest(on)
         if state is None and on not in self._leaderless:
-            state = self._elected(on)
+            state = self._await_election(on)
         if state is None:
             raise Absent(f"{on} has no leader")
         return state
@@ -133,7 +133,7 @@ class Roles:
             raise Absent(f"{on} has no {role} that can be reached")
         return self._bench.node(holders[0])
 
-    def _elected(self, on: str) -> PartitionMetadata | None:
+    def _await_election(self, on: str) -> PartitionMetadata | None:
         """Waits for an election once after each fault: all partitions that are leaderless then stay so until the next."""
         with suppress(Overdue):
             return self._bench.eventually(lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1)
@@ -152,12 +152,12 @@ class Roles:
 
     def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> NodeClient:
         """The coordinator that a running broker names. Raises Absent where it is down, or there is none."""
-        id = self._named(key, kind)
+        id = self._named_coordinator(key, kind)
         if id is None or not self.is_running(id):
             raise Absent(f"{key} has no coordinator that can be reached: {id}")
         return self._bench.node(id)
 
-    def _named(self, key: str, kind: CoordinatorType) -> int | None:
+    def _named_coordinator(self, key: str, kind: CoordinatorType) -> int | None:
         for name in [name for name in self.running() if name not in self._unheard]:
             try:
                 found = self._bench.node(name).find_coordinator(key, kind)

@@ -111,15 +111,17 @@ def questions(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question,
     states = _states(bench, swept)
     nodes = _and_another(bench, states[turn % len(states)].leader, turn)
     starts = _log_starts(nodes[0], swept.partitions)
-    yield from _offered(_of_partitions(bench, swept.partitions, states, starts), nodes)
+    yield from _offered_questions(_of_partitions(bench, swept.partitions, states, starts), nodes)
     if swept.group is not None:
         coordinator = nodes[0].find_coordinator(swept.group)
         if coordinator.error is Error.NONE:
-            yield from _offered([_coordinators(swept.group)], nodes)
-            yield from _offered(_of_group(swept), _and_another(bench, coordinator.node_id, turn))
+            yield from _offered_questions([_coordinators(swept.group)], nodes)
+            yield from _offered_questions(_of_group(swept), _and_another(bench, coordinator.node_id, turn))
 
 
-def _offered(questions: Sequence[Question], nodes: Sequence[NodeClient]) -> Iterator[tuple[Question, NodeClient]]:
+def _offered_questions(
+    questions: Sequence[Question], nodes: Sequence[NodeClient]
+) -> Iterator[tuple[Question, NodeClient]]:
     return ((question, node) for question in questions for node in nodes if question.versions(node))
 
 
@@ -167,7 +169,7 @@ def _of_partitions(
         Question("DescribeTopicPartitions", _describe_topic_partitions, topics),
         Question("ListOffsets", _list_offsets, [OffsetQuery(topic.name, index, EARLIEST) for topic, index in asked]),
         Question("ListOffsets", _list_offsets, [OffsetQuery(topic.name, index, LATEST) for topic, index in asked]),
-        Question("Fetch", _fetch, [_fetched(one, start) for one, start in fetched], least=MAGIC_2_FROM),
+        Question("Fetch", _fetch, [_fetch_of(one, start) for one, start in fetched], least=MAGIC_2_FROM),
         Question(
             "OffsetForLeaderEpoch",
             lambda node, items, version: node.offset_for_leader_epoch_many(items, version=version),
@@ -201,7 +203,7 @@ def _fetch(node: NodeClient, items: Sequence[FetchPartition], version: int) -> o
     return node.fetch_many(items, version=version)
 
 
-def _fetched(partition: TopicPartition, start: int) -> FetchPartition:
+def _fetch_of(partition: TopicPartition, start: int) -> FetchPartition:
     topic, index = partition
     return FetchPartition(topic=topic, partition=index, fetch_offset=start, partition_max_bytes=FETCHED_BYTES)
 

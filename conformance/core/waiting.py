@@ -52,7 +52,7 @@ class Waiting:
             for _ in range(found.tries):
                 probe()
             return found.met
-        found = _settled(self._cluster, probe, what, within)
+        found = _try_until(self._cluster, probe, what, within)
         return self._tape.call("kit", "settles", {"what": what}, Settled, lambda: found).met
 
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
@@ -72,7 +72,7 @@ class Waiting:
         return if_recorded(ask, Late(0.0)).seconds
 
 
-def _settled(cluster: Cluster, probe: Callable[[], bool], what: str, within: float) -> Settled:
+def _try_until(cluster: Cluster, probe: Callable[[], bool], what: str, within: float) -> Settled:
     tries = 0
 
     def try_once() -> bool:

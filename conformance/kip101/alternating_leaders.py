@@ -13,7 +13,7 @@ from conformance.core.bench import File
 from conformance.core.checks import Claim, held_if, premise
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
-from conformance.rigs.log.follower_fetches import frozen
+from conformance.rigs.log.follower_fetches import freeze
 from conformance.rigs.log.partition import Boundary, Partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.rotation import (
@@ -21,11 +21,11 @@ from conformance.rigs.log.rotation import (
     LeaderLog,
     Rotation,
     Stamped,
+    epochs_and_checksums,
     in_every_isr,
     out_of_isr,
     prefer,
     quick_partition,
-    stamped,
 )
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire import NodeClient
@@ -52,7 +52,7 @@ def holding(partition: Partition) -> dict[int, Stamped]:
     """The records that every replica has, by broker id."""
     state = partition.settled()
     reads = {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
-    return {id: stamped(read) for id, read in reads.items()}
+    return {id: epochs_and_checksums(read) for id, read in reads.items()}
 
 
 def kept_entries(file: File, leader: File, epoch: int) -> bool:
@@ -105,9 +105,11 @@ def alternating_tails(
     leader = turns.hand_over(third)
     winner = turns.take(last)
     newest = {turn.id: turn for turn in taken}
-    cut = {id: set(stamped(turn.read)) - set(stamped(winner.read)) for id, turn in newest.items()}
+    cut = {
+        id: set(epochs_and_checksums(turn.read)) - set(epochs_and_checksums(winner.read)) for id, turn in newest.items()
+    }
     yield premise(all(cut.values()), f"each of {list(newest)} has a tail to cut: {cut}")
-    known = {epoch for _, epoch, _ in stamped(winner.read)} - {winner.epoch}
+    known = {epoch for _, epoch, _ in epochs_and_checksums(winner.read)} - {winner.epoch}
     gone = [turn.epoch for turn in taken if turn.epoch not in known]
     yield premise(len(gone) >= 2 and max(gone) < winner.epoch, f"epochs {gone} passed {third} by")
     floor, start = partition.data.boundaries[-1], winner.end - last
@@ -115,7 +117,7 @@ def alternating_tails(
     turns.wake(*turns.replicas)
     met = at_rest(partition)
     held = holding(partition)
-    same = met and set(held.values()) == {stamped(winner.read)}
+    same = met and set(held.values()) == {epochs_and_checksums(winner.read)}
     yield held_if(same, winner.read, row="KIP101-TRUNC-03", case="alternating", detail=f"{met}: {held}")
     yield from entries_are_the_leaders(partition, set(newest), third, winner.epoch)
 
@@ -149,7 +151,7 @@ def empty_epoch(partition: Partition, end: int) -> Generator[Claim, None, None]:
     epoch = partition.move_leader(to=former).leader_epoch
     file = read_epochs(partition, former, lambda file: entry_of(file, epoch) is not None)
     yield premise(entry_of(file, epoch) == Boundary(epoch, end), f"{former} enters the empty epoch {epoch} at {end}")
-    with frozen(bench, bench.name_of(former)):
+    with freeze(bench, bench.name_of(former)):
         led = prefer(partition, successor)
         bench.eventually(lambda: out_of_isr(partition, former, successor), f"{former} out of the ISR", every=OFTEN)
         ends = bench.node(successor).offset_for_leader_epoch(partition.name, partition.index, epoch)

@@ -28,7 +28,7 @@ WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
 """Leader epochs that a producer may write; the partitions here are in a later epoch than 1, and far from 999."""
 
 
-def appended(partition: Partition, records: NewBatch) -> tuple[FetchedPartition, Batch]:
+def append_and_read(partition: Partition, records: NewBatch) -> tuple[FetchedPartition, Batch]:
     """Write a batch and read it back from the leader. Returns the answer, and the batch."""
     offset = partition.append(records).base_offset
     answer = partition.leader().fetch(partition.at(offset))
@@ -50,7 +50,7 @@ def leader_sets_its_epoch(
     now = partition.bench.now().unix_ms
     sent = batch(*values(records), leader_epoch=written, codec=codec, timestamp=now)
     epoch = partition.epoch()
-    answer, stored = appended(partition, sent)
+    answer, stored = append_and_read(partition, sent)
     yield premise(partition.epoch() == epoch and written != epoch, f"one epoch, {epoch}, and not the one written")
     yield held_if(stored.leader_epoch == epoch, answer, case="stamp")
     [as_sent] = batches(encode_batch(sent))
@@ -72,7 +72,7 @@ def plain_batch_has_the_leader_epoch(
         given = accepted(served(bench, lambda: broker.init_producer_id(None)))
         sent = replace(sent, producer_id=given.producer_id, producer_epoch=given.producer_epoch, base_sequence=0)
     epoch = partition.epoch()
-    answer, stored = appended(partition, sent)
+    answer, stored = append_and_read(partition, sent)
     yield premise(partition.epoch() == epoch, f"still epoch {epoch}")
     yield premise(stored.codec is codec and stored.producer_id == sent.producer_id, "the batch that was sent")
     yield held_if(stored.leader_epoch == epoch, answer)
@@ -84,7 +84,7 @@ def compressed_batch_has_the_leader_epoch(
 ) -> Generator[Claim, None, None]:
     """A compressed batch, stored as it was sent, has the leader's epoch."""
     codec, epoch = Codec[case.upper()], partition.epoch()
-    answer, stored = appended(partition, batch(*values(2), leader_epoch=written, codec=codec))
+    answer, stored = append_and_read(partition, batch(*values(2), leader_epoch=written, codec=codec))
     yield premise(partition.epoch() == epoch and stored.codec is codec, f"a batch of {case} in epoch {epoch}")
     yield held_if(stored.leader_epoch == epoch, answer)
 
@@ -95,7 +95,7 @@ def recompressed_batch_has_the_leader_epoch(
 ) -> Generator[Claim, None, None]:
     """A batch that the broker recompresses has the leader's epoch."""
     epoch = partition.epoch()
-    answer, stored = appended(partition, batch(*values(2), codec=codec))
+    answer, stored = append_and_read(partition, batch(*values(2), codec=codec))
     yield premise(partition.epoch() == epoch and stored.codec is Codec.GZIP, f"recompressed in epoch {epoch}")
     yield held_if(stored.leader_epoch == epoch and stored.crc_valid, answer)
 

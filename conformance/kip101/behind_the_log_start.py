@@ -13,7 +13,7 @@ from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
-from conformance.rigs.log.rotation import in_every_isr, out_of_isr, prefer, quick_partition, stamped
+from conformance.rigs.log.rotation import epochs_and_checksums, in_every_isr, out_of_isr, prefer, quick_partition
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.held import HeldReplica
 from fixtures.wire import NodeClient
@@ -98,7 +98,9 @@ def started_over(partition: Partition, id: int, trim: Deletion, *, joined: bool)
     """TRUNC-06: in the ISR, with the leader's log from its start, no record before it, and no entry of a deleted epoch."""
     bench, name = partition.bench, partition.bench.name_of(id)
     first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
-    mine, leaders = (stamped(read_whole(partition, node, trim.epoch)) for node in (bench.node(id), trim.leader))
+    mine, leaders = (
+        epochs_and_checksums(read_whole(partition, node, trim.epoch)) for node in (bench.node(id), trim.leader)
+    )
     [disk] = [one for one in bench.replicas({str(partition): [name]}).replicas if one.node == name]
     same = (first.offset, last.offset, mine) == (trim.start, trim.end, leaders)
     detail = f"{id}, in the ISR: {joined}, holds {first.offset} to {last.offset}: {mine}, the leader {leaders}; {disk}"

@@ -55,7 +55,7 @@ class UnderWay(NamedTuple):
     end: int
 
 
-def written(partition: Crashing, leader: int, same: NewBatch, count: int) -> int:
+def append_alike(partition: Crashing, leader: int, same: NewBatch, count: int) -> int:
     """Append equal batches of one record, without waiting for followers. Returns the log end."""
     ends = [partition.append(same, acks=1, to=partition.bench.node(leader)).base_offset + 1 for _ in range(count)]
     return ends[-1]
@@ -66,10 +66,10 @@ def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: 
     others = [id for id in state.replicas if id != state.leader]
     follower, epoch = others[pick], state.leader_epoch
     partition.append(batch(FIRST), acks=1, to=partition.bench.node(state.leader))
-    end = written(partition, state.leader, same, count)
-    before = partition.loaded(follower)
+    end = append_alike(partition, state.leader, same, count)
+    before = partition.end_once_online(follower)
     partition.bench.wait.comes_true(lambda: partition.end(follower) != before, "the first answer taken", SENT_WITHIN)
-    return UnderWay(state.leader, follower, others[1 - pick], epoch, partition.loaded(follower), end)
+    return UnderWay(state.leader, follower, others[1 - pick], epoch, partition.end_once_online(follower), end)
 
 
 def stall(bench: Bench, follower: str) -> None:
@@ -85,8 +85,8 @@ def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults:
     put_first(partition, answer.successor, asked=answer.successor)
     elect_preferred(partition, answer.successor, epoch)
     faults.heal(slow)
-    lacks = answer.end - partition.loaded(answer.successor)
-    end = written(partition, answer.successor, same, lacks + 1)
+    lacks = answer.end - partition.end_once_online(answer.successor)
+    end = append_alike(partition, answer.successor, same, lacks + 1)
     partition.until(lambda: partition.end(answer.leader) == end or None, f"{end} records at {answer.leader}")
 
 

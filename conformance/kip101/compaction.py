@@ -12,7 +12,7 @@ from conformance.core.checks import Claim, Rig, held_if, premise, probe
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import read_whole
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.errors import KitError
@@ -46,12 +46,12 @@ def to_be_compacted(bench: Bench) -> PartitionData:
         if number:
             partition.move_leader()
         keys = [b"key %d" % key for key in range(KEYS)] + [b"of epoch %d" % number] * (number != 1)
-        boundaries.append(Boundary(partition.epoch(), _written(partition, number, keys)))
-    _written(partition, EPOCHS, [b"end"])  # in the active segment, which is never cleaned
+        boundaries.append(Boundary(partition.epoch(), _write_batches(partition, number, keys)))
+    _write_batches(partition, EPOCHS, [b"end"])  # in the active segment, which is never cleaned
     return PartitionData(partition.topic, 0, tuple(boundaries))
 
 
-def _written(partition: Partition, round: int, keys: list[bytes]) -> int:
+def _write_batches(partition: Partition, round: int, keys: list[bytes]) -> int:
     """Several batches, each with a later timestamp than the one before, so that each begins a segment."""
     now = partition.bench.now().unix_ms
     records = [NewBatch((NewRecord(b"round %d" % round, key),), timestamp=now + 10 * n) for n, key in enumerate(keys)]
@@ -109,18 +109,18 @@ def compaction_keeps_epochs_and_lookups(partition: Partition, back: int, newest:
     bench = partition.bench
     if newest:  # a further epoch, without any record
         partition.move_leader()
-    version = spoken(
+    version = choose_version(
         bench, "OffsetForLeaderEpoch", back, low=since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
     )
     before, written = vector(partition, version), reads(partition)
     yield premise(not any(map(is_cleaned, written.values())), "nothing is cleaned before the lag is lifted")
     clean(partition)
 
-    def cleaned() -> dict[int, FetchedPartition] | None:
+    def records_if_cleaned() -> dict[int, FetchedPartition] | None:
         found = reads(partition)
         return found if all(map(is_cleaned, found.values())) else None
 
-    left = bench.eventually(cleaned, "every replica cleaned", CLEANED_WITHIN, 0.5)
+    left = bench.eventually(records_if_cleaned, "every replica cleaned", CLEANED_WITHIN, 0.5)
     after, emptied = vector(partition, version), partition.data.boundaries[1].epoch
     yield premise(
         all(emptied not in epochs_by_offset(read).values() for read in left.values()), f"epoch {emptied} is gone"

@@ -26,14 +26,14 @@ def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseClaim:
 
 def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
     """Records in two epochs, the second led by this broker, and the start of the second."""
-    partition.acknowledged(*[b"of the first epoch"] * records)
+    partition.write_acknowledged(*[b"of the first epoch"] * records)
     epoch = partition.move_leader(to=leader).leader_epoch
     return Boundary(epoch, records)
 
 
 def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Claim]:
     """On a replica without a leader, neither the checkpoint nor the answers name the epoch that its log lost."""
-    end = partition.loaded(id)  # until then the checkpoint is as the crash left it
+    end = partition.end_once_online(id)  # until then the checkpoint is as the crash left it
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
     answer = partition.bench.node(id).fetch(partition.at(end, last_fetched_epoch=lost.epoch))
     cleared = bool(entries) and all(entry.start < end for entry in entries)
@@ -48,7 +48,7 @@ def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int
     follower, leader = partition.replicas
     bystander = partition.bystander()
     lost = second_epoch(partition, leader, records)
-    [written] = partition.acknowledged(b"first of its epoch")
+    [written] = partition.write_acknowledged(b"first of its epoch")
     yield premise((written.epoch, written.offset) == (lost.epoch, lost.start), f"{written} opens {lost}")
     partition.kill(follower)
     partition.until(lambda: partition.in_sync(leader, leader), f"an ISR without {follower}")
@@ -73,7 +73,7 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
     opened = second_epoch(partition, leader, records)
     partition.kill(follower)
     partition.led_by(leader, isr={leader})
-    [written] = partition.acknowledged(b"first of its epoch", by=leader)
+    [written] = partition.write_acknowledged(b"first of its epoch", by=leader)
     # Before metadata.version 12 the smaller ISR has started yet another epoch (KIP101-EPOCH-03).
     lost = Boundary(written.epoch, written.offset)
     yield premise(
@@ -120,12 +120,12 @@ def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generat
     """A crash brings back the checkpoint from before DeleteRecords: entries below the log start are removed again."""
     _, leader = partition.replicas
     second = second_epoch(partition, leader, 2)
-    partition.acknowledged(*[b"of the second epoch"] * 3)
+    partition.write_acknowledged(*[b"of the second epoch"] * 3)
     start = second.start + trimmed
     older = read_epochs(partition, leader, lambda file: len(entries_of(file) or ()) == 2)
     # The follower learns of the new log start with the next record, which is not waited for here.
     partition.bench.node(leader).delete_records(partition.name, 0, start, timeout_ms=100)
-    partition.acknowledged(b"after the trim")
+    partition.write_acknowledged(b"after the trim")
     disk = partition.disk(leader)
     partition.until(lambda: disk.checkpoints().log_start == start or None, f"a log start of {start} on disk")
     partition.kill(leader)
@@ -138,7 +138,7 @@ def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generat
 
 
 def truncated_from_start_again(partition: Crashing, id: int, first: Boundary) -> Iterator[Claim]:
-    partition.loaded(id)
+    partition.end_once_online(id)
     entries = partition.entries(id, lambda found: found[:1] == (first,))
     listed = partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=-2)
     detail = f"the first entry has to be {first}: {entries}; {listed}"

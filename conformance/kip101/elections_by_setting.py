@@ -21,21 +21,21 @@ INTERVAL = int(QUICK["unclean.leader.election.interval.ms"]) / 1000
 def isr_is_lost_while_the_other_replica_is_alive(settings: Settings, records: int) -> Generator[Claim, None, None]:
     """The other replica leads where the configuration permits it and nowhere else, whatever happened to the last in-sync one."""
     settings.lose_isr(records)
-    permitted = yield from led(settings, "permitted", "topic")
+    permitted = yield from leads_in_time(settings, "permitted", "topic")
     settings.watch(2 * SESSION)
     yield from leaderless(settings, "switched", "silent")
     yield from leaderless(settings, "silent", "silent")
     if permitted:  # else this release ignores the setting
         settings.switch_on()
-        yield from led(settings, "switched", "switched-on")
+        yield from leads_in_time(settings, "switched", "switched-on")
         with settings.on_by_default():
-            yield from led(settings, "silent", "cluster-default")
+            yield from leads_in_time(settings, "silent", "cluster-default")
     yield from leaderless(settings, "forbidden", "explicitly-off")
     yield from leaderless(settings, "wiped", "disk-lost")
     settings.rest()
 
 
-def led(settings: Settings, kind: str, case: str) -> Generator[Claim, None, bool]:
+def leads_in_time(settings: Settings, kind: str, case: str) -> Generator[Claim, None, bool]:
     """GEN-08: the lagging replica, which is the only live one, leads in time."""
     what = f"{settings.second} leading what is {kind}"
     met = settings.bench.wait.comes_true(lambda: settings.led_by(settings.second, [kind]), what, WITHIN + INTERVAL)

@@ -15,7 +15,7 @@ from hypothesis.strategies import integers, lists
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
-from conformance.rigs.log.follower_fetches import frozen
+from conformance.rigs.log.follower_fetches import freeze
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.rotation import elect_preferred, put_first
@@ -116,7 +116,7 @@ class Flapping:
         """Freeze the leader until another one has taken over."""
         others = [id for id in self.state.replicas if id != self.state.leader]
 
-        def led() -> PartitionMetadata | None:
+        def state_if_led() -> PartitionMetadata | None:
             return next(
                 (
                     led
@@ -126,8 +126,8 @@ class Flapping:
                 None,
             )
 
-        with frozen(self.bench, self.bench.name_of(self.state.leader)):
-            self.goes_on(self.bench.eventually(led, f"another leader of {self.partition.name}", every=OFTEN))
+        with freeze(self.bench, self.bench.name_of(self.state.leader)):
+            self.goes_on(self.bench.eventually(state_if_led, f"another leader of {self.partition.name}", every=OFTEN))
 
     def goes_on(self, state: PartitionMetadata) -> None:
         self._moved = self._moved or state.leader != self.state.leader
@@ -166,7 +166,7 @@ def flap(flock: list[Flapping], picks: list[int], tenths: list[int], safe: int) 
 # --- violations
 
 
-def held(partition: Partition) -> tuple[HeldReplica, ...]:
+def held_replicas(partition: Partition) -> tuple[HeldReplica, ...]:
     return partition.bench.replicas({str(partition): partition.bench.brokers}).replicas
 
 
@@ -189,7 +189,7 @@ def shared_prefixes_are_identical(partition: Partition, tested: bool) -> Iterato
 
     That none differ is evidence only if it was `tested`; a difference is a violation in any case.
     """
-    for one, other in combinations(held(partition), 2):
+    for one, other in combinations(held_replicas(partition), 2):
         shared = last_shared(one, other)
         if shared is not None:
             found = first_difference(one, other, shared)

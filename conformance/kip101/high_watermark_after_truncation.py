@@ -37,7 +37,7 @@ def truncated_follower_learns_the_high_watermark(
     yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were truncated: {ends}, {marks}")
     detail = f"high watermark {marks[0]} on {leader}, {marks[1]} on {second}, looked at for {HEARS_WITHIN:g} s at most"
     yield held_if(met, *reads, detail=detail)
-    partition.acknowledged(b"after", by=leader)
+    partition.write_acknowledged(b"after", by=leader)
     at_rest(partition)
 
 
@@ -47,7 +47,7 @@ def leader_without_and_follower_with_orphans(
     """The ids of the leader, which lost the orphans, and of the follower, which is being started with them."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
-    written = partition.acknowledged(*(b"record %d" % n for n in range(kept + orphans)))
+    written = partition.write_acknowledged(*(b"record %d" % n for n in range(kept + orphans)))
     partition.kill(follower)
     before = partition.led_by(leader, isr={leader})
     partition.kill(leader)

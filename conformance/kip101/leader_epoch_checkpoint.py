@@ -19,7 +19,7 @@ from protocol.log import DEBUGGER, EARLIEST
 from strategies.batches import RECORDS
 
 
-def documented(file: File) -> bool:
+def is_documented(file: File) -> bool:
     """True if there is at least one entry, in the documented form."""
     return bool(entries_of(file))
 
@@ -33,8 +33,8 @@ def checkpoint_has_the_documented_form(partition: Partition) -> Generator[Claim,
     """Each replica with records has the file: version 0, the number of entries, and that many lines of epoch and offset."""
     state = partition.whole()
     for broker in state.replicas:
-        file = read_epochs(partition, broker, documented)
-        yield held_if(documented(file), file, case="leader" if broker == state.leader else "follower")
+        file = read_epochs(partition, broker, is_documented)
+        yield held_if(is_documented(file), file, case="leader" if broker == state.leader else "follower")
 
 
 @probe("KIP101-CACHE-02", rig=FIVE, examples=1, records=RECORDS)
@@ -46,13 +46,15 @@ def epoch_is_entered_at_election_and_first_batch(several: Several, records: int)
         followers = [id for id in led.replicas if id != led.leader]
         entered = partial(has_entry, expected)
         of_leader = read_epochs(partition, led.leader, entered)
-        before = [read_epochs(partition, id, documented) for id in followers]
+        before = [read_epochs(partition, id, is_documented) for id in followers]
         first = partition.write(b"first of its epoch").base_offset
         after = [read_epochs(partition, id, entered) for id in followers]
         yield premise(partition.epoch() == expected.epoch and first == end, f"one epoch, starting at {end}")
         yield held_if(entered(of_leader), of_leader, case="leader")
         for file in before:
-            yield held_if(documented(file) and entry_of(file, led.leader_epoch) is None, file, case="follower-before")
+            yield held_if(
+                is_documented(file) and entry_of(file, led.leader_epoch) is None, file, case="follower-before"
+            )
         for file in after:
             yield held_if(entered(file), file, case="follower-after")
 
@@ -66,9 +68,9 @@ def remaining_entries(entries: tuple[Boundary, ...], start: int) -> tuple[Bounda
 @probe("KIP101-CACHE-03", rig=TRIMMABLE, cases=["delete-records"], start=integers(1, 9), smoke=False)
 def delete_records_rewrites_the_first_entry(several: Several, case: str, start: int) -> Generator[Claim, None, None]:
     """Entries below a raised log start are removed, except that the last of them now begins there."""
-    partition = several.untrimmed()
+    partition = several.untrimmed_partition()
     leader = partition.leader()
-    before = entries_of(read_epochs(partition, partition.settled().leader, documented)) or ()
+    before = entries_of(read_epochs(partition, partition.settled().leader, is_documented)) or ()
     yield premise(len(before) >= 2 and before[0].start == 0, f"a leader epoch cache of several epochs: {before}")
     deleted = leader.delete_records(partition.name, 0, start)
     yield premise(deleted.error is Error.NONE, f"deleted below {start}")
@@ -78,9 +80,9 @@ def delete_records_rewrites_the_first_entry(several: Several, case: str, start: 
 @probe("KIP101-CACHE-03", rig=RETAINED, cases=["retention"], segments=integers(1, SEGMENTS - 2))
 def retention_rewrites_the_first_entry(several: Several, segments: int) -> Generator[Claim, None, None]:
     """The same when retention deletes the oldest segments until this number is left, or one more."""
-    partition = several.untrimmed()
+    partition = several.untrimmed_partition()
     leader = partition.leader()
-    before = entries_of(read_epochs(partition, partition.settled().leader, documented)) or ()
+    before = entries_of(read_epochs(partition, partition.settled().leader, is_documented)) or ()
     yield premise(len(before) >= 2 and before[0].start == 0, f"a leader epoch cache of several epochs: {before}")
     limit = {"retention.bytes": str(segments * (SEGMENT_BYTES + BATCH_HEAD))}
     changed = leader.incremental_alter_configs(ResourceType.TOPIC, partition.name, limit)

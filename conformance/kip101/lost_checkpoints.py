@@ -28,9 +28,9 @@ def epoch_starts(batches: Sequence[Batch], start: int = 0) -> tuple[Boundary, ..
 
 def two_epochs(partition: Crashing) -> list[Written]:
     """Records in two epochs, each in a batch of its own."""
-    first = partition.acknowledged(*[b"of the first epoch"] * RECORDS)
+    first = partition.write_acknowledged(*[b"of the first epoch"] * RECORDS)
     partition.move_leader()
-    return [*first, *partition.acknowledged(*[b"of the second epoch"] * RECORDS)]
+    return [*first, *partition.write_acknowledged(*[b"of the second epoch"] * RECORDS)]
 
 
 # --- after a kill
@@ -82,7 +82,7 @@ def suffix_is_truncated_to_the_high_watermark(
 ) -> Generator[Claim, None, None]:
     """A former leader stops cleanly with an uncommitted suffix; without its checkpoint it must truncate to the high watermark."""
     former, successor = partition.replicas
-    committed = partition.acknowledged(*[b"committed"] * RECORDS)
+    committed = partition.write_acknowledged(*[b"committed"] * RECORDS)
     bench, names = partition.bench, [partition.bench.name_of(id) for id in (former, successor)]
     bench.processes.pause(names[1])
     # The first of these records answers a delayed fetch, so the frozen follower may still get it.
@@ -94,9 +94,9 @@ def suffix_is_truncated_to_the_high_watermark(
     mark, held = disk.checkpoints().high_watermark, disk.holds()
     disk.lose_epochs()
     partition.led_by(successor, isr={successor})
-    shared = partition.loaded(successor)
+    shared = partition.end_once_online(successor)
     yield premise(mark == RECORDS and shared <= held.log_end - tail, f"{former} stopped at {held.log_end}, {mark=}")
-    new = partition.acknowledged(*[b"of the successor"] * written_meanwhile, by=successor)
+    new = partition.write_acknowledged(*[b"of the successor"] * written_meanwhile, by=successor)
     bench.processes.start(names[0])
     partition.joins(lambda: partition.in_sync(successor, former, successor), "both in sync")
     yield from rebuilt_from_the_leader(partition, former, successor, RECORDS, [*committed, *new], "clean-stop")
@@ -138,17 +138,17 @@ def epochs_are_learnt_from_new_batches(
     met = mark is not None and RECORDS < mark <= held.log_end == len(written)
     yield premise(met, f"{id} stopped with {len(written)} committed records: log end {held.log_end}, {mark=}")
     leader = partition.until(lambda: _led_among(partition, others), f"a leader, and an ISR without {id}")
-    written += partition.acknowledged(*[b"of the time without it"] * written_meanwhile, by=leader)
+    written += partition.write_acknowledged(*[b"of the time without it"] * written_meanwhile, by=leader)
     partition.start(id)
     partition.joins(lambda: partition.in_sync(leader, *state.replicas), f"{id} in the ISR again")
-    written += partition.acknowledged(*[b"of the time with it again"] * written_later, by=leader)
+    written += partition.write_acknowledged(*[b"of the time with it again"] * written_later, by=leader)
     yield from rebuilt_from_the_leader(partition, id, leader, mark or 0, written, case)
     at_rest(partition)
 
 
 def _led_among(partition: Crashing, ids: set[int]) -> int | None:
     """The leader once these replicas are the ISR."""
-    return next((id for id in sorted(ids) if partition.led(id, isr=ids)), None)
+    return next((id for id in sorted(ids) if partition.state_if_led_by(id, isr=ids)), None)
 
 
 # --- the whole directory
@@ -161,7 +161,7 @@ def wiped_replica_rebuilds_its_epochs(
     """A replica that was removed from disk ends with the leader's entries, except those of epochs without records."""
     written = two_epochs(partition)
     partition.move_leader()
-    written += partition.acknowledged(b"of the third epoch")
+    written += partition.write_acknowledged(b"of the third epoch")
     if unwritten:
         partition.move_leader()
     start = RECORDS + 1 if trimmed else 0
@@ -171,7 +171,9 @@ def wiped_replica_rebuilds_its_epochs(
     id = next(id for id in state.replicas if id != state.leader)
     partition.kill(id)
     partition.disk(id).lose()
-    partition.until(lambda: partition.led(state.leader, isr=set(state.replicas) - {id}), f"an ISR without {id}")
+    partition.until(
+        lambda: partition.state_if_led_by(state.leader, isr=set(state.replicas) - {id}), f"an ISR without {id}"
+    )
     partition.start(id)
     partition.joins(lambda: partition.in_sync(state.leader, *state.replicas), f"{id} in the ISR again")
     yield from equivalent(partition, id, state.leader, start, written)

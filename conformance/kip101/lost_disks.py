@@ -28,7 +28,7 @@ def all_but_one_lose_their_disks(disks: LostDisks, shape: Shape, records: int) -
 
     The judges compare the final leader's log with what was acknowledged.
     """
-    disks.shaped(shape)
+    disks.take_shape(shape)
     bench, holders = disks.bench, [*disks.victims, disks.holder]
     for name in disks.others:
         bench.processes.stop(name)

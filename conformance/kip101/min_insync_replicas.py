@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.crashes import Crashing, on_brokers
 from conformance.rigs.log.epoch_requests import TOO_FEW
-from conformance.rigs.log.follower_fetches import frozen
+from conformance.rigs.log.follower_fetches import freeze
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from protocol.codes import Error
 from protocol.records import batch
@@ -30,8 +30,8 @@ def too_few_are_in_sync(partition: Crashing, refused: int, alone: int) -> Genera
     bench, state = partition.bench, partition.whole()
     leader, node = state.leader, bench.node(state.leader)
     [follower] = set(state.replicas) - {leader}
-    with frozen(bench, bench.name_of(follower)):
-        partition.until(lambda: partition.led(leader, isr={leader}), "the leader alone in sync")
+    with freeze(bench, bench.name_of(follower)):
+        partition.until(lambda: partition.state_if_led_by(leader, isr={leader}), "the leader alone in sync")
         first, *more = (node.produce(partition.topic, 0, batch(b"for both")) for _ in range(1 + MORE + refused))
         committed, end = watermark_and_end(partition, node)
         seen = []

@@ -23,17 +23,17 @@ ENOUGH = 10
 def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iterator[Claim]:
     """EPOCH-04: the only replica leads again, and its new batches have a higher leader epoch than those before."""
     state = partition.led_by(before.leader)
-    [after] = partition.acknowledged(b"after", by=before.leader)
+    [after] = partition.write_acknowledged(b"after", by=before.leader)
     read = partition.read(before.leader)
     stamp = next((b.leader_epoch for b in read.batches if b.base_offset == after.offset), -1)
     detail = f"led at epoch {before.leader_epoch}, then at {state.leader_epoch} with {after} stamped {stamp}; {read}"
     yield held_if(stamp > before.leader_epoch, read, row="KIP101-EPOCH-04", case=case, detail=detail)
 
 
-def returned(partition: Crashing, before: PartitionMetadata) -> Iterator[Claim]:
+def leads_at_a_new_epoch(partition: Crashing, before: PartitionMetadata) -> Iterator[Claim]:
     """EPOCH-05: Metadata and the last entry of leader-epoch-checkpoint have a higher epoch before any write in it."""
     state = partition.led_by(before.leader)
-    entry = Boundary(state.leader_epoch, partition.loaded(before.leader))
+    entry = Boundary(state.leader_epoch, partition.end_once_online(before.leader))
     detail = f"{before}, then {state}"
     yield held_if(state.leader_epoch > before.leader_epoch, row="KIP101-EPOCH-05", case="metadata", detail=detail)
     entries = partition.entries(before.leader, lambda found: entry in found)
@@ -69,20 +69,20 @@ def electable(word: Word) -> tuple[int, ...]:
 def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generator[Claim, None, None]:
     """All brokers die during writes with acks=all; one that cannot be elected has lost a suffix; they restart in any order."""
     bench, before = power.bench, power.alone.settled()
-    power.alone.acknowledged(b"before")
+    power.alone.write_acknowledged(b"before")
     traffic = PowerLossWrites(power.trio, ENOUGH)
     bench.processes.crash(*bench.brokers)
-    written = traffic.ended()
+    written = traffic.acknowledged_writes()
     yield premise(len(written) >= ENOUGH, f"{len(written)} writes acknowledged before the crash")
     ids = [bench.id_of(bench.brokers[n]) for n in order]
     spared = electable(power.nobody_leads())
     victim = lose_suffix(power.trio, spared, ids, lost)
     for id in ids:
         power.trio.start(id)
-    state = power.trio.until(lambda: power.trio.elected(spared[0]), "any leader", "leader", STARTS_WITHIN)
+    state = power.trio.until(lambda: power.trio.state_with_leader(spared[0]), "any leader", "leader", STARTS_WITHIN)
     detail = f"{spared} may lead, {victim} may not: {state}"
     yield held_if(state.leader != victim, row="GEN-09", case="silent", detail=detail)
-    yield from returned(power.alone, before)
+    yield from leads_at_a_new_epoch(power.alone, before)
     yield from new_epoch(power.alone, before, "broker")
     at_rest(power.trio, power.alone)
 
@@ -98,7 +98,7 @@ def all_nodes_without_power(power: Power, records: int) -> Generator[Claim, None
     """
     bench, alone = power.bench, power.alone
     before = alone.settled()
-    written = alone.acknowledged(*[b"before %d" % n for n in range(records)])
+    written = alone.write_acknowledged(*[b"before %d" % n for n in range(records)])
     alone.read(before.leader)
     bench.processes.crash(*bench.brokers, *bench.controllers)
     alone.disk(before.leader).cut(written[-1].offset)

@@ -30,7 +30,7 @@ def segment(partition: Partition, broker: int) -> File:
     return partition.bench.read_file(name, f"{partition.name}-{partition.index}/00000000000000000000.log")
 
 
-def compared(leader: File, follower: File) -> Iterator[Claim]:
+def batches_are_copied(leader: File, follower: File) -> Iterator[Claim]:
     """Each batch of the leader beside the follower's at the same offset."""
     copied = whole_batches(follower)
     for offset, original in whole_batches(leader).items():
@@ -60,4 +60,4 @@ def removed_follower_is_added_again(partition: Partition, removed: int, codec: C
     yield held_if(fewer.leader_epoch > before.leader_epoch, case="removal", detail=detail)
     yield held_if(more.leader_epoch == fewer.leader_epoch, case="addition", detail=detail)
     for copy in copies:
-        yield from compared(leader, copy)
+        yield from batches_are_copied(leader, copy)

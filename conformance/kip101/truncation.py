@@ -21,7 +21,9 @@ ACKNOWLEDGED = 2
 """Records before anything else happens."""
 
 
-def survived(partition: Crashing, written: list[Written], ends: list[int], leader: int, case: str) -> Iterator[Claim]:
+def acknowledged_records_survive(
+    partition: Crashing, written: list[Written], ends: list[int], leader: int, case: str
+) -> Iterator[Claim]:
     """True if the replica that now leads never truncated a record, and has all acknowledged ones."""
     read = partition.read(leader)
     rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
@@ -33,7 +35,7 @@ def survived(partition: Crashing, written: list[Written], ends: list[int], leade
 def kept_over_an_epoch_change(partition: Crashing) -> Generator[Claim, None, None]:
     """A follower whose high watermark lags restarts fetching at a new epoch, and then its leader dies."""
     leader, follower, third = partition.replicas
-    written = partition.acknowledged(b"m1", b"m2")
+    written = partition.write_acknowledged(b"m1", b"m2")
     before = partition.state(leader)
     yield partition.lags(follower, ACKNOWLEDGED)
     partition.assign(leader, follower)
@@ -42,12 +44,14 @@ def kept_over_an_epoch_change(partition: Crashing) -> Generator[Claim, None, Non
     )
     after, lagging = partition.state(follower), partition.lags(follower, ACKNOWLEDGED)
     partition.kill(leader)
-    ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader", "leader")
+    ends += partition.ends_until(
+        follower, partial(partition.state_if_led_by, follower), "the follower as the leader", "leader"
+    )
     yield lagging
     yield premise(before.leader == after.leader == leader, f"{leader} leads all the time: {before}, {after}")
     what = f"without {third} the epoch rose from {before.leader_epoch} to {after.leader_epoch}"
     yield premise(before.leader_epoch < after.leader_epoch, what, promised=("KIP101-EPOCH-03", "removal"))
-    yield from survived(partition, written, ends, follower, "epoch-change")
+    yield from acknowledged_records_survive(partition, written, ends, follower, "epoch-change")
     partition.start(leader)
     at_rest(partition)
 
@@ -56,20 +60,22 @@ def kept_over_an_epoch_change(partition: Crashing) -> Generator[Claim, None, Non
 def kept_over_a_restart(partition: Crashing) -> Generator[Claim, None, None]:
     """A follower is killed and restarted; as soon as it is in sync again, its high watermark lagging, its leader dies."""
     leader, follower, third = partition.replicas
-    written = partition.acknowledged(b"m1", b"m2")
+    written = partition.write_acknowledged(b"m1", b"m2")
     partition.kill(follower)
     partition.until(lambda: partition.in_sync(leader, leader, third), f"an ISR without {follower}")
     partition.start(follower)
-    ends = partition.ends_until(follower, lambda: partition.listed(leader, follower), f"{follower} unfenced")
+    ends = partition.ends_until(follower, lambda: partition.is_listed(leader, follower), f"{follower} unfenced")
     # A fetch is still delayed that was sent when the follower was fenced: its answer, and the next fetch, bring it into
     # the ISR.
-    written += partition.acknowledged(b"m3", by=leader)
+    written += partition.write_acknowledged(b"m3", by=leader)
     whole = partial(partition.in_sync, leader, leader, follower, third)
     ends += partition.ends_until(follower, whole, f"{follower} in the ISR again")
     yield partition.lags(follower, written[-1].offset + 1)
     partition.kill(leader)
-    ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader", "leader")
-    yield from survived(partition, written, ends, follower, "restart")
+    ends += partition.ends_until(
+        follower, partial(partition.state_if_led_by, follower), "the follower as the leader", "leader"
+    )
+    yield from acknowledged_records_survive(partition, written, ends, follower, "restart")
     partition.start(leader)
     at_rest(partition)
 
@@ -77,10 +83,10 @@ def kept_over_a_restart(partition: Crashing) -> Generator[Claim, None, None]:
 # --- KIP101-SC-02: two histories after a hard crash
 
 
-def returned(partition: Crashing, id: int, before: int) -> Iterator[Claim]:
+def former_leader_returns(partition: Crashing, id: int, before: int) -> Iterator[Claim]:
     """EPOCH-05: the former leader is the first to return while all other brokers are down."""
     state = partition.led_by(id, above=-1)
-    end = partition.loaded(id)
+    end = partition.end_once_online(id)
     entry = Boundary(state.leader_epoch, end)
     detail = f"epoch {before} before; {state}"
     yield held_if(state.leader_epoch > before, row="KIP101-EPOCH-05", case="metadata", detail=detail)
@@ -94,7 +100,7 @@ def orphan_is_truncated(partition: Crashing) -> Generator[Claim, None, None]:
     """Both replicas are killed; the first to return has lost a record and writes another, which the second must adopt."""
     first, second = partition.replicas
     bystander = partition.bystander()
-    kept, orphan = partition.acknowledged(b"m1", b"m2")
+    kept, orphan = partition.write_acknowledged(b"m1", b"m2")
     partition.kill(first)
     before = partition.led_by(second, isr={second})
     partition.kill(second)
@@ -103,8 +109,8 @@ def orphan_is_truncated(partition: Crashing) -> Generator[Claim, None, None]:
     held = partition.disk(first).holds()
     yield premise(cut.before == held.log_end == orphan.offset + 1, f"both held the orphan: {cut}, {held}")
     partition.start(second)
-    yield from returned(partition, second, before.leader_epoch)
-    [other] = partition.acknowledged(b"m3", by=second)
+    yield from former_leader_returns(partition, second, before.leader_epoch)
+    [other] = partition.write_acknowledged(b"m3", by=second)
     yield premise(other.offset == orphan.offset and other.epoch > before.leader_epoch, f"{other} in place of {orphan}")
     partition.start(first)
     partition.joins(lambda: partition.in_sync(second, first, second), "both in sync")
@@ -135,7 +141,7 @@ def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above:
     """
     first, second = partition.replicas
     bystander = partition.bystander()
-    _, *lost = partition.acknowledged(b"kept", *(b"orphan %d" % n for n in range(trimmed + above)))
+    _, *lost = partition.write_acknowledged(b"kept", *(b"orphan %d" % n for n in range(trimmed + above)))
     partition.kill(first)
     before = partition.led_by(second, isr={second})
     partition.kill(second)

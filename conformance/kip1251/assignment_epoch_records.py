@@ -47,5 +47,5 @@ def record_of_a_static_member_that_left(group: Group, bumps: int) -> Generator[C
     yield group.holding(member, member.epoch, *range(group.partitions))
     member.leave_to_return()
     record = log.current_assignment(member)
-    reset = carries(record.assigned_partitions, dict.fromkeys(member.assigned, 0))
+    reset = carries(record.assigned_partitions, dict.fromkeys(member.partitions, 0))
     yield held_if(record.member_epoch == LEAVE_TO_RETURN and reset, record, case="record")

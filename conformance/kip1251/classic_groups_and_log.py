@@ -39,9 +39,9 @@ class Lone:
             self.group.bench.require(self.member.leave(), "member", SESSION)
             self.member = classic_member(self.group)
         if step["do"] != "leave":
-            self._joined(range(int(step["partitions"])))
+            self._join(range(int(step["partitions"])))
 
-    def _joined(self, partitions: Sequence[int]) -> None:
+    def _join(self, partitions: Sequence[int]) -> None:
         granted, topic = self.group.bench.require, self.group.topic.name
         asked: dict[str, Any] = {"protocols": {ASSIGNOR: subscription([topic], {topic: partitions})}}
         if self.instance_id is not None:
@@ -49,14 +49,14 @@ class Lone:
         granted(self.member.join(member_id=self.member.id, **asked), "member", SESSION)
         granted(self.member.sync({topic: partitions}, instance_id=self.instance_id), "member", SESSION)
 
-    def described(self) -> ClassicGroup:
+    def describe(self) -> ClassicGroup:
         [group] = self.group.node.describe_groups([self.group.name]).groups
         return group
 
 
 def as_logged(lone: Lone, case: str) -> Generator[Claim, None, None]:
     """At rest it is what the newest record gives."""
-    shown, logged = yield from described_at_rest(lone.described, lone.log.classic, _rests)
+    shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _rests)
     held = logged is not None and logged.is_described_by(shown)
     answered = not lone.member.id or (logged is not None and logged.generation == lone.member.generation)
     detail = f"{shown}, answered generation {lone.member.generation}; in the log: {logged}"

@@ -24,12 +24,12 @@ LONGEST_METADATA = 4096
 def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """A request with one partition that the member may not commit is refused as a whole and stores nothing."""
     hand = group.hand_over(bumps)
-    group.given(hand.new, hand.lost)
+    group.await_assignment(hand.new, hand.lost)
     group.store(hand.new, hand.lost, offset)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     answer = group.commit(hand.old, {hand.kept: offset + 1, hand.lost: offset + 2}, hand.before)
-    kept, lost = group.stored(hand.kept), group.stored(hand.lost)
+    kept, lost = group.committed_offset(hand.kept), group.committed_offset(hand.lost)
     nothing = kept.shows(-1) and lost.shows(offset)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and nothing, answer, kept, lost, case="mixed")
 
@@ -38,13 +38,13 @@ def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) 
 def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Claim, None, None]:
     """For a lost partition too much metadata is the error, and the kept partition is still committed."""
     hand = group.hand_over(bumps)
-    group.given(hand.new, hand.lost)
+    group.await_assignment(hand.new, hand.lost)
     group.store(hand.new, hand.lost, 10)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     oversized = NewOffset(group.topic, hand.lost, 11, metadata="x" * (LONGEST_METADATA + excess))
     answer = group.commit_all(hand.old, [oversized, NewOffset(group.topic, hand.kept, 12)], hand.before)
-    kept, lost = group.stored(hand.kept), group.stored(hand.lost)
+    kept, lost = group.committed_offset(hand.kept), group.committed_offset(hand.lost)
     errors = {result.partition: result.error for result in answer.partitions}
     as_expected = errors == {hand.lost: Error.OFFSET_METADATA_TOO_LARGE, hand.kept: Error.NONE}
     yield held_if(as_expected and kept.shows(12) and lost.shows(10), answer, kept, lost, case="mixed")
@@ -57,7 +57,7 @@ def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Claim
     yield group.holding(member, member.epoch, 0)
     unknown = NewOffset(Topic("nowhere", topic_id), 0, offset)
     answer = group.commit_all(member, [unknown, NewOffset(group.topic, 0, offset)], member.epoch, version=10)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     errors = {result.topic_id: result.error for result in answer.partitions}
     as_expected = errors == {topic_id: Error.UNKNOWN_TOPIC_ID, group.topic.id: Error.NONE}
     yield held_if(as_expected and after.shows(offset), answer, after, case="unknown-id")
@@ -73,15 +73,15 @@ def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Cl
     group.settle(member)
     yield group.holding(member, member.epoch, 0)
     yield premise(group.topic.id != old.id, f"{group.topic} has another id than {old}")
-    group.bench.eventually(lambda: group.stored(0).shows(-1), f"the offset of {old} gone with it")
+    group.bench.eventually(lambda: group.committed_offset(0).shows(-1), f"the offset of {old} gone with it")
     alone = group.commit_all(member, [NewOffset(old, 0, offset)], member.epoch, version=10)
-    unset = group.stored(0)
+    unset = group.committed_offset(0)
     unknown = alone.all_answered(Error.UNKNOWN_TOPIC_ID) and unset.shows(-1)
     yield held_if(unknown, alone, unset, case="deleted-id")
     both = group.commit_all(
         member, [NewOffset(old, 0, offset), NewOffset(group.topic, 0, offset + 2)], member.epoch, version=10
     )
-    after = group.stored(0)
+    after = group.committed_offset(0)
     errors = {result.topic_id: result.error for result in both.partitions}
     as_expected = errors == {old.id: Error.UNKNOWN_TOPIC_ID, group.topic.id: Error.NONE} and after.shows(offset + 2)
     yield held_if(as_expected, both, after, case="deleted-id")
@@ -98,7 +98,7 @@ def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Gene
     group.settle(member)
     yield group.holding(member, member.epoch, 0)
     answer = group.commit(member, {0: offset}, before, version=9)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     refused = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(-1)
     yield held_if(refused, answer, after, case="by-name")
 

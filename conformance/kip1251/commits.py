@@ -23,7 +23,7 @@ def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Gene
     member = group.alone(bumps)
     yield group.holding(member, member.epoch, partition)
     answer = group.commit(member, {partition: offset}, member.epoch)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after, case="owned")
 
 
@@ -44,7 +44,7 @@ def kept_partition_at_an_older_epoch(
     now = later_epoch(hand, later)
     yield group.holding(hand.old, now, hand.kept)
     answer = group.commit(hand.old, {hand.kept: offset}, hand.before, version=VERSIONS[case])
-    after = group.stored(hand.kept)
+    after = group.committed_offset(hand.kept)
     accepted = answer.all_answered(Error.NONE) and after.shows(offset)
     yield held_if(accepted, answer, after)
     yield held_if(accepted, answer, after, row="KIP1251-GATE-01", case=f"offset-commit-{case}")
@@ -75,7 +75,7 @@ def kept_partition_at_a_former_level(
     yield group.holding(hand.old, later_epoch(hand, later), hand.kept)
     for step, version in enumerate(VERSIONS.values()):
         answer = group.commit(hand.old, {hand.kept: offset + step}, hand.before, version=version)
-        after = group.stored(hand.kept)
+        after = group.committed_offset(hand.kept)
         accepted = answer.all_answered(Error.NONE) and after.shows(offset + step)
         yield held_if(accepted, answer, after, case="former-level")
 
@@ -87,13 +87,13 @@ def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int
     group.store(heir, partition, offset)
     yield group.holding(heir, heir.epoch, partition)
     below = group.commit(heir, {partition: offset + 1}, epoch - back)
-    unchanged = group.stored(partition)
+    unchanged = group.committed_offset(partition)
     refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unchanged.shows(offset)
     yield held_if(refused, below, unchanged, case="below")
     just_below = group.commit(heir, {partition: offset + 2}, epoch - 1)
-    between = group.stored(partition)
+    between = group.committed_offset(partition)
     at = group.commit(heir, {partition: offset + 3}, epoch)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     refused = just_below.all_answered(Error.STALE_MEMBER_EPOCH) and between.shows(offset)
     accepted = at.all_answered(Error.NONE) and after.shows(offset + 3)
     yield held_if(refused and accepted, just_below, between, at, after, case="boundary")
@@ -106,13 +106,13 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> G
     partition = hand.kept if case == "owned" else hand.lost
     group.bench.require(group.commit(hand.old, {partition: offset}, hand.now), "commit", SESSION)
     if case == "unowned":
-        group.given(hand.new, partition)
+        group.await_assignment(hand.new, partition)
         yield group.holding(hand.new, hand.new.epoch, partition)
     elif case == "without-owner":
         yield group.free(partition)
     yield group.holding(hand.old, hand.now, hand.kept)
     answer = group.commit(hand.old, {partition: offset + 1}, hand.now + ahead)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
@@ -120,11 +120,11 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> G
 def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """A late commit for a partition that has a new owner is refused, and the owner's offset stays."""
     hand = group.hand_over(bumps)
-    group.given(hand.new, hand.lost)
+    group.await_assignment(hand.new, hand.lost)
     group.store(hand.new, hand.lost, offset)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset + 1}, hand.before)
-    after = group.stored(hand.lost)
+    after = group.committed_offset(hand.lost)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
@@ -135,7 +135,7 @@ def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.free(hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset}, hand.before)
-    after = group.stored(hand.lost)
+    after = group.committed_offset(hand.lost)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(-1), answer, after)
 
 
@@ -156,14 +156,14 @@ def zombie_at_the_next_coordinator(
     hand = group.hand_over(bumps)
     yield group.free(hand.lost)
     before = group.commit(hand.old, {hand.lost: offset}, hand.before)
-    unset = group.stored(hand.lost)
+    unset = group.committed_offset(hand.lost)
     yield held_if(before.all_answered(Error.STALE_MEMBER_EPOCH) and unset.shows(-1), before, unset)
     group.move_coordinator(how)
-    group.given(hand.new, hand.lost)
+    group.await_assignment(hand.new, hand.lost)
     group.store(hand.new, hand.lost, offset)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset + 1}, hand.before)
-    after = group.stored(hand.lost)
+    after = group.committed_offset(hand.lost)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
@@ -175,12 +175,12 @@ def unowned_partition_at_the_current_epoch(
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
     if case == "other-owner":
-        group.given(hand.new, hand.lost)
+        group.await_assignment(hand.new, hand.lost)
         yield group.holding(hand.new, hand.new.epoch, hand.lost)
     else:
         yield group.free(hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset}, hand.now)
-    after = group.stored(hand.lost)
+    after = group.committed_offset(hand.lost)
     yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after)
 
 
@@ -201,12 +201,12 @@ def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset:
     epoch = since[partition]
     yield group.waiting(member, partition)
     below = group.commit(member, {partition: offset}, epoch - back)
-    unset = group.stored(partition)
+    unset = group.committed_offset(partition)
     refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unset.shows(-1)
     yield held_if(refused, below, unset, case="below")
     sent = min(epoch + back - 1, member.epoch)
     pending = group.commit(member, {partition: offset}, sent)
-    taken = group.stored(partition)
+    taken = group.committed_offset(partition)
     accepted = pending.all_answered(Error.NONE) and taken.shows(offset)
     yield held_if(accepted, pending, taken, case="pending")
     if sent < member.epoch:
@@ -214,6 +214,6 @@ def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset:
     group.acknowledge(member)
     yield group.free(partition)
     late = group.commit(member, {partition: offset + 1}, epoch)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     refused = late.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset)
     yield held_if(refused, late, after, case="acknowledged")

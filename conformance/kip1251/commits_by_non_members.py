@@ -41,7 +41,7 @@ def non_member_of_a_group_with_members(
     commits_as = None if case == "no-member" else member if known else group.member()
     at = {"no-member": -1, "member-without-epoch": -1, "old-version": member.epoch}.get(case, epoch)
     answer = group.commit(commits_as, {0: offset + 1}, at, version=version if case == "old-version" else None)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     yield held_if(answer.all_answered(ERRORS[case]) and after.shows(offset), answer, after)
 
 
@@ -53,7 +53,7 @@ def no_member_id_in_a_group_without_members(group: Group, case: str, offset: int
         described = group.describe()
         yield premise(not described.members, f"{group.name} has no members: {described}")
     answer = group.commit(None, {0: offset}, -1)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after)
 
 
@@ -72,6 +72,6 @@ def member_of_an_unknown_group(
     old = case.endswith("-v8")
     spoken = version if old else None if newest else 9
     answer = group.commit(group.member(), {0: 5}, epoch, version=spoken)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     error = Error.ILLEGAL_GENERATION if old else Error.GROUP_ID_NOT_FOUND
     yield held_if(answer.all_answered(error) and after.shows(-1), answer, after)

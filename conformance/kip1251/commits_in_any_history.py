@@ -91,7 +91,7 @@ def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) 
         for one in (one for each in held for back in backs for one in tries(each, back)):
             offset = offsets.next()
             answer = group.commit(one.member, {one.partition: offset}, one.epoch)
-            after = group.stored(one.partition)
+            after = group.committed_offset(one.partition)
             error = Error.NONE if one.accepted else Error.STALE_MEMBER_EPOCH
             held_up = offsets.agree(one, offset, after) and answer.all_answered(error)
             yield held_if(held_up, answer, after, row=one.row, case="any-history")
@@ -117,7 +117,7 @@ def transactional_commits_follow_the_rule(
             offset, producer = offsets.next(), group.producer(group.dialect(pick))
             answer = group.txn_commit(producer, one.member, {one.partition: offset}, one.epoch)
             producer.end(committed=True)
-            after = group.decided(one.partition)
+            after = group.stable_offset(one.partition)
             error = Error.NONE if one.accepted else refusal(answer)
             held_up = offsets.agree(one, offset, after) and all_answered(answer, error)
             yield held_if(held_up, answer, after)

@@ -43,7 +43,7 @@ def restarted_coordinator_keeps_the_epochs(
 ) -> Generator[Claim, None, None]:
     """After a restart commits are accepted and refused as they were before it."""
     hand = group.hand_over(bumps, aged=2)
-    group.given(hand.new, hand.lost)
+    group.await_assignment(hand.new, hand.lost)
     group.store(hand.new, hand.lost, offset)
     yield group.holding(hand.old, hand.now, hand.kept)
     group.restart_coordinator(clean=case == "restart")
@@ -65,7 +65,7 @@ def next_coordinator_keeps_the_epochs(
 ) -> Generator[Claim, None, None]:
     """Another broker coordinates the group: commits are accepted and refused as they were before."""
     hand = group.hand_over(bumps, aged=2)
-    group.given(hand.new, hand.lost)
+    group.await_assignment(hand.new, hand.lost)
     group.store(hand.new, hand.lost, offset)
     yield group.holding(hand.old, hand.now, hand.kept)
     group.move_coordinator(how)
@@ -89,19 +89,19 @@ def compacting(group: Group) -> Iterator[None]:
 def compacted_log_keeps_the_epochs(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """When no more than the newest record of a member is left, a restarted coordinator judges its commits as before."""
     log, hand = GroupLog(group), group.hand_over(bumps, aged=2)
-    group.given(hand.new, hand.lost)
+    group.await_assignment(hand.new, hand.lost)
     yield group.holding(hand.old, hand.now, hand.kept)
     written = len(log.assignments(hand.old.id))
 
-    def compacted() -> bool:
+    def is_compacted() -> bool:
         # Compaction may take longer than a session lasts. The old owner did not receive its present epoch.
         for member, epoch in ((hand.old, hand.now), (hand.new, hand.new.epoch)):
-            member.granted(member.heartbeat(received=False, member_epoch=epoch))
+            member.require(member.heartbeat(received=False, member_epoch=epoch))
         group.store(hand.new, hand.lost, offset)  # a later segment
         return len(log.assignments(hand.old.id)) == 1
 
     with compacting(group):
-        group.bench.eventually(compacted, f"{OFFSETS_TOPIC} compacted", COMPACTED_WITHIN, 0.3)
+        group.bench.eventually(is_compacted, f"{OFFSETS_TOPIC} compacted", COMPACTED_WITHIN, 0.3)
     yield premise(written > 1, f"{written} records of {hand.old.id} became one")
     group.restart_coordinator(clean=True)
     yield from judged_as_before(group, hand, case, offset)

@@ -25,13 +25,13 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
     old, new = group.alone(bumps, instance_id=group.bench.fresh("instance")), group.member()
     new.join()
     lost = group.revoking(old)
-    kept = old.assigned
+    kept = old.partitions
     yield group.waiting(old, min(lost))
     old.leave_to_return()
     given = group.is_given(new, lost)
     for partition in sorted(lost):
         yield held_if(
-            given and partition in new.assigned, case="pending", detail=f"{partition}; {sorted(new.assigned)}"
+            given and partition in new.partitions, case="pending", detail=f"{partition}; {sorted(new.partitions)}"
         )
     for _ in range(waits):
         new.keep_up()
@@ -39,8 +39,8 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
     answer = back.join()
     group.settle(back, new)
     for partition in sorted(kept):
-        reserved = partition in back.assigned and partition not in new.assigned
-        yield held_if(reserved, answer, case="assigned", detail=f"{partition}; back with {sorted(back.assigned)}")
+        reserved = partition in back.partitions and partition not in new.partitions
+        yield held_if(reserved, answer, case="assigned", detail=f"{partition}; back with {sorted(back.partitions)}")
 
 
 @probe("KIP1251-STATIC-07", rig=fresh_group(), examples=2, smoke=False, bumps=integers(1, 3), offset=OFFSETS)
@@ -51,9 +51,9 @@ def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Ge
     accepted(node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
     old = group.alone(bumps, instance_id=group.bench.fresh("instance"))
     group.store(old, 0, offset)
-    gone = group.bench.wait.comes_true(lambda: group.seen(old) is None, f"{old.id} removed", REMOVED_WITHIN)
+    gone = group.bench.wait.comes_true(lambda: group.describe_member(old) is None, f"{old.id} removed", REMOVED_WITHIN)
     commit = group.commit(old, {0: offset + 1}, old.epoch)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     unknown = gone and commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(offset)
     yield held_if(unknown, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
     yield premise(gone, f"{old.id} is removed")
@@ -61,7 +61,7 @@ def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Ge
     new.join()
     group.settle(new)
     first = group.commit(new, {0: offset + 2}, old.epoch)
-    stays = group.stored(0)
+    stays = group.committed_offset(0)
     afresh = new.since[0] > old.epoch and first.all_answered(Error.STALE_MEMBER_EPOCH) and stays.shows(offset)
     yield held_if(
         afresh, first, stays, case="afresh", detail=f"since {new.since[0]}, before {old.epoch}; {first}; {stays}"

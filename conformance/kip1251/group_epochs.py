@@ -24,10 +24,10 @@ def described_epochs_are_ordered(group: Group, changes: list[str]) -> Generator[
     for change in changes:
         group_members.change(change)
         shown = group.describe()
-        yield held_if(ordered(shown), shown, case="described")
+        yield held_if(are_ordered(shown), shown, case="described")
 
 
-def ordered(shown: DescribedGroup) -> bool:
+def are_ordered(shown: DescribedGroup) -> bool:
     members = [member.member_epoch for member in shown.members]
     return all(epoch <= shown.assignment_epoch for epoch in members) and shown.assignment_epoch <= shown.group_epoch
 

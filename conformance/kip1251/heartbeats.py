@@ -19,7 +19,7 @@ def previous_epoch_is_accepted(group: Group, case: str, bumps: int, unnamed: int
     """A member that missed the answer with its new epoch gets the same epoch again."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
-    answer = hand.old.heartbeat(owned=group.named(sorted(hand.old.assigned)[unnamed:]), received=False)
+    answer = hand.old.heartbeat(owned=group.topic_partitions(sorted(hand.old.partitions)[unnamed:]), received=False)
     described = group.describe()
     at = {found.member_id: found.member_epoch for found in described.members}
     forgiven = answer.error is Error.NONE and answer.member_epoch == hand.now == at.get(hand.old.id)
@@ -51,7 +51,7 @@ def fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswe
         return old.heartbeat(member_epoch=hand.before, received=False)
     if case == "owned-larger":
         return old.heartbeat(
-            member_epoch=hand.before, owned=old.group.named(old.assigned | {hand.lost}), received=False
+            member_epoch=hand.before, owned=old.group.topic_partitions(old.partitions | {hand.lost}), received=False
         )
     epoch = hand.before if case == "older-epoch" else hand.now + distance
     return old.heartbeat(member_epoch=epoch, owned=listed(old.owned), received=False)
@@ -65,9 +65,9 @@ def rejoin(group: Group, case: str, bumps: int) -> Generator[Claim, None, None]:
     answer = member.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)
     described = group.describe()
     shown = [(found.member_id, found.member_epoch, group.of(found)) for found in described.members]
-    in_place = shown == [(member.id, answer.member_epoch, member.assigned)] and answer.member_epoch >= member.epoch
+    in_place = shown == [(member.id, answer.member_epoch, member.partitions)] and answer.member_epoch >= member.epoch
     kept = answer.error is Error.NONE and in_place
-    yield held_if(kept and group.assigned_in(answer) == member.assigned, answer, described)
+    yield held_if(kept and group.assigned_in(answer) == member.partitions, answer, described)
 
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["kept-epochs"], bumps=integers(1, 4), partition=integers(0, 3))
@@ -76,7 +76,7 @@ def commit_from_before_the_rejoin(group: Group, case: str, bumps: int, partition
     member = group.alone(bumps)
     answer = member.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)
     late = group.commit(member, {partition: 100 + bumps}, member.since[partition])
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     accepted = late.all_answered(Error.NONE) and after.shows(100 + bumps)
     yield held_if(answer.error is Error.NONE and accepted, answer, late, after)
 

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.groups.classic import classic_alone, commit, rejoined, upgraded
+from conformance.rigs.groups.classic import classic_alone, commit, rejoin, upgrade
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
 from protocol.codes import Error
@@ -30,14 +30,14 @@ def classic_member_keeps_its_generation(
 ) -> Generator[Claim, None, None]:
     """After the upgrade a classic member commits at its generation, and neither at the one before nor the one after."""
     classic = classic_alone(group, rejoins)
-    _, is_upgraded = upgraded(group, classic)
+    _, is_upgraded = upgrade(group, classic)
     yield is_upgraded
     generation = classic.generation
     older = commit(group, classic, partition, offset + 1, generation - 1)
     newer = commit(group, classic, partition, offset + 2, generation + 1)
-    unset = group.stored(partition)
+    unset = group.committed_offset(partition)
     at = commit(group, classic, partition, offset, generation)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     refused = older.all_answered(Error.ILLEGAL_GENERATION) and unset.shows(-1)
     yield held_if(refused, older, unset, case="older")
     refused = newer.all_answered(Error.ILLEGAL_GENERATION) and unset.shows(-1)
@@ -52,21 +52,21 @@ def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> G
     """After a bump whose answer it missed, a classic member commits what it kept at its old generation, and nothing else."""
     log, classic = GroupLog(group), classic_alone(group, rejoins)
     generation = classic.generation
-    _, is_upgraded = upgraded(group, classic)
+    _, is_upgraded = upgrade(group, classic)
     yield is_upgraded
     missed = classic.join(member_id=classic.id)
     classic.epoch = generation
     stored = log.assignments(classic.id)
-    held = frozenset(range(group.partitions)).intersection(*(record.assigned for record in stored))
-    gone = frozenset(range(group.partitions)).difference(*(record.assigned for record in stored[-1:]))
+    held = frozenset(range(group.partitions)).intersection(*(record.partitions for record in stored))
+    gone = frozenset(range(group.partitions)).difference(*(record.partitions for record in stored[-1:]))
     risen = missed.error is Error.NONE and bool(stored) and stored[-1].member_epoch > generation
     yield premise(risen and bool(held and gone), f"above epoch {generation}, some kept and some lost: {stored}")
     kept, lost = min(held), min(gone)
     refused = commit(group, classic, lost, offset, generation)
-    unset = group.stored(lost)
+    unset = group.committed_offset(lost)
     below = commit(group, classic, kept, offset, generation - 1)
     at = commit(group, classic, kept, offset, generation)
-    after = group.stored(kept)
+    after = group.committed_offset(kept)
     yield held_if(refused.all_answered(Error.ILLEGAL_GENERATION) and unset.shows(-1), refused, unset, case="lost")
     yield held_if(below.all_answered(Error.ILLEGAL_GENERATION), below, case="before-upgrade")
     yield held_if(at.all_answered(Error.NONE) and after.shows(offset), at, after, case="kept")
@@ -76,19 +76,19 @@ def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> G
 def downgraded_group_is_strict(group: Group, rejoins: int, offset: int) -> Generator[Claim, None, None]:
     """When the last consumer-protocol member has left, older generations are refused, and committed offsets are kept."""
     classic = classic_alone(group, rejoins)
-    newcomer, is_upgraded = upgraded(group, classic)
+    newcomer, is_upgraded = upgrade(group, classic)
     yield is_upgraded
     before = classic.generation
     stored = commit(group, classic, 0, offset, before)
     yield premise(stored.all_answered(Error.NONE), f"committed: {stored}", promised=("KIP1251-UPG-01", "generation"))
     newcomer.leave()
-    rejoined(group, classic)
-    kept = group.stored(0)
+    rejoin(group, classic)
+    kept = group.committed_offset(0)
     yield held_if(kept.shows(offset), stored, kept, case="offsets")
     yield premise(classic.generation > before, f"generation {classic.generation} after {before}")
     for generation in range(before, classic.generation):
         older = commit(group, classic, 0, offset + 1, generation)
         yield held_if(older.all_answered(Error.ILLEGAL_GENERATION), older, case="strict")
     at = commit(group, classic, 0, offset + 2, classic.generation)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     yield held_if(at.all_answered(Error.NONE) and after.shows(offset + 2), at, after, case="strict")

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.groups.classic import MixedMember, classic_alone, upgraded
+from conformance.rigs.groups.classic import MixedMember, classic_alone, upgrade
 from conformance.rigs.groups.group import MANY, Group, GroupMember, classic_member, fresh_group
 
 CHANGES = lists(sampled_from(["classic", "consumer", "leave"]), min_size=4, max_size=5)
@@ -31,14 +31,14 @@ class Holders:
         """The member is about to tell the coordinator that it has these, and no others."""
         self._held[member] = partitions
 
-    def shown(self, member: object, partitions: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
+    def give(self, member: object, partitions: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
         """Those of these partitions that are new to the member, and those that another one has."""
         had = self._held.get(member, frozenset())
         others = frozenset[int]().union(*(held for other, held in self._held.items() if other is not member))
         self._held[member] = had | partitions
         return partitions - had, partitions & others
 
-    def left(self, member: object) -> None:
+    def leave(self, member: object) -> None:
         self._held.pop(member, None)
 
 
@@ -55,42 +55,42 @@ class MixedGroup:
         """Another member joins, or the newest one leaves."""
         if kind == "leave" and len(self.members) > 2:
             gone = self.members.pop()
-            self._holders.left(gone)
+            self._holders.leave(gone)
             gone.leave()
         elif kind == "classic":
             newcomer = MixedMember(self.group, classic_member(self.group), cooperative=cooperative)
             self.members.append(newcomer)
-            yield from self._rejoined(newcomer, lost=False)
+            yield from self._rejoin(newcomer, lost=False)
         else:
             member = self.group.member()
             self.members.append(member)
-            yield from self.shown(member, member.join())
+            yield from self.gets_no_others(member, member.join())
 
     def turn(self, *, lost: bool) -> Iterator[Claim]:
         """Each member's next heartbeat. Classic members rejoin if they are told to; the answer to a SyncGroup may be lost."""
         for member in self.members:
             if isinstance(member, GroupMember):
-                self._holders.keeps(member, member.assigned)
-                yield from self.shown(member, member.keep_up())
+                self._holders.keeps(member, member.partitions)
+                yield from self.gets_no_others(member, member.keep_up())
             elif member.has_to_rejoin():
-                yield from self._rejoined(member, lost=lost)
+                yield from self._rejoin(member, lost=lost)
 
-    def _rejoined(self, member: MixedMember, *, lost: bool) -> Iterator[Claim]:
+    def _rejoin(self, member: MixedMember, *, lost: bool) -> Iterator[Claim]:
         self._holders.keeps(member, member.owned if member.cooperative else frozenset())
         member.rejoin()
         if lost:
             member.sync(received=False)
-        yield from self.shown(member, member.sync())
+        yield from self.gets_no_others(member, member.sync())
 
-    def shown(self, member: Member, answer: object) -> Iterator[Claim]:
+    def gets_no_others(self, member: Member, answer: object) -> Iterator[Claim]:
         """The answer that a member has just received: what it gives is no other's."""
-        partitions = member.owned if isinstance(member, MixedMember) else member.assigned
-        new, shared = self._holders.shown(member, partitions)
+        partitions = member.owned if isinstance(member, MixedMember) else member.partitions
+        new, shared = self._holders.give(member, partitions)
         if new:
             detail = f"{member.id} is given {sorted(new)}, of which others have {sorted(shared)}; {answer}"
             yield held_if(not shared, answer, case="single-owner", detail=detail)
 
-    def described(self) -> Claim:
+    def names_one_owner(self) -> Claim:
         """The coordinator names one owner of each partition."""
         shown = self.group.describe()
         named = [partition for member in shown.members for partition in self.group.of(member)]
@@ -112,17 +112,17 @@ def a_partition_has_one_owner(
 ) -> Generator[Claim, None, None]:
     """Members of both kinds come and go: none is shown a partition that another has not given up."""
     first = classic_alone(group, 0)
-    newcomer, is_upgraded = upgraded(group, first)
+    newcomer, is_upgraded = upgrade(group, first)
     yield is_upgraded
     classic = MixedMember(group, first, range(MANY), cooperative=cooperative)
     mixed = MixedGroup(group, classic, newcomer)
-    yield from mixed.shown(newcomer, "the answer to its join")
+    yield from mixed.gets_no_others(newcomer, "the answer to its join")
     for kind in (None, *changes):
         if kind is not None:
             yield from mixed.change(kind, cooperative=cooperative)
         for turn in range(TURNS):
             yield from mixed.turn(lost=lost and turn == 0)
-            yield mixed.described()
+            yield mixed.names_one_owner()
 
 
 @probe(
@@ -138,11 +138,11 @@ def classic_member_is_told_before_the_next_owner(
 ) -> Generator[Claim, None, None]:
     """A classic member is answered REBALANCE_IN_PROGRESS; once it has rejoined without partitions their next owner gets them."""
     first = classic_alone(group, rejoins)
-    newcomer, is_upgraded = upgraded(group, first)
+    newcomer, is_upgraded = upgrade(group, first)
     yield is_upgraded
     classic = MixedMember(group, first, range(group.partitions), cooperative=cooperative)
     early = [newcomer.keep_up() for _ in range(waits)]
-    shown = newcomer.assigned
+    shown = newcomer.partitions
     noticed = group.bench.wait.comes_true(classic.has_to_rejoin, f"{classic.id} told to rejoin", TOLD_WITHIN)
     yield held_if(
         noticed and not shown, *early, case="classic-revocation", detail=f"noticed: {noticed}; {sorted(shown)} given"
@@ -152,10 +152,10 @@ def classic_member_is_told_before_the_next_owner(
     kept = classic.owned
     if cooperative:
         still = newcomer.keep_up()
-        yield held_if(not newcomer.assigned, still, case="classic-revocation")
+        yield held_if(not newcomer.partitions, still, case="classic-revocation")
         classic.rejoin()
         classic.sync()
     given = group.is_given(newcomer, frozenset(range(group.partitions)) - kept)
-    apart = given and not newcomer.assigned & classic.owned and bool(kept) and classic.owned == kept
-    detail = f"{sorted(kept)} kept, {sorted(newcomer.assigned)} given"
+    apart = given and not newcomer.partitions & classic.owned and bool(kept) and classic.owned == kept
+    detail = f"{sorted(kept)} kept, {sorted(newcomer.partitions)} given"
     yield held_if(apart, case="classic-revocation", detail=detail)

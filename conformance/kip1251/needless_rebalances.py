@@ -31,10 +31,10 @@ def renew(group: Group, members: list[GroupMember], case: str, number: int) -> N
     member = members[at]
     if case == "heartbeat":
         names = [group.topic.name, ABSENT]
-        member.granted(member.heartbeat(owned=listed(member.owned), subscribed_topic_names=names))
+        member.require(member.heartbeat(owned=listed(member.owned), subscribed_topic_names=names))
     elif case == "subscription":
         names = [ABSENT, group.topic.name] if number % 2 else [group.topic.name, ABSENT]
-        member.granted(member.heartbeat(owned=listed(member.owned), subscribed_topic_names=names))
+        member.require(member.heartbeat(owned=listed(member.owned), subscribed_topic_names=names))
     elif case == "metadata":
         known_to_the_coordinator(group, new_topic(group.bench, 1), 1)
     else:

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.groups.group import Group, classic_member, fresh_group, joined
+from conformance.rigs.groups.group import Group, classic_member, fresh_group, join_mixed_group
 from protocol.codes import Error
 from protocol.groups import OffsetFetchAnswer
 from strategies.offsets import OFFSETS
@@ -64,7 +64,7 @@ def other_generation(group: Group, case: str, distance: int, by_name: bool) -> G
     """A classic member of the group is refused at any generation but its own, with the classic protocol's error."""
     group.store(group.alone(3), 0, 10)
     classic = classic_member(group)
-    yield joined(classic)
+    yield join_mixed_group(classic)
     generation = classic.generation + (distance if distance < 0 else distance + 1)
     answer = fetch(group, classic.id, generation, by_name=by_name)
     own = fetch(group, classic.id, classic.generation, by_name=by_name)

@@ -52,7 +52,7 @@ def partition_that_came_back(
     )
     for epoch in range(first, last + 1):
         answer = group.commit(member, {partition: offset + epoch + 1}, epoch)
-        after = group.stored(partition)
+        after = group.committed_offset(partition)
         yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
@@ -63,7 +63,7 @@ def admitted_from(group: Group, member: GroupMember, partition: int, epoch: int,
     """A commit at this epoch is accepted, and one at the epoch before it refused."""
     below = group.commit(member, {partition: offset + 1}, epoch - 1)
     at = group.commit(member, {partition: offset}, epoch)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     refused = below.all_answered(Error.STALE_MEMBER_EPOCH)
     accepted = at.all_answered(Error.NONE) and after.shows(offset)
     return held_if(refused and accepted, below, at, after)
@@ -143,15 +143,17 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
     old, new = group.alone(bumps), group.member()
     if case == "removed":
         old.rebalance_timeout_ms = IMPATIENT_MS
-        old.granted(old.heartbeat(owned=group.named(old.assigned), subscribed_topic_names=[group.topic.name]))
+        old.require(
+            old.heartbeat(owned=group.topic_partitions(old.partitions), subscribed_topic_names=[group.topic.name])
+        )
     new.join()
-    owned = group.named(old.assigned)
+    owned = group.topic_partitions(old.partitions)
     lost = group.revoking(old)
     for _ in range(waits):
         old.heartbeat(owned=owned, received=False)  # it still has them
         answer = new.keep_up()
-        shown = new.assigned & lost
-        if case == "removed" and group.seen(old) is None:
+        shown = new.partitions & lost
+        if case == "removed" and group.describe_member(old) is None:
             break
         yield held_if(not shown, answer, case=case, detail=f"{answer}; the former owner has to revoke {sorted(lost)}")
     if case == "acknowledged":
@@ -159,7 +161,7 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
     elif case == "left":
         old.leave()
     given = group.is_given(new, lost)
-    yield held_if(given, case=case, detail=f"{sorted(new.assigned)} assigned, {sorted(lost)} free")
+    yield held_if(given, case=case, detail=f"{sorted(new.partitions)} assigned, {sorted(lost)} free")
 
 
 @probe(
@@ -190,7 +192,7 @@ def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: boo
 
 
 def later_owner(new: GroupMember, partitions: frozenset[int], last: int) -> Iterator[Claim]:
-    for partition in sorted(partitions & new.assigned):
+    for partition in sorted(partitions & new.partitions):
         first = new.since[partition]
         yield held_if(first > last, detail=f"partition {partition}: owned up to epoch {last}, then from {first}")
 
@@ -200,19 +202,19 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     """A member that heartbeats but does not revoke in time is removed, and the next owner gets the partition."""
     old, new = group.alone(bumps), group.member()
     old.rebalance_timeout_ms = IMPATIENT_MS
-    kept = group.named(old.assigned)
-    old.granted(old.heartbeat(owned=kept, subscribed_topic_names=[group.topic.name]))
+    kept = group.topic_partitions(old.partitions)
+    old.require(old.heartbeat(owned=kept, subscribed_topic_names=[group.topic.name]))
     new.join()
     lost = group.revoking(old)
     partition = min(lost)
 
-    def removed() -> bool:
+    def is_removed() -> bool:
         return old.heartbeat(owned=kept).error is Error.UNKNOWN_MEMBER_ID
 
-    gone = group.bench.wait.comes_true(removed, f"{old.id} removed", REMOVED_WITHIN)
+    gone = group.bench.wait.comes_true(is_removed, f"{old.id} removed", REMOVED_WITHIN)
     commit = group.commit(old, {partition: offset}, old.epoch)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     refused = gone and commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1)
     yield held_if(refused, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
     given = group.is_given(new, lost)
-    yield held_if(given, case="handed-over", detail=f"{sorted(new.assigned)} assigned, {sorted(lost)} were revoked")
+    yield held_if(given, case="handed-over", detail=f"{sorted(new.partitions)} assigned, {sorted(lost)} were revoked")

@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.groups.transactions import all_answered
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
-from conformance.rigs.producers.outcomes import ALL, delivered
+from conformance.rigs.producers.outcomes import ALL, delivered_records
 from conformance.rigs.producers.producer import CheckProducer
 from fixtures.views.producer import DIALECTS
 from protocol.codes import Error
@@ -42,27 +42,27 @@ class Copying:
 
     def read(self, partition: int, count: int) -> tuple[int, list[bytes]]:
         """The next records from the committed offset on, and the offset after them."""
-        at = max(0, self.group.decided(partition).only.offset)
+        at = max(0, self.group.stable_offset(partition).only.offset)
         found = self.inputs[partition].leader().fetch(self.inputs[partition].at(at))
         records = [one.value or b"" for found in found.batches for one in found.records if one.offset >= at][:count]
         return at + len(records), records
 
-    def copied(self) -> tuple[list[bytes], FetchedPartition]:
+    def read_copies(self) -> tuple[list[bytes], FetchedPartition]:
         """The copies that a read_committed consumer is given."""
         read = self.copies.leader().fetch(
             self.copies.at(0, partition_max_bytes=ALL),
             FetchOptions(isolation_level=READ_COMMITTED),
         )
-        return [value or b"" for value in delivered(read, 0).values()], read
+        return [value or b"" for value in delivered_records(read, 0).values()], read
 
     def exactly_once(self) -> Claim:
         """Each record was copied once, those of a partition in their order, and all offsets are committed."""
         wanted = [self.values(partition) for partition in range(self.group.partitions)]
         met = self.group.bench.wait.comes_true(
-            lambda: each_once(self.copied()[0], wanted), "the copies", VISIBLE_WITHIN
+            lambda: each_once(self.read_copies()[0], wanted), "the copies", VISIBLE_WITHIN
         )
-        found, read = self.copied()
-        offsets = [self.group.decided(partition) for partition in range(self.group.partitions)]
+        found, read = self.read_copies()
+        offsets = [self.group.stable_offset(partition) for partition in range(self.group.partitions)]
         done = all(answer.shows(INPUTS) for answer in offsets)
         detail = f"twice or never: {odd(found, wanted)}; offsets {[answer.only.offset for answer in offsets]}"
         return held_if(met and done, read, *offsets, detail=detail)
@@ -103,14 +103,14 @@ class Loop:
         if values:
             copies = self.copying.copies
             if not self.producer.dialect.bumps:
-                self.producer.granted(self.producer.add(copies), "producer")
+                self.producer.require(self.producer.add(copies), "producer")
             self.producer.sent(copies, self.producer.records(copies, *values, timestamp=self.copying.began))
         return offsets
 
     def commit(self, offsets: dict[int, int], epoch: int) -> TxnOffsetCommitAnswer:
         group, producer = self.copying.group, self.producer
         if not producer.dialect.bumps:
-            producer.granted(producer.add_offsets(group.name), "producer")
+            producer.require(producer.add_offsets(group.name), "producer")
         return producer.commit_offsets(
             group.name,
             [NewOffset(group.topic, partition, offset) for partition, offset in offsets.items()],
@@ -121,9 +121,9 @@ class Loop:
 
     def works(self, count: int = 1) -> bool:
         """A whole transaction at the member's epoch; False if there was nothing left to copy."""
-        offsets = self.begin(self.member.assigned, count)
+        offsets = self.begin(self.member.partitions, count)
         if offsets:
-            self.producer.granted(self.commit(offsets, self.member.epoch), "commit")
+            self.producer.require(self.commit(offsets, self.member.epoch), "commit")
             self.producer.end(committed=True)
         return bool(offsets)
 
@@ -132,7 +132,7 @@ class Loop:
 
         Then the member receives the answer that it missed.
         """
-        yield self.copying.group.holding(self.member, missed.member_epoch, *self.member.assigned)
+        yield self.copying.group.holding(self.member, missed.member_epoch, *self.member.partitions)
         answer = self.commit(offsets, self.member.epoch)
         accepted = all_answered(answer, Error.NONE)
         self.producer.end(committed=accepted)
@@ -148,29 +148,29 @@ class Loop:
         self.producer.end(committed=all_answered(answer, Error.NONE))
 
 
-def joined(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
+def join(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
     """Another instance joins. If `late` it has copied what it was given before the first one ends what it had begun with."""
     group = first.copying.group
-    begun = first.begin(first.member.assigned) if late else {}
+    begun = first.begin(first.member.partitions) if late else {}
     other = Loop(first.copying)
     lost = group.revoking(first.member)
-    offsets = {} if late else first.begin(first.member.assigned)
+    offsets = {} if late else first.begin(first.member.partitions)
     missed = group.acknowledge(first.member)
     if late:
         for partition in lost:
-            group.given(other.member, partition)
+            group.await_assignment(other.member, partition)
         other.works()
         first.ends_late(begun)
-        offsets = first.begin(first.member.assigned)
+        offsets = first.begin(first.member.partitions)
     yield from first.ends_behind(offsets, missed)
     group.settle(first.member, other.member)
     return other
 
 
-def left(first: Loop, other: Loop) -> Iterator[Claim]:
+def leave(first: Loop, other: Loop) -> Iterator[Claim]:
     """The other instance works and leaves, which raises the epoch of the first one."""
     other.works()
-    offsets = first.begin(first.member.assigned)
+    offsets = first.begin(first.member.partitions)
     other.member.leave()
     yield from first.ends_behind(offsets, first.copying.group.acknowledge(first.member))
     first.copying.group.settle(first.member)
@@ -193,10 +193,10 @@ def loop_goes_on_through_rebalances(
     first = Loop(copying)
     group.settle(first.member)
     for number, is_late in enumerate(late):
-        other = yield from joined(first, late=is_late)
+        other = yield from join(first, late=is_late)
         if number == moved:
             group.move_coordinator("move")
-        yield from left(first, other)
+        yield from leave(first, other)
     while first.works(INPUTS):
         pass
     yield copying.exactly_once()

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, lists, sampled_from
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.groups.classic import classic_alone, commit, upgraded
+from conformance.rigs.groups.classic import classic_alone, commit, upgrade
 from conformance.rigs.groups.group import SESSION, Group, GroupMember, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
 from protocol.codes import Error
@@ -20,7 +20,7 @@ STRANGERS = {"unknown-member": Error.UNKNOWN_MEMBER_ID}
 SEVERAL = 6
 
 
-def refused(
+def refused_commit(
     group: Group, member: GroupMember, wrong: str, ahead: int, partition: int, offset: int
 ) -> OffsetCommitAnswer:
     """A commit that has to be refused, by its error."""
@@ -40,8 +40,8 @@ def refused_commit_is_not_stored(
     group.store(member, 0, offset)
     yield group.holding(member, member.epoch, 0)
     for step, wrong in enumerate(wrongs, 1):
-        answer = refused(group, member, wrong, ahead, 0, offset + step)
-        after, stored = group.stored(0), log.offsets(0)
+        answer = refused_commit(group, member, wrong, ahead, 0, offset + step)
+        after, stored = group.committed_offset(0), log.offsets(0)
         error = answer.all_answered(STRANGERS.get(wrong, Error.STALE_MEMBER_EPOCH))
         yield held_if(error and after.shows(offset), answer, after, case="offset-fetch")
         yield held_if(error and stored == [offset], answer, case="log", detail=f"{answer}; in the log: {stored}")
@@ -64,10 +64,10 @@ def refused_commit_is_unknown_to_the_next_coordinator(
     for partition in range(SEVERAL):
         group.store(member, partition, offset)
     yield group.holding(member, member.epoch, *range(SEVERAL))
-    answers = [refused(group, member, wrong, ahead, at, offset + 1) for at, wrong in enumerate(wrongs)]
+    answers = [refused_commit(group, member, wrong, ahead, at, offset + 1) for at, wrong in enumerate(wrongs)]
     group.restart_coordinator()
     for partition, answer in enumerate(answers):
-        after = group.stored(partition)
+        after = group.committed_offset(partition)
         held = answer.all_answered(STRANGERS.get(wrongs[partition], Error.STALE_MEMBER_EPOCH)) and after.shows(offset)
         yield held_if(held, answer, after, case="fail-over")
 
@@ -86,12 +86,12 @@ def refused_generation_is_not_stored(
     """The same for another generation than that of a classic member, in a classic group and in one that was upgraded."""
     log, classic = GroupLog(group), classic_alone(group, rejoins)
     if case == "illegal-generation-upgraded":
-        _, is_upgraded = upgraded(group, classic)
+        _, is_upgraded = upgrade(group, classic)
         yield is_upgraded
     group.bench.require(commit(group, classic, 0, offset, classic.generation), "commit", SESSION)
     for step, distance in enumerate(distances, 1):
         answer = commit(group, classic, 0, offset + step, max(0, classic.generation + distance))
-        after, stored = group.stored(0), log.offsets(0)
+        after, stored = group.committed_offset(0), log.offsets(0)
         held = answer.all_answered(Error.ILLEGAL_GENERATION) and after.shows(offset) and stored == [offset]
         yield held_if(held, answer, after, detail=f"{answer}; {after}; in the log: {stored}")
 
@@ -107,5 +107,5 @@ def delayed_commit_moves_the_offset_back(
     for epoch in range(member.since[0], member.epoch):
         group.store(member, 0, newer)
         answer = group.commit(member, {0: offset}, epoch)
-        after = group.stored(0)
+        after = group.committed_offset(0)
         yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after, case="held-back")

@@ -29,11 +29,11 @@ def open_transaction_holds_back_readers(
     """A reader that asks for stable offsets has to wait while a transaction is open, and then gets the decided offset."""
     log, group = stage.log(), stage.bench.fresh("group")
     offset = before + abs(step) if before + step < 0 else before + step
-    accepted(stage.settled(lambda: stage.broker.offset_commit(group, [NewOffset(log.topic, 0, before)])))
+    accepted(stage.answer_when_ready(lambda: stage.broker.offset_commit(group, [NewOffset(log.topic, 0, before)])))
     producer = stage.transactional(stage.newest_dialect if case == "aborted" else case)
     if not producer.dialect.bumps:
-        producer.granted(producer.add_offsets(group), "producer")
-    producer.granted(producer.commit_offset(group, log, offset), "producer")
+        producer.require(producer.add_offsets(group), "producer")
+    producer.require(producer.commit_offset(group, log, offset), "producer")
     wanted = [(log.topic, 0)]
     waiting = stage.broker.offset_fetch(group, wanted, require_stable=True)
     open_ = producer.described()
@@ -75,7 +75,7 @@ def next_owner_waits_for_the_decision(
     new.join()
     partition = min(group.revoking(old))
     group.acknowledge(old)
-    group.given(new, partition)
+    group.await_assignment(new, partition)
     yield group.holding(new, new.epoch, partition)
     waiting = group.read_by(new, partition)
     open_ = producer.described()

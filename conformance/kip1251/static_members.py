@@ -24,7 +24,7 @@ def static_member(group: Group, bumps: int) -> GroupMember:
 
 def has_left_temporarily(group: Group, member: GroupMember) -> PremiseClaim:
     """Premise: the coordinator keeps the member in the group with epoch -2."""
-    found = group.seen(member)
+    found = group.describe_member(member)
     kept = found is not None and found.member_epoch == LEAVE_TO_RETURN
     return premise(kept, f"{member.id} is away: {found}", promised=("KIP1251-STATIC-01", "record"))
 
@@ -41,7 +41,7 @@ def commit_with_the_id_of_a_departed_member(
     member.leave_to_return()
     yield has_left_temporarily(group, member)
     answer = group.commit(member, {0: offset + 1}, epoch)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
@@ -55,7 +55,7 @@ def commit_at_minus_two(group: Group, case: str, partition: int, offset: int) ->
     if case == "without-instance-id":
         member.instance_id = None
     answer = group.commit(member, {partition: offset + 1}, LEAVE_TO_RETURN)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     yield held_if(Error.NONE not in answer.errors and after.shows(offset), answer, after)
 
 
@@ -71,16 +71,16 @@ def returning_instance(
     yield has_left_temporarily(group, old)
     new = group.member(old.instance_id)
     back = new.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name])
-    same = back.error is Error.NONE and group.assigned_in(back) == old.assigned
+    same = back.error is Error.NONE and group.assigned_in(back) == old.partitions
     yield held_if(same, back, case="assignment")
     yield group.holding(new, back.member_epoch, partition)
     taken = group.commit(new, {partition: offset}, min(epoch, back.member_epoch))
-    kept = group.stored(partition)
+    kept = group.committed_offset(partition)
     accepted = taken.all_answered(Error.NONE) and kept.shows(offset)
     yield held_if(accepted, taken, kept, case="accepted")
     none = group.commit(new, {partition: offset + 1}, -1)
     future = group.commit(new, {partition: offset + 2}, back.member_epoch + 1 + epoch)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     refused = Error.NONE not in none.errors + future.errors and after.shows(offset)
     yield held_if(refused, none, future, after, case="refused")
 
@@ -97,7 +97,7 @@ def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance:
     if not with_instance:
         old.instance_id = None
     answer = group.commit(old, {0: 11}, epoch)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     unknown = answer.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(10)
     yield held_if(unknown, answer, after, case="old-id")
 

@@ -21,14 +21,14 @@ def older_epoch_of_an_active_task(
     group: StreamsGroup, case: str, back: int, offset: int
 ) -> Generator[Claim, None, None]:
     """At an older epoch a commit for a task that the member has had since is accepted, and for a later one refused."""
-    hand = group.handed_over()
+    hand = group.hand_over_tasks()
     member, partition = (hand.old, hand.kept) if case == "kept" else (hand.new, hand.lost)
     yield group.at_epoch(member)
     since = member.since[partition]
     epoch = max(since, member.epoch - back) if case == "kept" else max(0, since - back)
     yield premise(epoch < member.epoch, f"{epoch} is below {member.epoch}")
     answer = group.commit_by(member, {partition: offset}, epoch)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     error, stored = (Error.NONE, offset) if case == "kept" else (Error.STALE_MEMBER_EPOCH, -1)
     yield held_if(answer.all_answered(error) and after.shows(stored), answer, after)
 
@@ -37,12 +37,12 @@ def older_epoch_of_an_active_task(
 def topic_outside_the_topology(group: StreamsGroup, back: int, offset: int) -> Generator[Claim, None, None]:
     """At an older epoch a topic that the topology does not read is refused, and sinks a task of the member's own with it."""
     other = new_topic(group.bench, 1)
-    hand = group.handed_over()
+    hand = group.hand_over_tasks()
     yield group.at_epoch(hand.old)
     epoch = max(hand.old.since[hand.kept], hand.old.epoch - back)
     yield premise(epoch < hand.old.epoch, f"{epoch} is below {hand.old.epoch}")
     answer = group.commit_by(hand.old, {hand.kept: offset}, epoch, elsewhere=NewOffset(other, 0, offset))
-    kept, outside = group.stored(hand.kept), group.stored(0, other)
+    kept, outside = group.committed_offset(hand.kept), group.committed_offset(0, other)
     nothing = kept.shows(-1) and outside.shows(-1)
     refused = answer.all_answered(Error.STALE_MEMBER_EPOCH) and nothing
     yield held_if(refused, answer, kept, outside, case="outside-topology")
@@ -52,12 +52,12 @@ def topic_outside_the_topology(group: StreamsGroup, back: int, offset: int) -> G
 def standby_task(group: StreamsGroup, back: int, offset: int) -> Generator[Claim, None, None]:
     """At an older epoch a commit for a partition of which the member has only the standby task is refused."""
     group.with_standbys()
-    hand = group.handed_over()
+    hand = group.hand_over_tasks()
     yield group.at_epoch(hand.old)
     yield premise(hand.lost in hand.old.standby, f"{hand.lost} is a standby task of {sorted(hand.old.standby)}")
     epoch = max(1, hand.old.epoch - back)
     yield premise(epoch < hand.old.epoch, f"{epoch} is below {hand.old.epoch}")
     answer = group.commit_by(hand.old, {hand.lost: offset}, epoch)
-    after = group.stored(hand.lost)
+    after = group.committed_offset(hand.lost)
     refused = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(-1)
     yield held_if(refused, answer, after, case="not-active")

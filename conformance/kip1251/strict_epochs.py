@@ -28,7 +28,7 @@ def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Generato
     group.store(member, 0, 10)
     yield group.holding(member, member.epoch, 0)
     answer = group.commit(member, {0: 11}, older if case == "older-owned" else member.epoch + ahead)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(10), answer, after)
     if case == "older-owned":
         yield kept_if("KIP1251-GATE-02-L", answer.all_answered(Error.NONE) and after.shows(11), answer, after)
@@ -52,6 +52,6 @@ def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: i
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {0: 11}, older)
     producer.end(committed=True)
-    after = group.decided(0)
+    after = group.stable_offset(0)
     yield held_if(all_answered(answer, refusal(answer)) and after.shows(10), answer, after)
     yield kept_if("KIP1251-GATE-02-L", all_answered(answer, Error.NONE) and after.shows(11), answer, after)

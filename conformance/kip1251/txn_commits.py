@@ -39,16 +39,16 @@ def accepted_and_stored(
     """The commit was accepted, and its offset is visible once the transaction is committed."""
     if all_answered(answer, Error.NONE):
         producer.end(committed=True)
-    after = group.decided(partition)
+    after = group.stable_offset(partition)
     yield held_if(all_answered(answer, Error.NONE) and after.shows(offset), answer, after, case=case)
 
 
-def refused(
+def commit_is_refused(
     group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
 ) -> Generator[Claim, None, None]:
     """The commit was refused for its epoch, and the earlier offset stays even though the transaction is committed."""
     producer.end(committed=True)
-    after = group.decided(partition)
+    after = group.stable_offset(partition)
     yield held_if(all_answered(answer, refusal(answer)) and after.shows(offset), answer, after, case=case)
 
 
@@ -75,7 +75,7 @@ def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int
     yield group.holding(heir, heir.epoch, partition)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, heir, {partition: 11}, epoch - back)
-    yield from refused(group, producer, answer, partition, 10, case)
+    yield from commit_is_refused(group, producer, answer, partition, 10, case)
 
 
 @probe(
@@ -94,21 +94,21 @@ def current_epoch(group: TxnGroup, case: str, bumps: int, pick: int, partition: 
 def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> Generator[Claim, None, None]:
     """An epoch that the member has not reached is refused, for a partition of another member as well."""
     hand = group.hand_over()
-    group.given(hand.new, hand.lost)
+    group.await_assignment(hand.new, hand.lost)
     partition, owner = (hand.kept, hand.old) if case == "future" else (hand.lost, hand.new)
     group.bench.require(group.commit(owner, {partition: 10}, hand.now), "commit", SESSION)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, hand.old, {partition: 11}, hand.now + ahead)
-    yield from refused(group, producer, answer, partition, 10, case)
+    yield from commit_is_refused(group, producer, answer, partition, 10, case)
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost", "unowned"], bumps=EPOCH_BUMPS, pick=PICK)
 def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
     """For a partition with a new owner the old epoch is refused and the member epoch accepted."""
     hand = group.hand_over(bumps)
-    group.given(hand.new, hand.lost)
+    group.await_assignment(hand.new, hand.lost)
     group.store(hand.new, hand.lost, 10)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
@@ -116,7 +116,7 @@ def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: in
     epoch = hand.before if case == "lost" else hand.now
     answer = group.txn_commit(producer, hand.old, {hand.lost: 11}, epoch)
     if case == "lost":
-        yield from refused(group, producer, answer, hand.lost, 10, case)
+        yield from commit_is_refused(group, producer, answer, hand.lost, 10, case)
     else:
         yield from accepted_and_stored(group, producer, answer, hand.lost, 11, case)
 
@@ -131,7 +131,7 @@ def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) ->
     epoch = hand.before if case == "lost-free" else hand.now
     answer = group.txn_commit(producer, hand.old, {hand.lost: 11}, epoch)
     if case == "lost-free":
-        yield from refused(group, producer, answer, hand.lost, -1, case)
+        yield from commit_is_refused(group, producer, answer, hand.lost, -1, case)
     else:
         yield from accepted_and_stored(group, producer, answer, hand.lost, 11, case)
 
@@ -152,7 +152,7 @@ def partition_that_came_back(
     yield premise(again > former, f"given back at epoch {again}", promised=("KIP1251-BASE-03", "membership"))
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {0: 11}, former)
-    yield from refused(group, producer, answer, 0, 10, case)
+    yield from commit_is_refused(group, producer, answer, 0, 10, case)
 
 
 @probe(
@@ -179,7 +179,7 @@ def partition_not_pending_at_that_epoch(
         epoch = min(since[partition] + back - 1, member.epoch)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {partition: 7}, epoch)
-    yield from refused(group, producer, answer, partition, -1, case)
+    yield from commit_is_refused(group, producer, answer, partition, -1, case)
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["pending-revocation"], bumps=integers(1, 3), pick=PICK)
@@ -214,7 +214,7 @@ def refused_by_version(
             yield kept_if("KIP1251-TXN-02-L", all_answered(answer, own), answer)
             return
         producer.end(committed=True)
-        after = group.decided(partition)
+        after = group.stable_offset(partition)
         error = own if case.endswith("-v6") else Error.ILLEGAL_GENERATION
         yield held_if(all_answered(answer, error) and after.shows(before), answer, after)
 
@@ -271,7 +271,7 @@ def unknown_member(group: TxnGroup, case: str, distance: int) -> Generator[Claim
         producer = group.speaking(version)
         answer = group.txn_commit(producer, group.member(), {0: 11}, member.epoch + distance, version=version)
         producer.end(committed=True)
-        after = group.decided(0)
+        after = group.stable_offset(0)
         yield held_if(all_answered(answer, Error.UNKNOWN_MEMBER_ID) and after.shows(10), answer, after)
 
 
@@ -310,7 +310,7 @@ def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) ->
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, sender, {0: 11}, member.epoch if case == "epoch-given" else -1)
     producer.end(committed=True)
-    after = group.decided(0)
+    after = group.stable_offset(0)
     error = refusal(answer) if case == "member-id-given" else Error.UNKNOWN_MEMBER_ID
     yield held_if(all_answered(answer, error) and after.shows(10), answer, after)
 
@@ -321,7 +321,7 @@ def plain_commit_before_the_marker(
 ) -> Generator[Claim, None, None]:
     """A plain commit after a transactional one stays when the transaction is committed."""
     newest = yield from late_marker(group, case, offset, step, plains)
-    after = group.decided(0)
+    after = group.stable_offset(0)
     yield held_if(after.shows(newest), after)
 
 
@@ -331,11 +331,11 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: i
     Premise: the transaction's offset is pending until then.
     """
     member, producer = group.alone(), group.producer(dialect)
-    producer.granted(group.txn_commit(producer, member, {0: BASE + offset}, member.epoch), "commit")
+    producer.require(group.txn_commit(producer, member, {0: BASE + offset}, member.epoch), "commit")
     newest = BASE + offset + plains * step
     for one in range(1, plains + 1):
         group.store(member, 0, BASE + offset + one * step)
-    waiting = group.stored(0)
+    waiting = group.committed_offset(0)
     pending = {found.error for found in waiting.partitions} == {Error.UNSTABLE_OFFSET_COMMIT}
     yield premise(pending, f"an offset is pending: {waiting}", promised=("KIP1251-TXN-04", dialect))
     producer.end(committed=True)
@@ -363,7 +363,7 @@ def plain_commit_before_the_marker_loaded(
     second = yield from late_marker(other, other.dialect(pick + 1), offset, -step, plains)
     group.restart_coordinator()
     for restarted, newest in ((group, first), (other, second)):
-        after = restarted.decided(0)
+        after = restarted.stable_offset(0)
         yield held_if(after.shows(newest), after)
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.groups.group import ON_FORMER_LEVEL, Group, GroupMember, HandOver, coordinated
+from conformance.rigs.groups.group import ON_FORMER_LEVEL, Group, GroupMember, HandOver, await_coordinator
 from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_ON_FORMER_LEVEL, RoutedGroup
 from conformance.rigs.restarts import answering_again
@@ -28,27 +28,31 @@ WITH_EPOCHS = select(["4.3.."])
 def on_release(group: Group, release: str) -> Iterator[None]:
     """The coordinator runs another release on the same data for as long as the block lasts."""
     with group.bench.faults(group.topic, group=group.name).under(Upgrade(role="all nodes", to=release)):
-        loaded(group)
+        await_load(group)
         yield
-    loaded(group)
+    await_load(group)
 
 
-def loaded(group: Group) -> None:
+def await_load(group: Group) -> None:
     answering_again(group.bench, group.bench.brokers[0])
-    coordinated(group.bench, group.name)
+    await_coordinator(group.bench, group.name)
 
 
-def refused(group: Group, member: GroupMember, partition: int, epoch: int, before: int, row: str, case: str) -> Claim:
+def commit_is_refused(
+    group: Group, member: GroupMember, partition: int, epoch: int, before: int, row: str, case: str
+) -> Claim:
     """A commit at this epoch is refused, and the offset from before stays."""
     answer = group.commit(member, {partition: before + 1}, epoch)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     held = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(before)
     return held_if(held, answer, after, row=row, case=case)
 
 
-def accepted(group: Group, member: GroupMember, partition: int, epoch: int, offset: int, row: str, case: str) -> Claim:
+def commit_is_accepted(
+    group: Group, member: GroupMember, partition: int, epoch: int, offset: int, row: str, case: str
+) -> Claim:
     answer = group.commit(member, {partition: offset}, epoch)
-    after = group.stored(partition)
+    after = group.committed_offset(partition)
     held = answer.all_answered(Error.NONE) and after.shows(offset)
     return held_if(held, answer, after, row=row, case=case)
 
@@ -75,25 +79,25 @@ def group_of_the_former_release(
         group.settle(member, other)
         member.bump(bumps)
         group.settle(member, other)
-        kept = min(member.assigned)
+        kept = min(member.partitions)
         group.store(member, kept, offset)
     record = member.epoch
     yield group.holding(member, record, kept)
     for epoch in range(member.since[kept], record):
-        yield refused(group, member, kept, epoch, offset, "KIP1251-PERSIST-02", "older")
-    yield accepted(group, member, kept, record, offset, "KIP1251-PERSIST-02", "current")
-    yield accepted(group, member, kept, record, offset + 1, "KIP1251-PERSIST-02", "current")
-    own = member.assigned
+        yield commit_is_refused(group, member, kept, epoch, offset, "KIP1251-PERSIST-02", "older")
+    yield commit_is_accepted(group, member, kept, record, offset, "KIP1251-PERSIST-02", "current")
+    yield commit_is_accepted(group, member, kept, record, offset + 1, "KIP1251-PERSIST-02", "current")
+    own = member.partitions
     other.leave()
     group.settle(member)
     member.bump(later)
     yield group.holding(member, member.epoch, kept)
-    yield accepted(group, member, kept, record, offset, "KIP1251-PERSIST-03", "kept")
-    yield refused(group, member, kept, record - 1, offset, "KIP1251-PERSIST-03", "kept")
-    gained = min(member.assigned - own)
+    yield commit_is_accepted(group, member, kept, record, offset, "KIP1251-PERSIST-03", "kept")
+    yield commit_is_refused(group, member, kept, record - 1, offset, "KIP1251-PERSIST-03", "kept")
+    gained = min(member.partitions - own)
     since = member.since[gained]
-    yield accepted(group, member, gained, since, offset, "KIP1251-PERSIST-03", "new")
-    yield refused(group, member, gained, since - 1, offset, "KIP1251-PERSIST-03", "new")
+    yield commit_is_accepted(group, member, gained, since, offset, "KIP1251-PERSIST-03", "new")
+    yield commit_is_refused(group, member, gained, since - 1, offset, "KIP1251-PERSIST-03", "new")
 
 
 @probe(
@@ -113,13 +117,13 @@ def group_on_the_former_release_again(
     member = group.alone(bumps)
     group.store(member, 0, offset)
     with on_release(group, release):
-        found = group.seen(member)
-        alive = found is not None and found.member_epoch == member.epoch and group.of(found) == member.assigned
-        kept = group.stored(0)
+        found = group.describe_member(member)
+        alive = found is not None and found.member_epoch == member.epoch and group.of(found) == member.partitions
+        kept = group.committed_offset(0)
         yield held_if(alive and kept.shows(offset), kept, case="roll-back", detail=f"{member.epoch}: {found}; {kept}")
         for epoch in range(member.since[0], member.epoch):
-            yield refused(group, member, 0, epoch, offset, "KIP1251-PERSIST-04", "roll-back")
-        yield accepted(group, member, 0, member.epoch, offset, "KIP1251-PERSIST-04", "roll-back")
+            yield commit_is_refused(group, member, 0, epoch, offset, "KIP1251-PERSIST-04", "roll-back")
+        yield commit_is_accepted(group, member, 0, member.epoch, offset, "KIP1251-PERSIST-04", "roll-back")
 
 
 @probe(
@@ -144,9 +148,9 @@ def static_member_that_left_on_the_former_release(
     new.join()
     yield group.holding(new, new.epoch, 0)
     answer = group.commit(new, {0: offset + 1}, -1)
-    after = group.stored(0)
+    after = group.committed_offset(0)
     yield held_if(Error.NONE not in answer.errors and after.shows(offset), answer, after, case="returned")
-    yield accepted(group, new, 0, 0, offset + 2, "KIP1251-STATIC-06", "returned")
+    yield commit_is_accepted(group, new, 0, 0, offset + 2, "KIP1251-STATIC-06", "returned")
 
 
 @probe(
@@ -166,7 +170,7 @@ def group_of_another_release_with_epochs(
     others = [release for release in WITH_EPOCHS if release != group.bench.column.version]
     with on_release(group, others[pick % len(others)]):
         hand = group.hand_over(bumps, aged=2)
-        group.given(hand.new, hand.lost)
+        group.await_assignment(hand.new, hand.lost)
         group.store(hand.new, hand.lost, offset)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield from judged_as_before(group, hand, case, offset)
@@ -187,7 +191,7 @@ def coordinators_of_two_releases(
 ) -> Generator[Claim, None, None]:
     """While a group goes to and fro between brokers of two releases, each applies its rule, and neither lets a zombie commit."""
     hand = group.hand_over(bumps, aged=2)
-    group.given(hand.new, hand.lost)
+    group.await_assignment(hand.new, hand.lost)
     group.store(hand.new, hand.lost, offset)
     yield group.holding(hand.old, hand.now, hand.kept)
     with group.bench.faults(group.topic, group=group.name).under(
@@ -197,16 +201,16 @@ def coordinators_of_two_releases(
         own = next(name for name in group.bench.brokers if name != former)
         for name in (former, own, former, own):
             group.coordinate_at(name)
-            yield refused(group, hand.old, hand.lost, hand.before, offset, "KIP1251-PERSIST-05", "zombie")
+            yield commit_is_refused(group, hand.old, hand.lost, hand.before, offset, "KIP1251-PERSIST-05", "zombie")
             yield by_its_rule(group, hand, offset, strict=name == former)
 
 
 def by_its_rule(group: Group, hand: HandOver, offset: int, *, strict: bool) -> Claim:
     """A commit of what the member kept, at the epoch before: refused by the strict rule, else accepted."""
-    before = group.stored(hand.kept).only.offset
+    before = group.committed_offset(hand.kept).only.offset
     if strict:
         answer = group.commit(hand.old, {hand.kept: offset}, hand.before)
-        after = group.stored(hand.kept)
+        after = group.committed_offset(hand.kept)
         held = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(before)
         return held_if(held, answer, after, case="own-rule")
-    return accepted(group, hand.old, hand.kept, hand.before, offset, "KIP1251-PERSIST-05", "own-rule")
+    return commit_is_accepted(group, hand.old, hand.kept, hand.before, offset, "KIP1251-PERSIST-05", "own-rule")

@@ -7,10 +7,10 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FROM, sender, unmoved
+from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FROM, same_leader_and_epoch, sender
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import FetchedLog, reads_nothing, replica_log, serves
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import FetchedPartition
 
@@ -41,9 +41,9 @@ def absent_epoch_is_not_compared(
     low, high = VERSIONS[case]
     answer = node.fetch(
         partition.at(offset, current_leader_epoch=below if case == "negative" else -1),
-        version=spoken(partition.bench, "Fetch", back, low=low, high=high),
+        version=choose_version(partition.bench, "Fetch", back, low=low, high=high),
     )
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     yield held_if(as_promised(case, answer, log, offset), answer)
 
 

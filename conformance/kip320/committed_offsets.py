@@ -21,7 +21,7 @@ from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, partition_at_epoch
 from conformance.rigs.producers.transactions import Transaction
 from conformance.rigs.restarts import answering_again
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.views.producer import LEGACY, TV2
 from protocol.codes import Error
 from protocol.groups import NewOffset
@@ -53,12 +53,12 @@ def committed_epoch_is_returned(
     never_had = LARGEST_EPOCH if which == 0 else partition.epoch() + ahead
     epoch = never_had if case == "unvalidated" else partition.data.boundaries[which].epoch
     by_id = case == "topic-ids"
-    commit = spoken(
+    commit = choose_version(
         bench, "OffsetCommit", commit_back, low=BY_ID_FROM if by_id else COMMITS_EPOCH_FROM, high=10 if by_id else 9
     )
     low, high = {"grouped": (GROUPED_FROM, 9), "topic-ids": (BY_ID_FROM, 10)}.get(case, (FETCHES_EPOCH_FROM, 7))
     answer = offsets.commit(offset, epoch, commit)
-    found = offsets.fetch(spoken(bench, "OffsetFetch", fetch_back, low=low, high=high))
+    found = offsets.fetch(choose_version(bench, "OffsetFetch", fetch_back, low=low, high=high))
     yield held_if(answer.errors == (Error.NONE,) and holds(found, offset, epoch), answer, found)
 
 
@@ -82,8 +82,8 @@ def absent_epoch_is_returned_as_none(
         before = offsets.fetch(FETCHES_EPOCH_FROM)
         yield premise(holds(before, offset, epoch), f"epoch {epoch} was stored before: {before}")
     # Versions 2 to 5 have no epoch; the later ones send -1.
-    answer = offsets.commit(offset + 1, -1, spoken(bench, "OffsetCommit", commit_back, low=2, high=9))
-    found = offsets.fetch(spoken(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9))
+    answer = offsets.commit(offset + 1, -1, choose_version(bench, "OffsetCommit", commit_back, low=2, high=9))
+    found = offsets.fetch(choose_version(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9))
     yield held_if(answer.errors == (Error.NONE,) and holds(found, offset + 1, -1), answer, found)
 
 
@@ -107,14 +107,14 @@ def epoch_is_visible_once_its_transaction_commits(
     offsets.commit(offset, earlier, COMMITS_EPOCH_FROM)
     newest = TV2.txn_offset_commit if case == "tv2" else LEGACY.txn_offset_commit
     oldest = TXN_COMMITS_EPOCH_FROM if case != "tv2" else newest
-    version = spoken(bench, "TxnOffsetCommit", back, low=oldest, high=newest)
+    version = choose_version(bench, "TxnOffsetCommit", back, low=oldest, high=newest)
     transaction = Transaction(bench, TV2 if case == "tv2" else LEGACY)
     commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset + 1, epoch), version)
-    fetch = spoken(bench, "OffsetFetch", back, low=7)
+    fetch = choose_version(bench, "OffsetFetch", back, low=7)
     pending = offsets.fetch(fetch)
     unstable = offsets.stable(fetch)
     transaction.end(committed=case != "aborted")
-    ended = offsets.settled()
+    ended = offsets.stable_offset()
     found = offsets.fetch(fetch)
     expected = (offset, earlier) if case == "aborted" else (offset + 1, epoch)
     hidden = holds(pending, offset, earlier) and unstable.error is Error.UNSTABLE_OFFSET_COMMIT
@@ -141,16 +141,16 @@ def epoch_survives_a_restart_of_the_coordinator(
 ) -> Generator[Claim, None, None]:
     """After the coordinator was killed, OffsetFetch has the epochs of committed transactions and not those of aborted ones."""
     bench, groups = partition.bench, [Offsets(partition), Offsets(partition)]
-    version = spoken(bench, "TxnOffsetCommit", back, low=TXN_COMMITS_EPOCH_FROM, high=LEGACY.txn_offset_commit)
+    version = choose_version(bench, "TxnOffsetCommit", back, low=TXN_COMMITS_EPOCH_FROM, high=LEGACY.txn_offset_commit)
     for offsets, committed in zip(groups, (True, False), strict=True):
         transaction = Transaction(bench)
         commit_in(transaction, offsets, NewOffset(partition.topic, 0, 7, epoch), version)
         transaction.end(committed=committed)
-        offsets.settled()
+        offsets.stable_offset()
     [node] = bench.brokers
     with bench.processes.down(node, role="group coordinator"):
         pass
     answering_again(bench, node)
-    kept, dropped = (offsets.settled() for offsets in groups)
+    kept, dropped = (offsets.stable_offset() for offsets in groups)
     yield held_if(holds(kept, 7, epoch), kept)
     yield held_if(holds(dropped, -1, -1), dropped)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, Offsets, holds
-from conformance.rigs.log.epoch_requests import DIVERGES_FROM, ENDS_FENCED_FROM, unmoved
+from conformance.rigs.log.epoch_requests import DIVERGES_FROM, ENDS_FENCED_FROM, same_leader_and_epoch
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.groups import CommittedOffset
@@ -38,10 +38,10 @@ class Confirmation(NamedTuple):
         yield held_if(ended and self.end.end_offset >= self.found.offset, self.found, self.end)
 
 
-def confirmed(partition: Partition, found: CommittedOffset, nodes: list[NodeClient], back: int) -> Confirmation:
+def confirm(partition: Partition, found: CommittedOffset, nodes: list[NodeClient], back: int) -> Confirmation:
     """Fetch at each node with the position's epoch as LastFetchedEpoch, and look the epoch up at the first node, the leader."""
-    fetch = spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
-    lookup = spoken(partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
+    fetch = choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM)
+    lookup = choose_version(partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     epoch = found.leader_epoch
     answers = [
         (
@@ -66,8 +66,8 @@ def committed_position_is_not_diverged(
 ) -> Generator[Claim, None, None]:
     """After a clean election OffsetFetch returns positions that leader, follower and epoch lookup confirm."""
     bench = partition.bench
-    commits = spoken(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)
-    fetches = spoken(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9)
+    commits = choose_version(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)
+    fetches = choose_version(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9)
     committed = {position: Offsets(partition) for position in positions(replica_log(partition, partition.leader()))}
     for (offset, epoch), group in committed.items():
         group.commit(offset, epoch, commits)
@@ -76,8 +76,8 @@ def committed_position_is_not_diverged(
     nodes = [bench.node(state.leader), bench.node(next(id for id in state.replicas if id != state.leader))]
     replica_log(partition, nodes[1])
     found = {position: group.fetch(fetches) for position, group in committed.items()}
-    confirmations = [confirmed(partition, one, nodes, back) for one in found.values()]
-    yield unmoved(partition, state)
+    confirmations = [confirm(partition, one, nodes, back) for one in found.values()]
+    yield same_leader_and_epoch(partition, state)
     as_committed = all(holds(one, *position) for position, one in found.items())
     yield premise(as_committed, f"positions as they were committed: {found}", promised=("KIP320-OC-01", "stored"))
     for one in confirmations:

@@ -17,7 +17,7 @@ from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.follower_fetches import whole_again
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
 from conformance.rigs.restarts import answering_again
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient, WireError
 from fixtures.wire.retriable import NOT_COORDINATED_YET, accepted, ask_again
 from history.due import COORDINATES_WITHIN
@@ -56,8 +56,8 @@ class Commits:
         self.partition = partition
         self.bench = partition.bench
         self.via = self.bench.brokers[0]
-        self._fetch = spoken(self.bench, "OffsetFetch", back, low=ASKS_FOR_STABLE_FROM, high=9)
-        version = spoken(self.bench, "OffsetCommit", back, low=COMMITS_EPOCH_FROM, high=9)
+        self._fetch = choose_version(self.bench, "OffsetFetch", back, low=ASKS_FOR_STABLE_FROM, high=9)
+        version = choose_version(self.bench, "OffsetCommit", back, low=COMMITS_EPOCH_FROM, high=9)
         self.sent = [self._commit(offset + n, (epoch + n) % LARGEST_EPOCH, version) for n in range(GROUPS)]
 
     def coordinator(self, group: str) -> NodeClient | None:
@@ -67,15 +67,15 @@ class Commits:
     def _commit(self, offset: int, epoch: int, version: int) -> Commit:
         group, wanted = self.bench.fresh("group"), NewOffset(self.partition.topic, 0, offset, epoch)
 
-        def committed() -> bool:
+        def is_committed() -> bool:
             node = self.coordinator(group)
             answer = node.offset_commit(group, [wanted], version=version) if node else None
             return answer is not None and not ask_again(answer, NOT_COORDINATED_YET) and bool(accepted(answer))
 
-        self.bench.eventually(committed, f"a commit of {group}")
+        self.bench.eventually(is_committed, f"a commit of {group}")
         return Commit(group, offset, epoch)
 
-    def fetched(self, commit: Commit) -> CommittedOffset:
+    def fetch(self, commit: Commit) -> CommittedOffset:
         """The offset at the current coordinator, once it has loaded, including what is not yet replicated
         (RequireStable).
 
@@ -83,7 +83,7 @@ class Commits:
         leader: an older offset is then no loss. Java's consumer always sets it.
         """
 
-        def loaded() -> CommittedOffset | None:
+        def offset_if_loaded() -> CommittedOffset | None:
             try:
                 node = self.coordinator(commit.group)
                 if node is None:
@@ -96,19 +96,19 @@ class Commits:
             return None if found is None or ask_again(answer, NOT_LOADED_YET) else found
 
         return self.bench.eventually(
-            loaded, f"the committed offset of {commit.group}", COORDINATES_WITHIN, due="coordinator"
+            offset_if_loaded, f"the committed offset of {commit.group}", COORDINATES_WITHIN, due="coordinator"
         )
 
     def all_stored(self) -> Iterator[Claim]:
         """Premise: all commits are readable before the fault."""
         for commit in self.sent:
-            found = self.fetched(commit)
+            found = self.fetch(commit)
             yield premise(holds(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
 
     def all_returned(self, case: str) -> Iterator[Claim]:
         """Each commit is returned as soon as the coordinator answers for the group, which has to be in time (GEN-08)."""
         for commit in self.sent:
-            found = self.fetched(commit)
+            found = self.fetch(commit)
             yield held_if(True, found, row="GEN-08", case="coordinator")
             yield held_if(
                 holds(found, commit.offset, commit.epoch), found, case=case, detail=f"sent {commit}, came back {found}"
@@ -213,7 +213,7 @@ def records_from(log: Partition, offset: int) -> list[Record]:
     return records
 
 
-def stored(records: Sequence[Record], key: bytes) -> tuple[int, int, int] | None:
+def newest_value(records: Sequence[Record], key: bytes) -> tuple[int, int, int] | None:
     """Version, offset and epoch of the newest value of the key."""
     values = [record.value for record in records if record.key == key and record.value is not None]
     return STORED.unpack_from(values[-1]) if values and len(values[-1]) >= STORED.size else None
@@ -238,7 +238,7 @@ def stored_value_has_the_epoch(
     commits = Commits(partition, offset, epoch, back)
     records = records_from(log, start)
     for commit in commits.sent:
-        found = stored(records, key_of(commit, partition.name))
+        found = newest_value(records, key_of(commit, partition.name))
         yield premise(found is not None, f"a value for {commit} in {OFFSETS_TOPIC}")
         held = found is not None and found[0] >= STORED_EPOCH_FROM and found[1:] == (commit.offset, commit.epoch)
         yield held_if(held, case="record", detail=f"sent {commit}, stored (version, offset, epoch) {found}")

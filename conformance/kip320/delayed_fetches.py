@@ -15,7 +15,7 @@ from conformance.rigs.log.follower_fetches import reassign
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.suffixes import suffix_to_truncate
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition
@@ -42,7 +42,7 @@ class DelayedFetch(NamedTuple):
         """Seconds since it was sent."""
         return self.bench.now().seconds - self.since
 
-    def released(self, at: float) -> tuple[FetchedPartition, bool]:
+    def answer_after(self, at: float) -> tuple[FetchedPartition, bool]:
         """The answer, and whether it came promptly after the completing event, which happened at age `at`."""
         answer = self.client.parked_fetch(self.parked, within=MAX_WAIT + 10.0)
         return answer.partitions[0], self.age() - at < PROMPT
@@ -75,7 +75,7 @@ def fetch_of_an_old_epoch_is_completed(
     partition.move_leader(to=next(id for id in state.replicas if id not in (state.leader, asked)))
     completed = waiting.age()
     yield still_early(completed)
-    answer, prompt = waiting.released(completed)
+    answer, prompt = waiting.answer_after(completed)
     yield held_if(prompt and answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches, answer)
 
 
@@ -89,7 +89,7 @@ def fetch_at_a_removed_replica_is_completed(
     reassign(partition, tuple(id for id in partition.settled().replicas if id != asked))
     completed = waiting.age()
     yield still_early(completed)
-    answer, prompt = waiting.released(completed)
+    answer, prompt = waiting.answer_after(completed)
     yield held_if(prompt and answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches, answer)
 
 
@@ -105,7 +105,7 @@ def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> Dela
         fetch_offset=replica_log(partition, node).end,
         current_leader_epoch=state.leader_epoch,
     )
-    return send_delayed(partition, node, wanted, spoken(partition.bench, "Fetch", back, low=low))
+    return send_delayed(partition, node, wanted, choose_version(partition.bench, "Fetch", back, low=low))
 
 
 # --- truncated
@@ -114,15 +114,15 @@ def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> Dela
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["diverged"], records=RECORDS, back=BACK)
 def fetch_past_a_truncation_is_completed(partition: Partition, records: int, back: int) -> Generator[Claim, None, None]:
     """A delayed fetch past records that a new leader lacks is answered with the end of its epoch."""
-    version = spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
+    version = choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     with suffix_to_truncate(partition, records) as suffix:
         waiting = send_delayed(
             partition, suffix.node, behind(partition, suffix.end, suffix.epoch), version, FUTURE_REPLICA
         )
-    yield suffix.truncated(partition)
+    yield suffix.is_replaced(partition)
     completed = waiting.age()
     yield still_early(completed)
-    answer, prompt = waiting.released(completed)
+    answer, prompt = waiting.answer_after(completed)
     yield held_if(prompt and diverges(answer, suffix.epoch, suffix.start), answer)
 
 

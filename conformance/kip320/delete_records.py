@@ -17,13 +17,13 @@ from conformance.rigs.log.epoch_requests import (
     diverges,
     ends,
     out_of_range,
+    same_leader_and_epoch,
     sender,
     start_of,
-    unmoved,
 )
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import EARLIEST, DeletedRecords, ListedOffset
 from protocol.records import NewBatch, NewRecord
@@ -43,9 +43,9 @@ def earliest_is(
         0,
         EARLIEST,
         current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        version=spoken(one.partition.bench, "ListOffsets", back, low=LISTS_EPOCH_FROM),
+        version=choose_version(one.partition.bench, "ListOffsets", back, low=LISTS_EPOCH_FROM),
     )
-    yield unmoved(one.partition, state)
+    yield same_leader_and_epoch(one.partition, state)
     return (answer.error, answer.offset, answer.leader_epoch) == (Error.NONE, expected, one.first_kept), answer
 
 
@@ -83,10 +83,10 @@ def deleted_epoch_ends_at_the_first_entry(
     """A deleted epoch ends where the first entry starts, and the answer keeps its number."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
-    epoch = one.purged[which % len(one.purged)]
-    version = spoken(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
+    epoch = one.purged_epochs[which % len(one.purged_epochs)]
+    version = choose_version(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     answer = node.offset_for_leader_epoch(one.partition.name, 0, epoch, version=version)
-    yield unmoved(one.partition, state)
+    yield same_leader_and_epoch(one.partition, state)
     yield held_if(ends(answer, epoch, one.start), answer)
     yield held_if(ends(answer, epoch, one.start), answer, row="KIP320-OFLE-04", case="trimmed")
 
@@ -107,16 +107,16 @@ def log_with_a_raised_start_is_fetched(
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
     below = case == "below-start"
-    last = [*one.epochs, -1][which] if below else one.purged[which % len(one.purged)]
+    last = [*one.epochs, -1][which] if below else one.purged_epochs[which % len(one.purged_epochs)]
     answer = node.fetch(
         one.partition.at(
             one.start - distance if below else one.start + distance,
             current_leader_epoch=state.leader_epoch,
             last_fetched_epoch=last,
         ),
-        version=spoken(one.partition.bench, "Fetch", back, low=DIVERGES_FROM),
+        version=choose_version(one.partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
-    yield unmoved(one.partition, state)
+    yield same_leader_and_epoch(one.partition, state)
     yield held_if(out_of_range(answer) if below else diverges(answer, last, one.start), answer)
 
 
@@ -127,14 +127,14 @@ def full_deletion_keeps_the_current_epoch(
     """After deletion up to the log end the current epoch still ends there, and so does a deleted one."""
     one = trimmed.one(0)
     node, _, state = sender(one.partition, "consumer")
-    version = spoken(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
+    version = choose_version(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     sent = state.leader_epoch if with_epoch else -1
-    epochs = (state.leader_epoch, one.purged[which])
+    epochs = (state.leader_epoch, one.purged_epochs[which])
     current, purged = (
         node.offset_for_leader_epoch(one.partition.name, 0, epoch, current_leader_epoch=sent, version=version)
         for epoch in epochs
     )
-    yield unmoved(one.partition, state)
+    yield same_leader_and_epoch(one.partition, state)
     held = ends(current, state.leader_epoch, one.end) and ends(purged, epochs[1], one.end)
     yield held_if(held, current, purged)
 
@@ -169,7 +169,7 @@ def deletion_above_the_high_watermark_is_refused(
     partition: Partition, records: int, above: int, back: int
 ) -> Generator[Claim, None, None]:
     """Neither uncommitted records nor offsets past the log end can be deleted."""
-    version = spoken(partition.bench, "DeleteRecords", back, low=0)
+    version = choose_version(partition.bench, "DeleteRecords", back, low=0)
     with watermark_behind(partition, records) as behind:
         before = start_of(partition, behind.leader)
         offset = behind.watermark + 1 + above
@@ -197,10 +197,10 @@ def misplaced_deletion_is_refused(
     before = start_of(partition, node)
     asked = -2 - offset if case == "negative" else offset % 10
     answer = node.delete_records(
-        partition.name, 0, asked, version=spoken(partition.bench, "DeleteRecords", back, low=0)
+        partition.name, 0, asked, version=choose_version(partition.bench, "DeleteRecords", back, low=0)
     )
     after = start_of(partition, node)
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     expected = Error.OFFSET_OUT_OF_RANGE if case == "negative" else Error.NOT_LEADER_OR_FOLLOWER
     yield held_if(refused_unchanged(answer, expected, before, after), answer, after)
 
@@ -221,7 +221,7 @@ def delete_as_drawn(partition: Partition, offset: int, back: int) -> tuple[Delet
     """The answer to DeleteRecords at the leader, and its log start before and after."""
     node = partition.leader()
     before = start_of(partition, node)
-    version = spoken(partition.bench, "DeleteRecords", back, low=0)
+    version = choose_version(partition.bench, "DeleteRecords", back, low=0)
     answer = node.delete_records(partition.name, 0, offset, version=version)
     return answer, before, start_of(partition, node)
 

@@ -10,7 +10,7 @@ from conformance.core.bench import File
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.epoch_requests import start_of
-from conformance.rigs.log.follower_fetches import PATIENCE, frozen
+from conformance.rigs.log.follower_fetches import PATIENCE, freeze
 from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
 from protocol.codes import Error
 
@@ -21,7 +21,7 @@ SHORT_MS = 500
 """Milliseconds for which DeleteRecords waits for a follower that is frozen."""
 
 
-def expected(partition: Partition, start: int) -> tuple[Boundary, ...]:
+def expected_cache(partition: Partition, start: int) -> tuple[Boundary, ...]:
     """The leader epoch cache afterwards: the entry that covers the new start begins there, later ones are unchanged."""
     boundaries = partition.data.boundaries
     covering = max(b.epoch for b in boundaries if b.start <= start)
@@ -42,7 +42,7 @@ def begins_at(partition: Partition, id: int, start: int) -> bool:
 
 def log_starts_agree(partition: Partition, start: int) -> Iterator[Claim]:
     """Log start and leader epoch cache of every replica."""
-    wanted = expected(partition, start)
+    wanted = expected_cache(partition, start)
     for id in partition.settled().replicas:
         came = begins_at(partition, id, start)
         yield held_if(came, case="log-start", detail=f"{id} starts at {start}: {came}")
@@ -70,7 +70,7 @@ def deletions_reach_every_replica(partition: Partition, offsets: list[int], whic
         yield held_if(held, answer, case="low-watermark")
         yield from log_starts_agree(partition, offset)
     follower = [id for id in state.replicas if id != state.leader][which]
-    with frozen(bench, bench.name_of(follower)) as began:
+    with freeze(bench, bench.name_of(follower)) as began:
         answer = leader.delete_records(partition.name, 0, -1, timeout_ms=SHORT_MS)
         took = bench.now().seconds - began
     yield premise(took < PATIENCE, f"{follower} frozen for {took:.1f} s, so that it counts as alive")

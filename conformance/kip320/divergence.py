@@ -10,11 +10,18 @@ from hypothesis.strategies import booleans, integers, lists
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_histories import AWAY_AND_BACK, Gap, RaisedStartPartitions
-from conformance.rigs.log.epoch_requests import DIVERGES_FROM, TRIMMED, diverges, out_of_range, sender, unmoved
+from conformance.rigs.log.epoch_requests import (
+    DIVERGES_FROM,
+    TRIMMED,
+    diverges,
+    out_of_range,
+    same_leader_and_epoch,
+    sender,
+)
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import FetchOptions
 from strategies.batches import RECORDS
@@ -36,16 +43,16 @@ def ended_epoch_diverges(
     """A position past the end of its epoch is answered with that epoch and its end offset, and without records."""
     node, replica_id, state = sender(partition, case)
     log = replica_log(partition, node)
-    epoch = log.ended()[which]
+    epoch = log.ended_epochs()[which]
     end = log.end_of(epoch)
     answer = node.fetch(
         partition.at(
             end + past, current_leader_epoch=state.leader_epoch if with_epoch else -1, last_fetched_epoch=epoch
         ),
         FetchOptions(replica_id=replica_id),
-        version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
+        version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     yield held_if(diverges(answer, epoch, end), answer)
 
 
@@ -63,7 +70,7 @@ def range_errors_are_below_the_log_start(
     """Which positions in and around a log are out of range, for each epoch of the log and for one that never existed."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
-    version = spoken(one.partition.bench, "Fetch", back, low=DIVERGES_FROM)
+    version = choose_version(one.partition.bench, "Fetch", back, low=DIVERGES_FROM)
     current = state.leader_epoch
     asked = product([*range(one.end + 2), *(one.end + by for by in far)], [*one.epochs, current + unknown])
     asking = partial(one.partition.at, current_leader_epoch=current)
@@ -71,7 +78,7 @@ def range_errors_are_below_the_log_start(
         (node.fetch(asking(position, last_fetched_epoch=last), version=version), position, last)
         for position, last in asked
     ]
-    yield unmoved(one.partition, state)
+    yield same_leader_and_epoch(one.partition, state)
     for answer, position, last in answers:
         known = last in one.epochs
         if known and position > one.end:
@@ -94,9 +101,9 @@ def epoch_without_records_diverges_at_the_one_below(
         partition.at(
             end + past, current_leader_epoch=state.leader_epoch if with_epoch else -1, last_fetched_epoch=gap.gap
         ),
-        version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
+        version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     yield held_if(diverges(answer, gap.floor, end), answer)
 
 
@@ -119,9 +126,9 @@ def below_the_start_is_out_of_range(
         one.partition.at(
             one.start - below, current_leader_epoch=state.leader_epoch, last_fetched_epoch=[*one.epochs, -1][last]
         ),
-        version=spoken(one.partition.bench, "Fetch", back, low=DIVERGES_FROM),
+        version=choose_version(one.partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
-    yield unmoved(one.partition, state)
+    yield same_leader_and_epoch(one.partition, state)
     yield held_if(out_of_range(answer), answer)
 
 
@@ -147,9 +154,9 @@ def out_of_range_or_diverging(
     last = {"unknown-epoch": state.leader_epoch + ahead, "past-end": known, "unset": -1}[case]
     answer = node.fetch(
         partition.at(position, current_leader_epoch=state.leader_epoch if with_epoch else -1, last_fetched_epoch=last),
-        version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
+        version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     held = diverges(answer, known, log.end_of(known)) if case == "past-end" else out_of_range(answer)
     yield held_if(held, answer)
 
@@ -174,7 +181,7 @@ def uncommitted_is_empty(
                 current_leader_epoch=behind.epoch,
                 last_fetched_epoch=behind.epoch if with_last else -1,
             ),
-            version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
+            version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
         )
         still = behind.still(partition)
     yield still

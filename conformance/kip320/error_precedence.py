@@ -17,12 +17,12 @@ from conformance.rigs.log.epoch_requests import (
     FOLLOWERS_SERVE_FROM,
     AnyAnswer,
     ends,
-    refused,
-    unmoved,
+    is_refusal,
+    same_leader_and_epoch,
 )
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from fixtures.wire.log import FETCH_BY_ID_FROM
 from protocol.codes import Error
@@ -55,15 +55,15 @@ def epoch_is_checked_before_leadership(
     state = partition.settled()
     follower = partition.followers()[0]
     high = FOLLOWERS_SERVE_FROM - 1 if case == "fetch" else None
-    version = spoken(partition.bench, APIS[case], back, low=FENCED_APIS_FROM[case], high=high)
+    version = choose_version(partition.bench, APIS[case], back, low=FENCED_APIS_FROM[case], high=high)
     own = state.leader_epoch
     older = ask(follower, case, partition.topic, own - epochs_back, version)
     equal = ask(follower, case, partition.topic, own, version)
     newer = ask(follower, case, partition.topic, own + epochs_ahead, version)
-    yield unmoved(partition, state)
-    yield held_if(refused(older, Error.FENCED_LEADER_EPOCH), older)
-    yield held_if(refused(equal, Error.NOT_LEADER_OR_FOLLOWER), equal)
-    yield held_if(refused(newer, Error.UNKNOWN_LEADER_EPOCH), newer)
+    yield same_leader_and_epoch(partition, state)
+    yield held_if(is_refusal(older, Error.FENCED_LEADER_EPOCH), older)
+    yield held_if(is_refusal(equal, Error.NOT_LEADER_OR_FOLLOWER), equal)
+    yield held_if(is_refusal(newer, Error.UNKNOWN_LEADER_EPOCH), newer)
 
 
 @probe(
@@ -85,14 +85,14 @@ def epoch_is_irrelevant_without_a_replica(
     high = FETCH_BY_ID_FROM - 1 if case == "unknown-name" and api == "fetch" else None
     topic = partition.topic if case == "not-hosted" else unknown_topic(bench, partition.topic)
     epoch = max(-1, state.leader_epoch + distance)
-    answer = ask(bench.node(outside), api, topic, epoch, spoken(bench, APIS[api], back, low=low, high=high))
+    answer = ask(bench.node(outside), api, topic, epoch, choose_version(bench, APIS[api], back, low=low, high=high))
     expected = {
         "not-hosted": Error.NOT_LEADER_OR_FOLLOWER,
         "unknown-name": Error.UNKNOWN_TOPIC_OR_PARTITION,
         "unknown-id": Error.UNKNOWN_TOPIC_ID,
     }
-    yield unmoved(partition, state)
-    yield held_if(refused(answer, expected[case]), answer)
+    yield same_leader_and_epoch(partition, state)
+    yield held_if(is_refusal(answer, expected[case]), answer)
 
 
 STRANGER = 1000
@@ -121,11 +121,11 @@ def refusals_come_in_their_order(
             last_fetched_epoch=-1 if case == "epoch-before-membership" else 0,
         ),
         FetchOptions(replica_id=state.replicas[-1] if member else state.replicas[-1] + STRANGER),
-        version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
+        version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     fenced = case != "membership-before-offset"
-    yield held_if(refused(answer, Error.FENCED_LEADER_EPOCH if fenced else Error.UNKNOWN_LEADER_EPOCH), answer)
+    yield held_if(is_refusal(answer, Error.FENCED_LEADER_EPOCH if fenced else Error.UNKNOWN_LEADER_EPOCH), answer)
 
 
 def unknown_topic(bench: Bench, topic: Topic) -> Topic:
@@ -152,11 +152,11 @@ def unassigned_replica_is_not_served(
     answer = partition.leader().fetch(
         partition.at(0, current_leader_epoch=state.leader_epoch if known else -1),
         FetchOptions(replica_id=outside if real else id),
-        version=spoken(bench, "Fetch", back, low=FENCED_FROM),
+        version=choose_version(bench, "Fetch", back, low=FENCED_FROM),
     )
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     expected = Error.UNKNOWN_LEADER_EPOCH if known else Error.NOT_LEADER_OR_FOLLOWER
-    yield held_if(refused(answer, expected), answer)
+    yield held_if(is_refusal(answer, expected), answer)
 
 
 @probe("KIP320-FETCH-13", rig=partition_at_epoch(3), cases=["non-leader"], with_epoch=booleans(), back=BACK)
@@ -169,10 +169,10 @@ def follower_does_not_serve_a_follower(
     answer = asked.fetch(
         partition.at(0, current_leader_epoch=state.leader_epoch if with_epoch else -1),
         FetchOptions(replica_id=partition.bench.id_of(other.node)),
-        version=spoken(partition.bench, "Fetch", back, low=FENCED_FROM),
+        version=choose_version(partition.bench, "Fetch", back, low=FENCED_FROM),
     )
-    yield unmoved(partition, state)
-    yield held_if(refused(answer, Error.NOT_LEADER_OR_FOLLOWER), answer)
+    yield same_leader_and_epoch(partition, state)
+    yield held_if(is_refusal(answer, Error.NOT_LEADER_OR_FOLLOWER), answer)
 
 
 @probe(
@@ -189,7 +189,7 @@ def each_partition_is_answered_on_its_own(
     """Of the partitions in one request only the one that the broker leads is answered; the others are refused."""
     one, other = apart.one.settled(), apart.other.settled()
     yield premise(one.leader != other.leader, f"{apart.one.name} and {apart.other.name} have different leaders")
-    version = spoken(
+    version = choose_version(
         apart.bench, APIS["offset-for-leader-epoch"], back, low=FENCED_APIS_FROM["offset-for-leader-epoch"]
     )
     led = replica_log(apart.one, apart.bench.node(one.leader)).epoch_end(epoch, one.leader_epoch)
@@ -197,8 +197,8 @@ def each_partition_is_answered_on_its_own(
     asked = [EpochQuery(*where_is(apart, kind), leader_epoch=epoch) for kind in order if kind in wanted]
     answer = apart.bench.node(one.leader).offset_for_leader_epoch_many(asked, version=version)
     found = {(end.topic, end.partition): end for end in answer.partitions}
-    yield unmoved(apart.one, one)
-    yield unmoved(apart.other, other)
+    yield same_leader_and_epoch(apart.one, one)
+    yield same_leader_and_epoch(apart.other, other)
     as_expected = [is_answered(kind, found.get(where_is(apart, kind)), led) for kind in wanted]
     yield held_if(len(found) == len(wanted) and all(as_expected), answer)
 
@@ -219,4 +219,4 @@ def is_answered(kind: str, answer: EpochEnd | None, led: EpochAndOffset) -> bool
         return False
     if kind == "led":
         return ends(answer, led.epoch, led.end_offset)
-    return refused(answer, Error.NOT_LEADER_OR_FOLLOWER if kind == "followed" else Error.UNKNOWN_TOPIC_OR_PARTITION)
+    return is_refusal(answer, Error.NOT_LEADER_OR_FOLLOWER if kind == "followed" else Error.UNKNOWN_TOPIC_OR_PARTITION)

@@ -7,10 +7,10 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, permutations, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.log.epoch_requests import ends, refused
+from conformance.rigs.log.epoch_requests import ends, is_refusal
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoLogDirs
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import EpochQuery
 from protocol.records import batch
@@ -34,16 +34,16 @@ def offline_partition_has_a_storage_error(
     chosen = {kind: of[which % len(of)] for kind, of in named.items()}
     state = chosen["sound"].state()
     expected = replica_log(chosen["sound"], disks.node).epoch_end(epoch, state.leader_epoch)
-    version = spoken(
+    version = choose_version(
         disks.bench, "OffsetForLeaderEpoch", back, low=since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
     )
     queries = [EpochQuery(chosen[kind].name, 0, leader_epoch=epoch) for kind in order]
     answer = disks.node.offset_for_leader_epoch_many(queries, version=version)
-    lost = disks.lost()
+    lost = disks.failed_directory()
     yield premise(lost is not None, f"the broker without one of its log directories: {lost}")
     found = {end.topic: end for end in answer.partitions}
     sound, offline = (found.get(chosen[kind].name) for kind in ("sound", "offline"))
-    offline_refused = offline is not None and refused(offline, Error.KAFKA_STORAGE_ERROR)
+    offline_refused = offline is not None and is_refusal(offline, Error.KAFKA_STORAGE_ERROR)
     answered = sound is not None and ends(sound, expected.epoch, expected.end_offset)
     yield held_if(offline_refused and answered, answer)
 

@@ -24,7 +24,7 @@ from conformance.rigs.log.follower_fetches import (
     FollowerRoles,
     OneFollower,
     SharedFollower,
-    frozen,
+    freeze,
     leaving,
 )
 from conformance.rigs.log.lagging_watermark import watermark_and_end
@@ -122,7 +122,7 @@ class Watermarks(NamedTuple):
     lifted: FetchedPartition
 
     @property
-    def unmoved(self) -> bool:
+    def are_unmoved(self) -> bool:
         """Whether the high watermark stayed and the write with acks=all was not acknowledged."""
         unacknowledged = [one.error for one in self.write.partitions] == [Error.REQUEST_TIMED_OUT]
         return self.after.high_watermark == self.before.high_watermark and unacknowledged
@@ -152,7 +152,7 @@ def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) 
     """A follower's fetch that gets an error or a diverging epoch moves no high watermark or ISR and acknowledges no write."""
     for case in HOPELESS:
         cast = duo.cast()
-        with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
+        with freeze(duo.bench, duo.bench.name_of(cast.follower)) as began:
             moved = watermarks_after(duo, cast, case, distance, records)
             took = duo.bench.now().seconds - began
         duo.whole()
@@ -160,7 +160,7 @@ def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) 
         yield premise(moved.age < WRITE_MS / 1000, f"the write was {moved.age} s old when the fetch was answered")
         yield premise(moved.before.high_watermark < moved.end, "a high watermark that waits for the follower")
         yield premise(moved.lifted.high_watermark == moved.end, "a matching fetch raises the high watermark")
-        stayed = moved.unmoved and moved.isr == set(cast.state.isr)
+        stayed = moved.are_unmoved and moved.isr == set(cast.state.isr)
         yield held_if(stayed, moved.before, moved.answer, moved.after, moved.write, case=case)
 
 
@@ -181,12 +181,12 @@ class StrangerTries(NamedTuple):
     lifted: FetchedPartition
 
     @property
-    def waited(self) -> bool:
+    def watermark_waited(self) -> bool:
         """Whether the high watermark waited for the follower, and the follower's own fetch was served."""
         return self.before.high_watermark < self.ends[0] and self.matching.error is Error.NONE
 
     @property
-    def unmoved(self) -> bool:
+    def watermark_stayed(self) -> bool:
         """Whether the high watermark stayed, and afterwards depended on the follower alone."""
         stayed = self.after.high_watermark == self.before.high_watermark
         return stayed and self.lifted.high_watermark == self.ends[1]
@@ -216,13 +216,15 @@ def unassigned_replica_is_no_progress(
     """Fetches with the id of a broker that is no replica move neither high watermark nor ISR, and delay no later write."""
     cast = duo.cast()
     stranger = duo.bench.id_of(cast.outsider.node) if real else id
-    with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
+    with freeze(duo.bench, duo.bench.name_of(cast.follower)) as began:
         seen = tried_by_a_stranger(duo, cast, stranger, records)
         took = duo.bench.now().seconds - began
     duo.whole()
     yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
-    yield premise(seen.waited, f"a high watermark that waits for the follower: {seen.before}, {seen.matching}")
-    stayed = seen.unmoved and seen.isr == set(cast.state.isr)
+    yield premise(
+        seen.watermark_waited, f"a high watermark that waits for the follower: {seen.before}, {seen.matching}"
+    )
+    stayed = seen.watermark_stayed and seen.isr == set(cast.state.isr)
     yield held_if(stayed, *seen.answers, seen.after, seen.lifted)
 
 
@@ -261,7 +263,7 @@ def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Iter
         right = controller.isr_as_it_is(topic, state, epochs[state.leader])
         answer = controller.leader().alter_partition(replace(right, isr=(state.leader, pairs.follower_id)))
         after = controller.leader().alter_partition(right)
-        held = answer.error is Error.INELIGIBLE_REPLICA and unchanged(right, after)
+        held = answer.error is Error.INELIGIBLE_REPLICA and is_unchanged(right, after)
         yield held_if(held, answer, after, row="KIP320-REPL-04", case="ineligible")
 
 
@@ -273,12 +275,12 @@ def fenced_replica_stays_out(pairs: SharedFollower, records: int) -> Generator[C
     yield premise(all(one.error is Error.NONE for one in filled.partitions), "writes while the follower counts")
     with leaving(bench, pairs.follower) as see_out:
         # A broker without heartbeats holds up every controlled shutdown through its position in the metadata log.
-        with frozen(bench, pairs.data.bystander):
+        with freeze(bench, pairs.data.bystander):
             pairs.states_with_isr(1)
-            shutting_down = pairs.tempted(records)
+            shutting_down = pairs.fetch_for_a_while(records)
         see_out()
         bench.eventually(lambda: not pairs.is_listed(pairs.look()), f"{pairs.follower} fenced")
-        fenced = pairs.tempted(records)
+        fenced = pairs.fetch_for_a_while(records)
         claims = [
             *does_not_count_or_delay(pairs, records),
             *ineligible_is_refused(pairs, Controller(bench, pairs.data.leader)),
@@ -303,7 +305,7 @@ CAUSES = {
 }
 
 
-def unchanged(right: IsrChange, after: AlteredPartition) -> bool:
+def is_unchanged(right: IsrChange, after: AlteredPartition) -> bool:
     """True if the partition is as it was when this request was valid."""
     epochs = (after.leader_epoch, after.partition_epoch) == (right.leader_epoch, right.partition_epoch)
     return (
@@ -331,7 +333,7 @@ def stale_isr_change_is_refused(duo: OneFollower, distance: int, newer: str) -> 
     for case, change in wrong.items():
         answer = controller.leader().alter_partition(change)
         after = controller.leader().alter_partition(right)
-        yield held_if(answer.error is CAUSES[case] and unchanged(right, after), answer, after, case=case)
+        yield held_if(answer.error is CAUSES[case] and is_unchanged(right, after), answer, after, case=case)
 
 
 @probe(
@@ -352,7 +354,7 @@ def fenced_replica_stays_out_for_longer_than_the_lag(
     with bench.processes.down(pairs.follower):
         pairs.states_with_isr(1)
         bench.eventually(lambda: not pairs.is_listed(pairs.look()), f"{pairs.follower} fenced")
-        tries = pairs.tempted(records, 2 * LAG)
+        tries = pairs.fetch_for_a_while(records, 2 * LAG)
     pairs.states_with_isr(2)
     yield from stayed_out(pairs, tries, "longer-than-lag")
 
@@ -404,7 +406,7 @@ def other_incarnation_is_refused(duo: OneFollower, distance: int) -> Generator[C
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
     epochs = controller.broker_epochs()
     registered = epochs[cast.follower]
-    with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
+    with freeze(duo.bench, duo.bench.name_of(cast.follower)) as began:
         seen = incarnations(duo, cast, registered, distance)
         took = duo.bench.now().seconds - began
         expelled = expel(duo, cast, controller, epochs)

@@ -7,10 +7,16 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FROM, LARGEST_EPOCH, sender, unmoved
+from conformance.rigs.log.epoch_requests import (
+    FENCED_FROM,
+    FOLLOWERS_SERVE_FROM,
+    LARGEST_EPOCH,
+    same_leader_and_epoch,
+    sender,
+)
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import reads_nothing, replica_log, serves
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
@@ -30,9 +36,9 @@ def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: in
     answer = node.fetch(
         partition.at(offset, current_leader_epoch=state.leader_epoch),
         FetchOptions(replica_id=replica_id),
-        version=spoken(partition.bench, "Fetch", back, low=low),
+        version=choose_version(partition.bench, "Fetch", back, low=low),
     )
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     whole = serves(answer, log, offset)
     yield held_if(whole and answer.high_watermark == log.end and answer.log_start_offset == log.start, answer)
 
@@ -45,11 +51,11 @@ def older_epoch_is_fenced(partition: Partition, case: str, epochs_back: int, bac
     answer = node.fetch(
         partition.at(0, current_leader_epoch=state.leader_epoch - epochs_back),
         FetchOptions(replica_id=replica_id),
-        version=spoken(partition.bench, "Fetch", back, low=HINTS_FROM if hinted else FENCED_FROM),
+        version=choose_version(partition.bench, "Fetch", back, low=HINTS_FROM if hinted else FENCED_FROM),
     )
     named = case != "hint" or names_leader(partition, node, answer, state)
     silent = case != "no-endpoints" or not answer.node_endpoints
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     refused = answer.error is Error.FENCED_LEADER_EPOCH and reads_nothing(answer)
     yield held_if(refused and named and silent, answer)
 
@@ -68,14 +74,14 @@ def newer_epoch_is_unknown(
 ) -> Generator[Claim, None, None]:
     """A fetch with a newer epoch is refused without records or leader, and the broker's own epoch is unchanged."""
     node, replica_id, state = sender(partition, case)
-    version = spoken(partition.bench, "Fetch", back, low=FENCED_FROM)
+    version = choose_version(partition.bench, "Fetch", back, low=FENCED_FROM)
     newer = LARGEST_EPOCH if case == "largest" else state.leader_epoch + epochs_ahead
     answer = node.fetch(
         partition.at(0, current_leader_epoch=newer), FetchOptions(replica_id=replica_id), version=version
     )
     # Epochs are compared before leadership, so even at a follower the broker's own epoch is not "unknown".
     own = node.fetch(partition.at(0, current_leader_epoch=state.leader_epoch), version=version)
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     refused = answer.error is Error.UNKNOWN_LEADER_EPOCH and reads_nothing(answer)
     named = answer.node_endpoints or answer.current_leader not in (None, LeaderAndEpoch())
     stayed = own.error in (Error.NONE, Error.NOT_LEADER_OR_FOLLOWER)

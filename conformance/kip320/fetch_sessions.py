@@ -12,7 +12,7 @@ from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges, sender
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
 from conformance.rigs.log.suffixes import suffix_to_truncate
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.errors import KitError
@@ -75,7 +75,7 @@ def session_repeats_divergence_and_errors(
     node = partition.bench.node(state.leader)
     log = replica_log(partition, node)
     own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1
-    session = Session(partition, node, spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM))
+    session = Session(partition, node, choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM))
     opened = only(session.ask(log.end, sent, own))
     yield premise(opened is not None and opened.error is Error.NONE, f"a session at the log end: {opened}")
     quiet = [session.ask() for _ in range(1 + rereads)]
@@ -109,7 +109,7 @@ def session_at_a_follower_repeats_them_too(
     node, _, state = sender(partition, "follower")
     log = replica_log(partition, node)
     own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1
-    session = Session(partition, node, spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM))
+    session = Session(partition, node, choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM))
     opened = only(session.ask(log.end, sent, own))
     yield premise(opened is not None and opened.error is Error.NONE, f"a session at the log end: {opened}")
     quiet = [session.ask() for _ in range(1 + rereads)]
@@ -131,12 +131,12 @@ def session_reports_a_truncation(
     partition: Partition, records: int, rereads: int, back: int
 ) -> Generator[Claim, None, None]:
     """A cached partition whose log is truncated below the position is in every answer from then on."""
-    version = spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
+    version = choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     with suffix_to_truncate(partition, records) as suffix:
         session = Session(partition, suffix.node, version, FUTURE_REPLICA)
         opened = only(session.ask(suffix.end, last=suffix.epoch))
         quiet = session.ask()
-    yield suffix.truncated(partition)
+    yield suffix.is_replaced(partition)
     stood = opened is not None and opened.error is Error.NONE and opened.diverging_epoch is None
     yield premise(stood and quiet.partitions == (), f"a session at the log end: {opened}, {quiet}")
     answers = [session.ask() for _ in range(1 + rereads)]
@@ -149,7 +149,7 @@ def diverging(
     session: Session, log: FetchedLog, current: int, past: int, rereads: int, case: str = "diverging"
 ) -> Generator[Claim, None, None]:
     """Sent again with the LastFetchedEpoch of an ended epoch, the partition is in this answer and in those that follow."""
-    epoch = log.ended()[0]
+    epoch = log.ended_epochs()[0]
     offset = log.end_of(epoch) + past
     answers = [session.ask(offset, current, epoch), *(session.ask() for _ in range(1 + rereads))]
     found = [only(answer) for answer in answers]

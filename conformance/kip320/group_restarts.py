@@ -16,7 +16,7 @@ from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.truncated_readers import epoch_of_last_shared, silently_skips, take_over, values
 from conformance.rigs.log.unclean_elections import UncleanPartition, UncleanPartitionData, couple_led_by
 from conformance.rigs.producers.transactions import coordinator_of
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.views.coordinator import Coordinator
 from fixtures.views.member import ClassicMember
 from fixtures.views.nodes import served
@@ -56,11 +56,11 @@ class ClassicGroup:
 
     def join(self) -> None:
         """Join as a new member and get the partition; waits for a coordinator, and for the former member's removal."""
-        joined = self.bench.eventually(self._joined, f"a member of {self.name}", every=0.1)
+        joined = self.bench.eventually(self._join, f"a member of {self.name}", every=0.1)
         self.members.append(joined[0])
         self.generations.append(joined[1])
 
-    def _joined(self) -> tuple[str, int] | None:
+    def _join(self) -> tuple[str, int] | None:
         try:
             node = self.coordinator()
             member = ClassicMember(self.bench, self.name, self.couple.name, coordinator=lambda: node)
@@ -86,7 +86,7 @@ class ClassicGroup:
         if leaves:
             self.coordinator().leave_group(self.name, self.members[-1])
 
-    def committed(self, version: int) -> CommittedOffset:
+    def committed_offset(self, version: int) -> CommittedOffset:
         asked = [(self.couple.topic, self.couple.index)]
         node = self.coordinator()
         return accepted(served(self.bench, lambda: node.offset_fetch(self.name, asked, version=version))).only
@@ -100,7 +100,7 @@ def truncation_is_detected(
     If no record of that epoch is left, the leader answers with the epoch before it (`unchecked_fetches` says why).
     """
     position = reader.position
-    found = group.committed(version)
+    found = group.committed_offset(version)
     node = couple.bench.node(state.leader)
     end = node.offset_for_leader_epoch(
         couple.name, couple.index, max(found.leader_epoch, 0), current_leader_epoch=state.leader_epoch
@@ -115,7 +115,7 @@ def truncation_goes_undetected(
     couple: UncleanPartition, group: ClassicGroup, state: PartitionMetadata, position: Position, version: int
 ) -> Claim:
     """Premise, the control: without its epoch the truncation goes undetected, and a fetch there skips records."""
-    found = group.committed(version)
+    found = group.committed_offset(version)
     node = couple.bench.node(state.leader)
     read = node.fetch(couple.at(found.offset, current_leader_epoch=state.leader_epoch))
     bare = (found.error, found.offset, found.leader_epoch) == (Error.NONE, position.offset, -1)
@@ -138,8 +138,8 @@ def group_restarts(
 ) -> Generator[Claim, None, None]:
     """A new member at a new coordinator detects the truncation of a position committed with its epoch, and only then."""
     bench, first, second = couple.bench, couple.first, couple.second
-    commits = spoken(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)
-    fetches = spoken(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9)
+    commits = choose_version(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)
+    fetches = choose_version(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9)
     couple.write(*values(kept, "on both"))
     couple.leave_alone(first)
     couple.write(*values(lost, "on the first only"), to=couple.node(first))

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.log.follower_fetches import PATIENCE, frozen
+from conformance.rigs.log.follower_fetches import PATIENCE, freeze
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.rotation import elect_preferred, put_first
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, ListedOffset
@@ -43,7 +43,7 @@ def lagging_leader(partition: Partition, records: int) -> Iterator[LaggingLeader
     successor, still = (id for id in state.replicas if id != state.leader)
     put_first(partition, successor, asked=state.leader)
     stamp = bench.now().unix_ms + AHEAD_MS
-    with frozen(bench, bench.name_of(still)):
+    with freeze(bench, bench.name_of(still)):
         tail = batch(*[b"not committed"] * records, timestamp=stamp)
         end = partition.append(tail, acks=1, to=leader).base_offset + records
         heir = bench.node(successor)
@@ -62,7 +62,7 @@ def looked_up(partition: Partition, lagging: LaggingLeader, case: str, back: int
         partition.name,
         partition.index,
         lagging.stamp if case == "timestamp" else LATEST,
-        version=spoken(partition.bench, "ListOffsets", back, low=low, high=high),
+        version=choose_version(partition.bench, "ListOffsets", back, low=low, high=high),
     )
 
 

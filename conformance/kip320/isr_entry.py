@@ -10,7 +10,7 @@ from hypothesis.strategies import integers
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_histories import JOINED
-from conformance.rigs.log.follower_fetches import PATIENCE, frozen
+from conformance.rigs.log.follower_fetches import PATIENCE, freeze
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.rotation import assign
@@ -31,16 +31,16 @@ class Entrant(NamedTuple):
     epoch: int
 
 
-def fetched(partition: Partition, entrant: Entrant, offset: int) -> FetchedPartition:
+def fetch_as_entrant(partition: Partition, entrant: Entrant, offset: int) -> FetchedPartition:
     """A fetch with the entrant's replica id, retried until the leader knows that id."""
 
-    def asked() -> FetchedPartition | None:
+    def answer_if_known() -> FetchedPartition | None:
         answer = entrant.leader.fetch(
             partition.at(offset, current_leader_epoch=entrant.epoch), FetchOptions(replica_id=entrant.id)
         )
         return None if answer.error is Error.UNKNOWN_LEADER_EPOCH else answer
 
-    return partition.bench.eventually(asked, f"{entrant.id} known to the leader of {partition.name}")
+    return partition.bench.eventually(answer_if_known, f"{entrant.id} known to the leader of {partition.name}")
 
 
 def is_in(partition: Partition, entrant: Entrant) -> bool:
@@ -55,11 +55,11 @@ class EntryAttempt(NamedTuple):
     inside: bool
 
 
-def tried(partition: Partition, entrant: Entrant, offset: int) -> EntryAttempt:
+def try_entry(partition: Partition, entrant: Entrant, offset: int) -> EntryAttempt:
     """Several such fetches. Records whether the entrant was in the ISR after any of them."""
     inside, answers = False, []
     for _ in range(TRIES):
-        answers.append(fetched(partition, entrant, offset))
+        answers.append(fetch_as_entrant(partition, entrant, offset))
         inside = inside or is_in(partition, entrant)
     return EntryAttempt(offset, answers[-1], sum(answer.error is Error.NONE for answer in answers), inside)
 
@@ -81,18 +81,18 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
     leader = bench.node(state.leader)
     successor, still = (id for id in state.replicas if id != state.leader)
     heir = bench.node(successor)
-    with frozen(bench, bench.name_of(still)) as began:
+    with freeze(bench, bench.name_of(still)) as began:
         start = partition.write(*[b"not committed"] * records, acks=1, to=leader).base_offset + records
         bench.eventually(
             lambda: heir.list_offsets(partition.name, 0, LATEST, replica_id=DEBUGGER).offset == start,
             f"{successor} at the log end {start}",
         )
         epoch = led_without(partition, state, successor)
-        with frozen(bench, bench.name_of(state.leader)):
+        with freeze(bench, bench.name_of(state.leader)):
             assign(partition, (successor, still, state.leader), asked=successor)
             entrant = Entrant(heir, state.leader, epoch)
             first = watermark_and_end(partition, heir)
-            out = [tried(partition, entrant, offset) for offset in (first[0], start - 1 - below % records)]
+            out = [try_entry(partition, entrant, offset) for offset in (first[0], start - 1 - below % records)]
             last = watermark_and_end(partition, heir)
             joined = bench.wait.comes_true(
                 lambda: joins(partition, entrant, start), f"{state.leader} in the ISR", time_left(bench, began)
@@ -114,7 +114,7 @@ def time_left(bench: Bench, began: float) -> float:
 
 
 def joins(partition: Partition, entrant: Entrant, offset: int) -> bool:
-    fetched(partition, entrant, offset)
+    fetch_as_entrant(partition, entrant, offset)
     return is_in(partition, entrant)
 
 
@@ -146,10 +146,10 @@ def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Gene
     leader = bench.node(state.leader)
     follower = bench.node(next(id for id in state.replicas if id != state.leader))
     end = partition.write(*[b"on both"] * records, to=leader).base_offset + records
-    with frozen(bench, bench.name_of(outsider)) as began:
+    with freeze(bench, bench.name_of(outsider)) as began:
         assign(partition, (*state.replicas, outsider), asked=state.leader)
         entrant = Entrant(leader, outsider, state.leader_epoch)
-        fetched(partition, entrant, 0)
+        fetch_as_entrant(partition, entrant, 0)
         answers = [one for _ in range(TRIES) for one in failing(partition, entrant, follower, end)]
         inside = is_in(partition, entrant)
         joined = bench.wait.comes_true(

@@ -9,13 +9,13 @@ from hypothesis.strategies import booleans, integers, sampled_from
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise, probe
 from conformance.core.topologies import CLUSTER
-from conformance.rigs.log.epoch_requests import FENCED_APIS_FROM, refused, sender, unmoved
+from conformance.rigs.log.epoch_requests import FENCED_APIS_FROM, is_refusal, same_leader_and_epoch, sender
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition, partition_at_epoch
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.rotation import quick_partition
 from conformance.rigs.producers.transactions import Transaction
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.faults.kinds.shapes import Isolate
 from fixtures.wire import NodeClient
 from protocol.codes import Error
@@ -42,7 +42,7 @@ A_MINUTE_MS = 60_000
 """Timestamps are recent, because retention removes records of 1970."""
 
 
-def listed(answer: ListedOffset, offset: int, epoch: int) -> bool:
+def is_listed(answer: ListedOffset, offset: int, epoch: int) -> bool:
     return (answer.error, answer.offset, answer.leader_epoch) == (Error.NONE, offset, epoch)
 
 
@@ -65,18 +65,18 @@ def latest_offset_carries_the_current_epoch(
     state = partition.move_leader()
     node = partition.bench.node(state.leader)
     log = replica_log(partition, node)
-    version = spoken(partition.bench, API, back, low=EPOCH_FROM)
+    version = choose_version(partition.bench, API, back, low=EPOCH_FROM)
     limits = [
         node.list_offsets(partition.name, 0, LATEST, isolation_level=level, version=version)
         for level in (READ_UNCOMMITTED, READ_COMMITTED)
     ]
     still_open = node.fetch(partition.at(0))
     transaction.end(committed=False)
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     yield premise(state.leader_epoch not in log.stamps, f"epoch {state.leader_epoch} had no record: {log.stamps}")
     yield premise(still_open.last_stable_offset == stable < log.end, f"open from {stable}: {still_open}")
-    yield held_if(listed(limits[0], log.end, state.leader_epoch), limits[0])
-    yield held_if(listed(limits[1], stable, state.leader_epoch), limits[1], case="last-stable-offset")
+    yield held_if(is_listed(limits[0], log.end, state.leader_epoch), limits[0])
+    yield held_if(is_listed(limits[1], stable, state.leader_epoch), limits[1], case="last-stable-offset")
 
 
 # --- earliest
@@ -94,16 +94,16 @@ def earliest_offset_carries_its_own_epoch(
         0,
         EARLIEST,
         current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        version=spoken(partition.bench, API, back, low=EPOCH_FROM),
+        version=choose_version(partition.bench, API, back, low=EPOCH_FROM),
     )
-    yield unmoved(partition, state)
-    yield held_if(listed(answer, log.start, min(log.stamps)), answer)
+    yield same_leader_and_epoch(partition, state)
+    yield held_if(is_listed(answer, log.start, min(log.stamps)), answer)
 
 
 # --- by timestamp
 
 
-def _timed(bench: Bench) -> PartitionData:
+def _with_timestamps(bench: Bench) -> PartitionData:
     partition = new_partition(bench)
     first = bench.now().unix_ms - A_MINUTE_MS
     for steps in ((0, 1, 2), (3, 4, 5), (6, 7, 8)):
@@ -112,7 +112,7 @@ def _timed(bench: Bench) -> PartitionData:
     return PartitionData(partition.topic, 0)
 
 
-TIMED = Rig(CLUSTER, _timed, Partition, shared=True)
+TIMED = Rig(CLUSTER, _with_timestamps, Partition, shared=True)
 """Three epochs of three records, STEP_MS apart, and a current epoch without any."""
 
 
@@ -128,11 +128,11 @@ def timestamp_lookup_carries_the_records_epoch(
     stamped = [(record, batch.leader_epoch) for batch in log.batches for record in batch.records]
     record, epoch = stamped[which]
     asked = record.timestamp - off if case == "hit" else stamped[-1][0].timestamp + later
-    version = spoken(partition.bench, API, back, low=EPOCH_FROM)
+    version = choose_version(partition.bench, API, back, low=EPOCH_FROM)
     answer = node.list_offsets(partition.name, 0, asked, version=version)
-    yield unmoved(partition, state)
-    found = listed(answer, record.offset, epoch) and answer.timestamp == record.timestamp
-    yield held_if(found if case == "hit" else listed(answer, -1, -1), answer)
+    yield same_leader_and_epoch(partition, state)
+    found = is_listed(answer, record.offset, epoch) and answer.timestamp == record.timestamp
+    yield held_if(found if case == "hit" else is_listed(answer, -1, -1), answer)
 
 
 @probe(
@@ -151,17 +151,17 @@ def largest_timestamp_carries_the_records_epoch(
     written = partition.append(timed_batch(first, *(ahead + n for n in order)))
     state = partition.move_leader()
     node = partition.bench.node(state.leader)
-    version = spoken(partition.bench, API, back, low=MAX_TIMESTAMP_FROM)
+    version = choose_version(partition.bench, API, back, low=MAX_TIMESTAMP_FROM)
     stamps_then = set(replica_log(partition, node).stamps)
     empty = node.list_offsets(partition.name, 0, MAX_TIMESTAMP, version=version)
     partition.append(timed_batch(first, 0, 0), to=node)
     stamps = set(replica_log(partition, node).stamps)
     later = node.list_offsets(partition.name, 0, MAX_TIMESTAMP, version=version)
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     as_written = stamps_then == {before} and stamps == {before, state.leader_epoch}
     yield premise(as_written, f"epoch {state.leader_epoch} without and then with records: {stamps_then}, {stamps}")
     for answer, where in ((empty, "empty-epoch"), (later, "written-epoch")):
-        found = listed(answer, written.base_offset + order.index(2), before)
+        found = is_listed(answer, written.base_offset + order.index(2), before)
         yield held_if(found and answer.timestamp == first + (ahead + 2) * STEP_MS, answer, case=where)
 
 
@@ -185,15 +185,15 @@ def current_epoch_fences_list_offsets(
     log = replica_log(partition, node)
     own = state.leader_epoch
     sent = {"older": [own - epochs_back, -2], "newer": [own + ahead], "served": [own, -1]}[case]
-    version = spoken(partition.bench, API, back, low=EPOCH_FROM)
+    version = choose_version(partition.bench, API, back, low=EPOCH_FROM)
     answers = [
         node.list_offsets(partition.name, 0, timestamp, current_leader_epoch=epoch, version=version) for epoch in sent
     ]
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     error = Error.FENCED_LEADER_EPOCH if case == "older" else Error.UNKNOWN_LEADER_EPOCH
     expected = (log.end, own) if timestamp == LATEST else (log.start, min(log.stamps))
     for answer in answers:
-        yield held_if(listed(answer, *expected) if case == "served" else refused(answer, error), answer)
+        yield held_if(is_listed(answer, *expected) if case == "served" else is_refusal(answer, error), answer)
 
 
 @probe("KIP320-LO-05", rig=partition_at_epoch(3), cases=["follower", "debug-replica"], with_epoch=booleans(), back=BACK)
@@ -209,11 +209,11 @@ def follower_answers_the_debugging_replica_only(
         LATEST,
         current_leader_epoch=state.leader_epoch if with_epoch else -1,
         replica_id=DEBUGGER if case == "debug-replica" else CONSUMER,
-        version=spoken(partition.bench, API, back, low=EPOCH_FROM),
+        version=choose_version(partition.bench, API, back, low=EPOCH_FROM),
     )
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     served = answer.error is Error.NONE and answer.offset == log.end
-    yield held_if(served if case == "debug-replica" else refused(answer, Error.NOT_LEADER_OR_FOLLOWER), answer)
+    yield held_if(served if case == "debug-replica" else is_refusal(answer, Error.NOT_LEADER_OR_FOLLOWER), answer)
 
 
 def log_end(partition: Partition, node: NodeClient) -> int:
@@ -228,7 +228,7 @@ def isolated_follower_answers_its_own_log_end(
     """A follower that is cut off from its leader's new records answers replica id -2 with the end of its own log."""
     bench, state = partition.bench, partition.whole()
     leader, epoch = bench.node(state.leader), state.leader_epoch
-    version = spoken(bench, API, back, low=EPOCH_FROM)
+    version = choose_version(bench, API, back, low=EPOCH_FROM)
     with bench.faults(partition.topic).under(Isolate(role="follower")) as injected:
         follower = bench.node(injected.nodes[0])
         partition.write(*[b"on the leader only"] * records, acks=1, to=leader)

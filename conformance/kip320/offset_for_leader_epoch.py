@@ -7,11 +7,11 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.log.epoch_requests import ENDS_FENCED_FROM, ends, refused, unmoved
+from conformance.rigs.log.epoch_requests import ENDS_FENCED_FROM, ends, is_refusal, same_leader_and_epoch
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, EpochEnd
 from protocol.since import since
@@ -25,7 +25,7 @@ ANSWERS_EPOCH_FROM = since("OffsetForLeaderEpochResponse", "LeaderEpoch")
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["empty"], records=RECORDS, back=BACK)
 def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int) -> Generator[Claim, None, None]:
     """The current epoch ends at the log end: before its first write where the previous one ended, then further on."""
-    version = spoken(partition.bench, API, back, low=ENDS_FENCED_FROM)
+    version = choose_version(partition.bench, API, back, low=ENDS_FENCED_FROM)
     before = partition.epoch()
     state = partition.move_leader()
     node = partition.bench.node(state.leader)
@@ -34,7 +34,7 @@ def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int)
     previous = node.offset_for_leader_epoch(partition.name, 0, before, version=version)
     written = partition.write(*(f"{n}".encode() for n in range(records)), to=node)
     after = node.offset_for_leader_epoch(partition.name, 0, state.leader_epoch, version=version)
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     yield premise(written.base_offset == moved_at, f"written at the log end {moved_at}: {written}")
     as_previous = ends(empty, state.leader_epoch, moved_at) and ends(previous, before, moved_at)
     yield held_if(as_previous, empty, previous, case="empty")
@@ -46,7 +46,7 @@ def high_watermark_does_not_bound_the_end(
     partition: Partition, records: int, back: int
 ) -> Generator[Claim, None, None]:
     """The current epoch ends at the log end even while the high watermark is below it, for consumers and replicas alike."""
-    version = spoken(partition.bench, API, back, low=ENDS_FENCED_FROM)
+    version = choose_version(partition.bench, API, back, low=ENDS_FENCED_FROM)
     with watermark_behind(partition, records) as behind:
         answer = behind.leader.offset_for_leader_epoch(
             partition.name, 0, behind.epoch, current_leader_epoch=behind.epoch, version=version
@@ -66,15 +66,15 @@ def older_epoch_ends_where_next_starts(
     state = partition.settled()
     node = partition.bench.node(state.leader)
     log = replica_log(partition, node)
-    epoch = log.ended()[which]
+    epoch = log.ended_epochs()[which]
     answer = node.offset_for_leader_epoch(
         partition.name,
         0,
         epoch,
         current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        version=spoken(partition.bench, API, back, low=ENDS_FENCED_FROM),
+        version=choose_version(partition.bench, API, back, low=ENDS_FENCED_FROM),
     )
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     yield held_if(ends(answer, epoch, log.end_of(epoch)), answer)
 
 
@@ -89,9 +89,9 @@ def unknown_epoch_has_no_end(
         0,
         -1 if case == "sentinel" else state.leader_epoch + ahead,
         current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        version=spoken(partition.bench, API, back, low=ENDS_FENCED_FROM),
+        version=choose_version(partition.bench, API, back, low=ENDS_FENCED_FROM),
     )
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     yield held_if(ends(answer, -1, -1), answer)
 
 
@@ -110,23 +110,23 @@ def current_epoch_fences_the_lookup(
     state = partition.settled()
     node = partition.bench.node(state.leader)
     log = replica_log(partition, node)
-    asked = log.ended()[which]
+    asked = log.ended_epochs()[which]
     own = state.leader_epoch
     low, high = (0, ENDS_FENCED_FROM - 1) if case == "unversioned" else (ENDS_FENCED_FROM, None)
-    version = spoken(partition.bench, API, back, low=low, high=high)
+    version = choose_version(partition.bench, API, back, low=low, high=high)
     sent = {"older": [own - epochs_back, -2], "newer": [own + ahead], "equal": [own]}.get(case, [-1])
     answers = [
         node.offset_for_leader_epoch(partition.name, 0, asked, current_leader_epoch=epoch, version=version)
         for epoch in sent
     ]
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     for answer in answers:
         yield held_if(as_fenced(case, answer, asked, log.end_of(asked)), answer)
 
 
 def as_fenced(case: str, answer: EpochEnd, epoch: int, end: int) -> bool:
     if case == "older":
-        return refused(answer, Error.FENCED_LEADER_EPOCH)
+        return is_refusal(answer, Error.FENCED_LEADER_EPOCH)
     if case == "newer":
-        return refused(answer, Error.UNKNOWN_LEADER_EPOCH)
+        return is_refusal(answer, Error.UNKNOWN_LEADER_EPOCH)
     return ends(answer, epoch if answer.version >= ANSWERS_EPOCH_FROM else -1, end)

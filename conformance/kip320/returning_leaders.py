@@ -23,7 +23,7 @@ SILENT = 0.4
 def suffix_never_returned(crowd: ManyPartitions, hammer: RepeatedFetches, case: str) -> Iterator[Claim]:
     """Every record returned to the concurrent fetches is in the final logs."""
     logs = crowd.logs()
-    gone = not_in(hammer.served(), logs)
+    gone = not_in(hammer.served_records(), logs)
     met = len(hammer.caught_in_time)
     shown = {name: sorted(r.offset for r in records) for name, records in gone.items() if records}
     yield premise(met > 0, f"{met} of {len(gone)} partitions answered before they had caught up")
@@ -74,7 +74,7 @@ def stale_leader_is_healed(crowd: ManyPartitions, doomed: int, more: int) -> Gen
     crowd.write(crowd.first, b"on both")
     cut = CutOffFromControllers(role="leader")
     faults.inject(cut)
-    epochs = crowd.taken_over()
+    epochs = crowd.await_takeover()
     crowd.write(crowd.first, *[b"doomed"] * doomed, acks=1)
     ends = crowd.log_ends(crowd.first)
     crowd.write(crowd.second, *[b"in their place"] * (doomed + more))

@@ -12,7 +12,7 @@ from conformance.core.faulting import Faults
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_requests import TOO_FEW
-from conformance.rigs.log.follower_fetches import frozen
+from conformance.rigs.log.follower_fetches import freeze
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.replica_log import reads_nothing
@@ -71,7 +71,7 @@ class StaleFollower:
     def log_end(self, node: NodeClient) -> int:
         return node.list_offsets(self.partition.name, self.partition.index, LATEST, replica_id=DEBUGGER).offset
 
-    def copied(self, end: int) -> bool:
+    def has_copied(self, end: int) -> bool:
         """True if the follower reaches this log end."""
         return self.bench.wait.comes_true(lambda: self.log_end(self.follower) == end, "the fenced follower copies", 5.0)
 
@@ -93,7 +93,7 @@ def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Claim]:
     for _ in range(ROUNDS):
         stale.partition.write(*[b"while fenced"] * records, to=stale.leader)
         end = stale.log_end(stale.leader)
-        yield premise(stale.copied(end), f"{stale.follower.node}, fenced, copied up to {end}")
+        yield premise(stale.has_copied(end), f"{stale.follower.node}, fenced, copied up to {end}")
         ends, states = stale.watch(A_WHILE)
         entered = [state for state in states if stale.id in state.isr]
         detail = f"log end {end}, at the follower {ends}; {(entered or states)[-1]}"
@@ -108,7 +108,7 @@ def neither_counts_nor_delays(stale: StaleFollower) -> Iterator[Claim]:
     bench, leader = stale.bench, stale.bench.id_of(stale.leader.node)
     by_two = stale.write_at_once()
     yield held_if(by_two.error is Error.NONE, by_two, row="KIP320-REPL-03", case="not-blocking")
-    with frozen(bench, bench.name_of(stale.other)):
+    with freeze(bench, bench.name_of(stale.other)):
         bench.eventually(lambda: set(stale.own_isr()) == {leader}, "the leader alone in sync")
         _, by_one = stale.write_at_once(), stale.write_at_once()
         still = stale.own_isr()
@@ -153,16 +153,16 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Clai
     except Unhealed:
         """The rules are gone. Whether the replica returns is what the check observes."""
 
-    def listed() -> bool:
+    def is_listed() -> bool:
         return stale.id in {broker.node_id for broker in stale.leader.metadata([]).brokers}
 
-    def resumed() -> bool:
+    def has_resumed() -> bool:
         in_sync = stale.id in stale.partition.state(stale.leader.node).isr
         return in_sync and stale.log_end(stale.follower) == stale.log_end(stale.leader)
 
-    heard = stale.bench.wait.comes_true(listed, "no broker fenced", CONVERGES_WITHIN)
+    heard = stale.bench.wait.comes_true(is_listed, "no broker fenced", CONVERGES_WITHIN)
     yield premise(heard, "the controller hears it again", promised=("GEN-10", "start"))
-    held = stale.bench.wait.comes_true(resumed, "the follower caught up and in sync", CONVERGES_WITHIN)
+    held = stale.bench.wait.comes_true(has_resumed, "the follower caught up and in sync", CONVERGES_WITHIN)
     detail = f"log ends {stale.log_end(stale.leader)}, {stale.log_end(stale.follower)}; {stale.partition.state()}"
     yield held_if(held, row="KIP320-REPL-01", case="resumed", detail=detail)
 

@@ -114,7 +114,7 @@ MANY = 8
 SHORT_MS = 300
 
 
-def succeeded(partition: Partition, before: PartitionMetadata) -> NodeClient:
+def successor_of(partition: Partition, before: PartitionMetadata) -> NodeClient:
     """The broker that succeeded the stale leader and acts as leader."""
     others = [id for id in before.replicas if id != before.leader]
 
@@ -135,6 +135,6 @@ def stale_leader_of_many(several: Several, alone: int, meanwhile: int) -> Genera
     with several.bench.faults(several.partitions[0].topic).under(CutOffFromControllers(role="leader")):
         stale = several.bench.node(befores[0].leader)
         for partition, before in zip(several.partitions, befores, strict=True):
-            rule = TwoLeaders(partition, stale, succeeded(partition, before), before.leader_epoch)
+            rule = TwoLeaders(partition, stale, successor_of(partition, before), before.leader_epoch)
             yield from nothing_is_committed(rule, alone, meanwhile, SHORT_MS)
     at_rest(*several.partitions)

@@ -12,12 +12,12 @@ from conformance.rigs.log.epoch_requests import (
     ENDS_FENCED_FROM,
     FENCED_APIS_FROM,
     ends,
-    refused,
+    is_refusal,
 )
 from conformance.rigs.log.lagging_watermark import Behind, watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition
@@ -33,7 +33,7 @@ class Uncommitted:
         self._bench, self._back = partition.bench, back
 
     def fetch(self, node: NodeClient, offset: int, current: int = -1, *, last: int = -1) -> FetchedPartition:
-        version = spoken(self._bench, "Fetch", self._back, low=DIVERGES_FROM)
+        version = choose_version(self._bench, "Fetch", self._back, low=DIVERGES_FROM)
         return node.fetch(
             self.partition.at(offset, current_leader_epoch=current, last_fetched_epoch=last), version=version
         )
@@ -62,7 +62,7 @@ class Uncommitted:
     def latest_offsets(self) -> Iterator[Claim]:
         """A consumer gets the high watermark as the latest offset; replica id -2 gets the log end of a follower."""
         name, behind = self.partition.name, self.behind
-        version = spoken(self._bench, "ListOffsets", self._back, low=FENCED_APIS_FROM["list-offsets"])
+        version = choose_version(self._bench, "ListOffsets", self._back, low=FENCED_APIS_FROM["list-offsets"])
         for level in (READ_UNCOMMITTED, READ_COMMITTED):
             answer = behind.leader.list_offsets(name, 0, LATEST, isolation_level=level, version=version)
             found = (answer.error, answer.offset, answer.leader_epoch)
@@ -80,7 +80,7 @@ class Uncommitted:
     def fenced_lookups(self, ahead: int) -> Iterator[Claim]:
         """OffsetForLeaderEpoch is fenced as always, and otherwise answered with the log end."""
         behind = self.behind
-        version = spoken(self._bench, "OffsetForLeaderEpoch", self._back, low=ENDS_FENCED_FROM)
+        version = choose_version(self._bench, "OffsetForLeaderEpoch", self._back, low=ENDS_FENCED_FROM)
         answers = {
             current: behind.leader.offset_for_leader_epoch(
                 self.partition.name, 0, behind.epoch, current_leader_epoch=current, version=version
@@ -88,7 +88,7 @@ class Uncommitted:
             for current in (behind.epoch, -1, behind.epoch - 1, behind.epoch + ahead)
         }
         older, newer = answers.pop(behind.epoch - 1), answers.pop(behind.epoch + ahead)
-        fenced = refused(older, Error.FENCED_LEADER_EPOCH) and refused(newer, Error.UNKNOWN_LEADER_EPOCH)
+        fenced = is_refusal(older, Error.FENCED_LEADER_EPOCH) and is_refusal(newer, Error.UNKNOWN_LEADER_EPOCH)
         answered = all(ends(answer, behind.epoch, behind.end) for answer in answers.values())
         shown = (*answers.values(), older, newer)
         yield held_if(fenced and answered, *shown, row="KIP320-OFLE-06", case="above-watermark")

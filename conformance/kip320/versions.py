@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.groups.offsets import TXN_COMMITS_EPOCH_FROM, Offsets, commit_in, holds
-from conformance.rigs.log.epoch_requests import diverges, sender, unmoved
+from conformance.rigs.log.epoch_requests import diverges, same_leader_and_epoch, sender
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log, serves
 from conformance.rigs.producers.transactions import Transaction
@@ -59,13 +59,13 @@ def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Gen
     """A newer current epoch is detected from version 9, and an ended last epoch from version 12."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
-    topic, newer, ended = partition.topic, state.leader_epoch + ahead, log.ended()[which]
+    topic, newer, ended = partition.topic, state.leader_epoch + ahead, log.ended_epochs()[which]
     position = log.end_of(ended) + 1
     without = node.fetch(FetchPartition(topic, 0, position), version=8)
     fenced = node.fetch(FetchPartition(topic, 0, position, current_leader_epoch=newer), version=9)
     blind = node.fetch(FetchPartition(topic, 0, position, current_leader_epoch=state.leader_epoch), version=11)
     diverging = node.fetch(FetchPartition(topic, 0, position, last_fetched_epoch=ended), version=12)
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     served = serves(without, log, position) and serves(blind, log, position)
     noticed = fenced.error is Error.UNKNOWN_LEADER_EPOCH and diverges(diverging, ended, log.end_of(ended))
     yield held_if(served and noticed, without, fenced, blind, diverging)
@@ -84,12 +84,12 @@ def offset_for_leader_epoch_checks_its_epochs(
     """The answer has an epoch from version 1, a newer current epoch is detected from 2, and 3 has a replica id."""
     node, replica_id, state = sender(partition, "replica")
     log = replica_log(partition, node)
-    epoch, newer = log.ended()[which], state.leader_epoch + ahead
+    epoch, newer = log.ended_epochs()[which], state.leader_epoch + ahead
     name, lowest = partition.name, node.api_versions().ranges["OffsetForLeaderEpoch"].low
     plain = [node.offset_for_leader_epoch(name, 0, epoch, version=version) for version in range(lowest, 3)]
     named = node.offset_for_leader_epoch(name, 0, epoch, replica_id=replica_id, version=3)
     fenced = [node.offset_for_leader_epoch(name, 0, epoch, current_leader_epoch=newer, version=v) for v in (2, 3)]
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     answered = [(end.error, end.leader_epoch, end.end_offset) for end in (*plain, named)]
     expected = [(Error.NONE, epoch if end.version >= 1 else -1, log.end_of(epoch)) for end in (*plain, named)]
     noticed = all(end.error is Error.UNKNOWN_LEADER_EPOCH for end in fenced)
@@ -103,7 +103,7 @@ def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Generato
     before = node.list_offsets(partition.name, 0, LATEST, version=3)
     since = node.list_offsets(partition.name, 0, LATEST, version=4)
     fenced = node.list_offsets(partition.name, 0, LATEST, current_leader_epoch=state.leader_epoch + ahead, version=4)
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     epochs = (before.error, before.leader_epoch, since.error, since.leader_epoch)
     unfenced = epochs == (Error.NONE, -1, Error.NONE, state.leader_epoch) and before.offset == since.offset
     yield held_if(unfenced and fenced.error is Error.UNKNOWN_LEADER_EPOCH, before, since, fenced)
@@ -118,7 +118,7 @@ def metadata_has_the_leader_epoch(
     before, since = (node.metadata([partition.name], version=version) for version in (6, 7))
     epochs = [answer.topic(partition.name).partition(0).leader_epoch for answer in (before, since)]
     at_fence = node.fetch(partition.at(0, current_leader_epoch=epochs[1]))
-    yield unmoved(partition, state)
+    yield same_leader_and_epoch(partition, state)
     yield held_if(epochs[0] == -1 and epochs[1] >= 0 and at_fence.error is Error.NONE, before, since, at_fence)
 
 
@@ -148,7 +148,7 @@ def committed_in_transaction(partition: Partition, offset: int, version: int, ep
     sent = epoch if version >= TXN_COMMITS_EPOCH_FROM else -1
     commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset, sent), version)
     transaction.end(committed=True)
-    return offsets.settled()
+    return offsets.stable_offset()
 
 
 @probe("KIP320-VER-01", "KIP320-VER-01-L", rig=partition_at_epoch(3), cases=["removed"])

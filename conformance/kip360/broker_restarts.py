@@ -15,15 +15,15 @@ from conformance.rigs.producers.outcomes import MARKED_WITHIN, MARKERS, KnownRec
 from conformance.rigs.producers.sequences import (
     REFUSED,
     Sent,
-    appended,
-    bumped,
     described_as,
     ends_at,
     fill,
     gives,
-    joined,
+    is_appended,
+    is_bumped,
+    is_rolled_back,
+    join_transaction,
     open_at,
-    rolled_back,
 )
 from fixtures.wire.retriable import accepted
 from protocol.codes import Error
@@ -79,7 +79,7 @@ def lost_bump(stage: Stage, bumps: int) -> Part:
     """INIT-09: the answer to a bump was lost, and it is repeated after the restart."""
     producer = stage.resting("untouched", bumps)
     lost = producer.init(producer.producer_id, producer.epoch)
-    yield bumped(lost, producer)
+    yield is_bumped(lost, producer)
     yield None
     again = producer.init(producer.producer_id, producer.epoch)
     onwards = producer.init(producer.producer_id, producer.epoch + 1)
@@ -95,16 +95,16 @@ def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Pa
     log.empty()
     accepted(stage.broker.produce(log.topic, 0, batch(b"later")))
     yield None
-    log.led()
+    log.await_leader()
     before = log.end()
     kept = before == sum(sizes) + 1 and log.start() == sum(sizes)
     yield premise(kept, "only the later record is left", promised=KEPT)
     again = producer.send(log, sent[-1].batch)
-    recognised = appended(again, sent[-1].answer.base_offset) and log.end() == before
+    recognised = is_appended(again, sent[-1].answer.base_offset) and log.end() == before
     yield held_if(recognised, sent[-1].answer, again, row="KIP360-SEQ-10", case="duplicate")
     end = log.end()
     following = producer.send(log, producer.batch(log))
-    yield held_if(appended(following, end), following, row="KIP360-SEQ-10", case="next")
+    yield held_if(is_appended(following, end), following, row="KIP360-SEQ-10", case="next")
 
 
 def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
@@ -113,11 +113,11 @@ def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     newest = fill(producer, log, sizes)[-1]
     log.empty()
     yield None
-    log.led()
+    log.await_leader()
     yield premise(log.start() == log.end() == sum(sizes), "every record is deleted", promised=KEPT)
     known = log.producer(producer.producer_id)
     again = producer.send(log, newest.batch)
-    recognised = appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
+    recognised = is_appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
     detail = f"the partition knows {known}; {again}"
     yield held_if(recognised, newest.answer, again, row="KIP360-SEQ-11", case="duplicate", detail=detail)
 
@@ -127,13 +127,13 @@ def newest_batch_is_kept(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     producer, log = stage.idempotent(epoch), stage.log()
     *_, second, newest = fill(producer, log, sizes)
     yield None
-    log.led()
+    log.await_leader()
     yield premise(log.end() == sum(sizes), "every batch is there once", promised=KEPT)
     again = producer.send(log, newest.batch)
-    once = appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
+    once = is_appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
     yield held_if(once, newest.answer, again, row="KIP360-SEQ-12", case="newest")
     end, older = log.end(), producer.send(log, second.batch)
-    answered = older.error is REFUSED or appended(older, second.answer.base_offset)
+    answered = older.error is REFUSED or is_appended(older, second.answer.base_offset)
     once = answered and log.end() == end
     row, case = "KIP360-SEQ-12", "second-newest"
     yield held_if(once, second.answer, older, row=row, case=case, variant=older.error.name)
@@ -144,17 +144,17 @@ def newest_batch_is_kept_by_an_older_snapshot(stage: Stage, epoch: int, sizes: l
     producer, log = stage.idempotent(epoch), stage.log_with(segment_ms=str(SEGMENT_MS))
     disk = stage.disk(log)
     fill(producer, log, sizes)
-    older = rolled(stage, log)
+    older = roll_segment(stage, log)
     second, newest = fill(producer, log, sizes[-2:])
     end = log.end()
     found = damaged_while_down(stage, disk, partial(disk.lose_snapshots, above=older))
     yield None
-    log.led()
+    log.await_leader()
     yield premise(found[-1].offsets[-1:] == (older,), f"the newest snapshot is at {older}: {found}")
     yield premise(log.end() == end, "every batch is there once", promised=KEPT)
     for sent in (newest, second):
         again = producer.send(log, sent.batch)
-        answered = appended(again, sent.answer.base_offset) or (sent is second and again.error is REFUSED)
+        answered = is_appended(again, sent.answer.base_offset) or (sent is second and again.error is REFUSED)
         once = answered and log.end() == end
         yield held_if(once, sent.answer, again, row="KIP360-SEQ-12", case="older-snapshot", variant=again.error.name)
 
@@ -166,7 +166,7 @@ def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) 
     zombie.successor()
     log.empty()
     yield None
-    log.led()
+    log.await_leader()
     known, before = log.producer(zombie.producer_id), log.end()
     yield premise(known is None and before == records + 1, f"the partition knows {known}")
     answer = zombie.send(log, zombie.batch(log, sequence=0))
@@ -183,12 +183,12 @@ def producer_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int
     producer.end(committed=True)
     log.empty()
     yield None
-    log.led()
+    log.await_leader()
     known, end = log.producer(producer.producer_id), log.end()
     yield premise(known is None, f"the partition knows {known}")
-    joined(producer, log)
+    join_transaction(producer, log)
     answer = producer.send(log, producer.batch(log, records))
-    admitted = appended(answer, end) and log.end() == end + records
+    admitted = is_appended(answer, end) and log.end() == end + records
     yield held_if(admitted, answer, row="KIP360-SEQ-01", case=f"{dialect}-forgotten")
 
 
@@ -201,9 +201,9 @@ def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part
         known.write(plain, records)
     for producer, committed in zip(producers, ends, strict=True):
         producer.end(committed)
-        known.ended(producer, committed)
+        known.end(producer, committed)
     yield None
-    known.log.led()
+    known.log.await_leader()
     yield from known.from_any_offset("KIP360-TXN-13", "after-recovery")
 
 
@@ -212,9 +212,9 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     producer, log = stage.transactional(dialect), stage.log()
     producer.enter(log, records)
     yield open_at(producer.described(), producer)
-    decided = producer.granted(producer.finish(committed), "producer")
+    decided = producer.require(producer.finish(committed), "producer")
     yield None
-    log.led()
+    log.await_leader()
     shown = producer.completed()
     wanted = MARKERS[committed]
     marked = stage.bench.wait.comes_true(
@@ -292,7 +292,7 @@ def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
     sent = [fill(producer, log, sizes[n:])[-1] for n, producer in enumerate(producers)]
     yield None
-    log.led()
+    log.await_leader()
     yield state_matches_the_log(log, dict(zip(producers, sent, strict=True)), "kill")
 
 
@@ -309,14 +309,14 @@ def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> 
     torn_at = second[producers[kept]].answer.base_offset
     stage.while_down.append(partial(stage.disk(log).cut, torn_at, torn=True))
     yield None
-    log.led()
+    log.await_leader()
     end = log.end()
     yield premise(end == torn_at, f"the log ends where a batch was incomplete, at {torn_at}: {end}")
     left = first | {producer: second[producer] for producer in producers[:kept]}
     yield state_matches_the_log(log, left, "torn-tail")
 
 
-def rolled(stage: Stage, log: Log) -> int:
+def roll_segment(stage: Stage, log: Log) -> int:
     """A record so much later that it begins a segment, at whose start Kafka takes a snapshot of the producers; its offset."""
     later = batch(b"later", timestamp=stage.began + 2 * SEGMENT_MS)
     return accepted(stage.broker.produce(log.topic, log.index, later)).base_offset
@@ -326,12 +326,12 @@ def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -
     """The snapshots of producers that are on disk before and after this damage, once the broker was down."""
     found: list[Snapshots] = []
 
-    def damaged() -> None:
+    def damage_and_look() -> None:
         found.append(disk.snapshots())
         damage()
         found.append(disk.snapshots())
 
-    stage.while_down.append(damaged)
+    stage.while_down.append(damage_and_look)
     return found
 
 
@@ -344,7 +344,7 @@ def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: s
     disk = stage.disk(log)
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
     last = one_batch_each(producers, log, sizes)
-    snapshot, lost_from = rolled(stage, log), last[producers[-1]].answer.base_offset
+    snapshot, lost_from = roll_segment(stage, log), last[producers[-1]].answer.base_offset
     if case != "snapshot-ahead":
         last |= one_batch_each(producers[1:], log, sizes[1:])
     flushed = f"the first segment of {log.name} flushed"
@@ -357,7 +357,7 @@ def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: s
     }
     found = damaged_while_down(stage, disk, damage[case])
     yield None
-    log.led()
+    log.await_leader()
     before, after = (one.offsets for one in found)
     yield premise(snapshot in before and (snapshot in after) == (case != "snapshot-lost"), f"{before}, then {after}")
     yield premise(case != "snapshot-ahead" or log.end() == lost_from, f"the log ends at {lost_from}: {log.end()}")
@@ -373,14 +373,14 @@ def rebuilt_transactions(stage: Stage, dialect: str, ends: list[bool], records: 
         twice.enter(log, records)
         twice.end(committed)
     for producer in (open_one, twice):
-        joined(producer, log)
+        join_transaction(producer, log)
     last = {producer: fill(producer, log, [records, records])[-1] for producer in (open_one, twice)}
     ended = [stage.transactional(dialect) for _ in ends]
     for producer, committed in zip(ended, ends, strict=True):
         producer.enter(log, records)
         producer.end(committed)
     yield None
-    log.led()
+    log.await_leader()
     yield state_matches_the_log(log, last, dialect, at_rest=ended)
 
 
@@ -402,7 +402,7 @@ def state_matches_the_log(
     whole = all(one is not None for one in logged[: len(last) + len(at_rest)])
     again = [producer.send(log, sent.batch) for producer, sent in last.items()]
     retries = zip(again, last.values(), strict=True)
-    recognised = all(appended(retry, sent.answer.base_offset) for retry, sent in retries) and log.end() == end
+    recognised = all(is_appended(retry, sent.answer.base_offset) for retry, sent in retries) and log.end() == end
     detail = f"the log says {logged}, the partition {known}; {again}"
     held = whole and known == logged and recognised
     return held_if(held, *again, row="KIP360-SEQ-13", case=case, detail=detail)
@@ -413,7 +413,7 @@ def repeated_end(stage: Stage, bumps: int, committed: bool) -> Part:
     producer = stage.transactional("tv2")
     producer.bump(bumps)
     producer.enter(stage.log())
-    lost = producer.granted(producer.finish(committed), "producer")
+    lost = producer.require(producer.finish(committed), "producer")
     yield None
     again = producer.finish(committed)
     same = ends_at(again, producer.producer_id, producer.epoch + 1) and again.producer_epoch == lost.producer_epoch
@@ -427,8 +427,8 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
     shown = producer.described()
     yield described_as(shown.state == "Ongoing", f"still open: {shown}", producer)
     yield None
-    log.led()
-    yield rolled_back(producer, log, producer.completed("time-out"), case="fail-over")
+    log.await_leader()
+    yield is_rolled_back(producer, log, producer.completed("time-out"), case="fail-over")
 
 
 @probe(

@@ -29,42 +29,42 @@ class Instance:
     def take(self, step: str, records: int) -> None:
         """One step; a transaction is opened before it is ended."""
         if step in ("replace", "bump"):
-            self._renewed(step)
+            self._renew(step)
             return
         if step in ("write", "offsets") or not self._open:
-            self._opened(step, records)
+            self._open_by(step, records)
         if step in ("commit", "abort"):
-            self._ended(committed=step == "commit")
+            self._end(committed=step == "commit")
 
-    def _renewed(self, step: str) -> None:
+    def _renew(self, step: str) -> None:
         """Another instance, which aborts an open transaction; or another epoch of this one, which has aborted it before."""
         if step == "replace":
             self._producer = self._producer.successor()
         else:
-            self._ended(committed=False)
+            self._end(committed=False)
             self._producer.bump()
         self._open = False
 
-    def _opened(self, step: str, records: int) -> None:
+    def _open_by(self, step: str, records: int) -> None:
         producer = self._producer
         if step == "offsets":
-            producer.granted(producer.add_offsets(self._stage.bench.fresh("group")), "producer")
+            producer.require(producer.add_offsets(self._stage.bench.fresh("group")), "producer")
         else:
             producer.enter(self._stage.log(), records)
         self._open = True
 
-    def _ended(self, *, committed: bool) -> None:
+    def _end(self, *, committed: bool) -> None:
         if self._open:
             self._producer.end(committed)
         self._open = False
 
-    def described(self) -> DescribedTransaction:
+    def describe(self) -> DescribedTransaction:
         return self._producer.described()
 
 
 def as_logged(instance: Instance, case: str) -> Generator[Claim, None, None]:
     """At rest it is what the newest record gives."""
-    shown, logged = yield from described_at_rest(instance.described, instance.log.newest, _rests)
+    shown, logged = yield from described_at_rest(instance.describe, instance.log.newest, _rests)
     held = logged is not None and logged.is_described_by(shown)
     yield held_if(held, shown, case=case, detail=f"{shown}; in the log: {logged}")
 

@@ -15,7 +15,7 @@ from conformance.core.topologies import LOG_QUORUM
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from conformance.rigs.producers.combined_node import unchanged
+from conformance.rigs.producers.combined_node import is_unchanged
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import gives
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
@@ -64,11 +64,11 @@ def next_coordinator_describes_the_same(
         partition = brokers.state_partition(producer)
         if partition.index not in replaced:
             replaced.add(partition.index)
-            with brokers.replaced(partition, how):
+            with brokers.replace_leader(partition, how):
                 pass
     for producer, shown in zip(producers, before, strict=True):
         after = producer.described()
-        yield held_if(unchanged(shown, after), shown, after)
+        yield held_if(is_unchanged(shown, after), shown, after)
 
 
 @probe(
@@ -106,7 +106,7 @@ def bump_is_retried_at_the_next_coordinator(
     lost = producer.init(producer.producer_id, producer.epoch)
     promised = ("KIP360-INIT-03", "untouched")
     yield premise(gives(lost, producer.producer_id, producer.epoch + 1), f"bumped: {lost}", promised=promised)
-    with brokers.replaced(state, how):
+    with brokers.replace_leader(state, how):
         again = producer.init(producer.producer_id, producer.epoch)
         onwards = producer.init(producer.producer_id, producer.epoch + 1)
     kept = gives(again, producer.producer_id, producer.epoch + 1)
@@ -141,7 +141,7 @@ BETWEEN = 4
 def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: How) -> Generator[Claim, None, None]:
     """Each answer for a transactional id has a larger epoch than the one before, or another producer id."""
     producer = brokers.transactional("legacy")
-    last, sent = producer.granted(producer.init(), "producer"), NO_EPOCH
+    last, sent = producer.require(producer.init(), "producer"), NO_EPOCH
     former = last
     """The last answer of the coordinator before the current one."""
     for turn, kind in enumerate(kinds):
@@ -149,7 +149,7 @@ def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: Ho
         pair = {"instance": NO_EPOCH, "bump": current, "retry": sent if sent != NO_EPOCH else current}[kind]
         moves = case == "fail-over" and turn % BETWEEN == 0
         former = last if moves or case == "one-coordinator" else former
-        with brokers.replaced(brokers.state_partition(producer), how) if moves else nullcontext():
+        with brokers.replace_leader(brokers.state_partition(producer), how) if moves else nullcontext():
             answer = producer.init(*pair)
         retry = pair == sent != NO_EPOCH
         if retry and answer.error is not Error.NONE:
@@ -208,7 +208,7 @@ def restarted_broker_gives_new_producer_ids(
     for name in names:
         given.update(served(brokers.bench, partial(brokers.bench.node(name).take_producer_ids, count)).producer_ids)
     restarted = names[which]
-    with brokers.gone(restarted, how):
+    with brokers.without(restarted, how):
         pass
     answering_again(brokers.bench, restarted)
     for _ in range(ALL):

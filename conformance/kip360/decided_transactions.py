@@ -11,7 +11,7 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from conformance.rigs.producers.combined_node import unchanged
+from conformance.rigs.producers.combined_node import is_unchanged
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
@@ -60,8 +60,8 @@ def broker_lost_after_the_decision(
             producer.enter(partition, records)
     state = brokers.state_partition(producers[True])
     for committed, producer in producers.items():
-        producer.granted(producer.finish(committed), "producer")
-    with brokers.replaced(state if whom == "coordinator" else partitions[0], how):
+        producer.require(producer.finish(committed), "producer")
+    with brokers.replace_leader(state if whom == "coordinator" else partitions[0], how):
         pass
     for committed, producer in producers.items():
         yield from completed_on(brokers, producer, partitions, committed, case)
@@ -116,9 +116,9 @@ def partition_without_a_leader_at_the_end(
         alone, beside = brokers.partition(holder, min_insync_replicas="1"), brokers.partition(other, coordinator)
         for partition in (alone, beside):
             producer.enter(partition, records)
-        with brokers.gone(holder, "kill"):
+        with brokers.without(holder, "kill"):
             brokers.leaderless(alone, coordinator)
-            producer.granted(producer.finish(committed), "producer")
+            producer.require(producer.finish(committed), "producer")
         yield from completed_on(brokers, producer, [alone, beside], committed, "leaderless-partition")
         written += [alone, beside]
     at_rest(*written)
@@ -142,8 +142,8 @@ def init_while_markers_are_outstanding(
     partition, committed = brokers.partition(leader, min_insync_replicas="1"), case == "prepare-commit"
     producer.enter(partition, records)
     asked = producer.at(brokers.bench.node(brokers.coordinator_of(producer)))
-    with brokers.gone(leader, "freeze"):
-        ended = asked.granted(asked.finish(committed), "producer")
+    with brokers.without(leader, "freeze"):
+        ended = asked.require(asked.finish(committed), "producer")
         epoch = ended.producer_epoch if asked.dialect.bumps else asked.epoch
         before = asked.described()
         yield premise(before.state == PREPARED[committed], f"markers are outstanding: {before}")
@@ -152,7 +152,7 @@ def init_while_markers_are_outstanding(
             answer = asked.init_once(*pair, version=brokers.at_most("InitProducerId", version))
             after = asked.described()
             yield premise(after.state == before.state, f"still outstanding: {after}")
-            retry = answer.error is Error.CONCURRENT_TRANSACTIONS and unchanged(before, after)
+            retry = answer.error is Error.CONCURRENT_TRANSACTIONS and is_unchanged(before, after)
             yield held_if(retry, answer, detail=f"{answer}; {before} became {after}")
     partition.whole()
 
@@ -178,7 +178,7 @@ def coordinator_lost_before_the_time_out(
     state, partitions = brokers.state_partition(producer), brokers.partitions()
     for partition in partitions:
         producer.enter(partition, records)
-    with brokers.replaced(state, how):
+    with brokers.replace_leader(state, how):
         pass
     shown = producer.completed("time-out")
     aborted = (shown.state, shown.producer_epoch) == ("CompleteAbort", producer.epoch + 1)

@@ -34,12 +34,12 @@ class Known(msgspec.Struct):
         known = f"id {mine.producer_id}, {self.state} at epoch {self.epoch}, time-out {mine.timeout_ms} ms"
         return f"{known}, partitions {sorted(self.partitions)}, began {self.began}"
 
-    def opened(self, *partitions: tuple[str, int], around: tuple[int, int]) -> None:
+    def open(self, *partitions: tuple[str, int], around: tuple[int, int]) -> None:
         if self.state != "Ongoing":
             self.began = around
         self.state, self.partitions = "Ongoing", self.partitions | set(partitions)
 
-    def closed(self, state: str, epoch: int) -> None:
+    def close(self, state: str, epoch: int) -> None:
         self.state, self.epoch, self.partitions = state, epoch, frozenset()
 
     def shown_by(self, found: DescribedTransaction) -> bool:
@@ -70,43 +70,43 @@ def transaction_is_described_after_each_step(
     """State, producer id, epoch, time-out, start and partitions are those of the last acknowledged request."""
     producer = stage.transactional(case, timeout_ms)
     known = Known(producer)
-    yield described(known)
+    yield is_described(known)
     for step in steps:
-        yield from taken(stage, known, step, records)
+        yield from take(stage, known, step, records)
 
 
-def taken(stage: Stage, known: Known, step: str, records: int) -> Iterator[Claim]:
+def take(stage: Stage, known: Known, step: str, records: int) -> Iterator[Claim]:
     """One step of the producer, and what is described after it. An empty transaction is opened before it is ended."""
     producer = known.producer
     if step in ("add", "offsets") or (step != "replace" and known.state != "Ongoing"):
-        opened(stage, known, offsets=step == "offsets", records=records)
+        add_partition(stage, known, offsets=step == "offsets", records=records)
     elif step == "replace":
-        replaced(known)
+        replace_instance(known)
     else:
         producer.end(committed=step == "commit")
-        known.closed("CompleteCommit" if step == "commit" else "CompleteAbort", producer.epoch)
-    yield described(known)
+        known.close("CompleteCommit" if step == "commit" else "CompleteAbort", producer.epoch)
+    yield is_described(known)
 
 
-def opened(stage: Stage, known: Known, *, offsets: bool, records: int) -> None:
+def add_partition(stage: Stage, known: Known, *, offsets: bool, records: int) -> None:
     """Another partition of a log, or of the offsets of a group, is in the transaction."""
     producer, log, group = known.producer, stage.log(), stage.bench.fresh("group")
     before = stage.bench.now().unix_ms
     if offsets:
-        producer.granted(producer.add_offsets(group), "producer")
+        producer.require(producer.add_offsets(group), "producer")
     else:
         producer.enter(log, records)
     around = (before, stage.bench.now().unix_ms)
-    known.opened(("__consumer_offsets", 0) if offsets else log.here, around=around)
+    known.open(("__consumer_offsets", 0) if offsets else log.here, around=around)
 
 
-def replaced(known: Known) -> None:
+def replace_instance(known: Known) -> None:
     """A new instance takes the transactional id: an open transaction is aborted, at an epoch that no other instance is given."""
     known.producer = known.producer.successor()
-    known.closed("Empty", known.producer.epoch)
+    known.close("Empty", known.producer.epoch)
 
 
-def described(known: Known) -> Claim:
+def is_described(known: Known) -> Claim:
     found = known.producer.described()
     return held_if(known.shown_by(found), found, detail=f"{found}; the producer knows {known}")
 
@@ -121,6 +121,6 @@ def undescribed_transactions(stage: Stage, case: str, names: list[str]) -> Gener
     """A transactional id that no producer took is answered with TRANSACTIONAL_ID_NOT_FOUND, an empty one with INVALID_REQUEST."""
     for name in names:
         asked = f"{stage.bench.fresh('never')}-{name}" if case == "unknown-id" else ""
-        found = stage.settled(partial(stage.broker.describe_transaction, asked))
+        found = stage.answer_when_ready(partial(stage.broker.describe_transaction, asked))
         error = Error.TRANSACTIONAL_ID_NOT_FOUND if case == "unknown-id" else Error.INVALID_REQUEST
         yield held_if(found.error is error and not found.partitions, found)

@@ -12,7 +12,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
 from conformance.rigs.producers.producer import CheckProducer
-from conformance.rigs.producers.sequences import appended, ends_at, fenced, gives
+from conformance.rigs.producers.sequences import ends_at, gives, is_appended, is_fenced
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers, log_end
 from fixtures.wire import NodeClient
 
@@ -35,7 +35,9 @@ def exhaust(producer: CheckProducer, node: NodeClient) -> None:
     producer.go_on_at(producer.producer_id, answer.producer_epoch)
 
 
-def exhausted(stage: Stage, count: int, dialect: str = "legacy", timeout_ms: int = 60_000) -> list[StageProducer]:
+def exhausted_producers(
+    stage: Stage, count: int, dialect: str = "legacy", timeout_ms: int = 60_000
+) -> list[StageProducer]:
     """Producers at their last epoch, all brought there side by side."""
     producers = [stage.transactional(dialect, timeout_ms) for _ in range(count)]
     nodes = [stage.bench.node(stage.broker.node, purpose=producer.transactional_id) for producer in producers]
@@ -52,7 +54,7 @@ def at_last_epoch(producer: CheckProducer) -> PremiseClaim:
 @probe("KIP360-INIT-15", "KIP360-INIT-16", rig=STAGE, smoke=False, examples=1, back=integers(1, 30_000))
 def last_epoch_is_followed_by_a_new_producer_id(stage: Stage, back: int) -> Generator[Claim, None, None]:
     """The bump at 32766 gives a new producer id at epoch 0, and its retry the same; other epochs of the old id are fenced."""
-    for producer in exhausted(stage, IDS):
+    for producer in exhausted_producers(stage, IDS):
         yield at_last_epoch(producer)
         shown, old, last = producer.described(), producer.producer_id, LAST_EPOCH
         rotated = producer.init(old, last)
@@ -61,16 +63,16 @@ def last_epoch_is_followed_by_a_new_producer_id(stage: Stage, back: int) -> Gene
         again, other = producer.init(old, last), producer.init(old, last - back)
         same = gives(again, rotated.producer_id, 0)
         yield held_if(same, rotated, again, row="KIP360-INIT-16", case="same-pair")
-        yield held_if(fenced(other), rotated, other, row="KIP360-INIT-16", case="other-epoch")
+        yield held_if(is_fenced(other), rotated, other, row="KIP360-INIT-16", case="other-epoch")
         onwards, late = producer.init(rotated.producer_id, 0), producer.init(old, last)
-        moved_on = gives(onwards, rotated.producer_id, 1) and fenced(late)
+        moved_on = gives(onwards, rotated.producer_id, 1) and is_fenced(late)
         yield held_if(moved_on, onwards, late, row="KIP360-INIT-16", case="after-next-bump")
 
 
 @probe("KIP360-INIT-17", rig=STAGE, cases=["init"], smoke=False, examples=2, clean=booleans())
 def rotation_outlives_its_coordinator(stage: Stage, clean: bool) -> Generator[Claim, None, None]:
     """The coordinator rotates producer ids and is restarted: the same requests give the new pairs, whose holders go on."""
-    producers, rotated = exhausted(stage, FEW_IDS), []
+    producers, rotated = exhausted_producers(stage, FEW_IDS), []
     for producer in producers:
         yield at_last_epoch(producer)
         given = producer.init(producer.producer_id, LAST_EPOCH)
@@ -89,7 +91,7 @@ def rotation_outlives_its_coordinator(stage: Stage, clean: bool) -> Generator[Cl
 def time_out_at_the_last_epoch_rotates(stage: Stage, count: int) -> Generator[Claim, None, None]:
     """A transaction that times out at the last epoch leaves no producer beyond it: the next instance gets a new producer id."""
     log = stage.log()
-    for producer in exhausted(stage, FEW_IDS, "tv2", TIMES_OUT_MS):
+    for producer in exhausted_producers(stage, FEW_IDS, "tv2", TIMES_OUT_MS):
         yield at_last_epoch(producer)
         old = producer.producer_id
         producer.enter(log, count)
@@ -134,7 +136,7 @@ def end_at_the_last_epoch_outlives_its_coordinator(
     producer.go_on_at(given.producer_id, given.producer_epoch)
     end = log_end(partition, partition.leader())
     written = producer.send(partition, producer.batch(partition))
-    goes_on = ended.producer_epoch <= LAST_EPOCH and appended(written, end)
+    goes_on = ended.producer_epoch <= LAST_EPOCH and is_appended(written, end)
     yield held_if(goes_on, given, ended, written, label="the new producer id is unknown")
     if goes_on:
         producer.end(committed)

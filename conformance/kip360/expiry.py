@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.core.topologies import EXPIRY
 from conformance.rigs.producers.combined_node import EXPIRING_STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.sequences import appended, fenced, gives, open_at
+from conformance.rigs.producers.sequences import gives, is_appended, is_fenced, open_at
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from strategies.batches import FEW_RECORDS
@@ -42,12 +42,12 @@ def looks_at_a_restart(stage: Stage) -> bool:
     return found.value(name) is None
 
 
-def forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: bool) -> bool:
+def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: bool) -> bool:
     """Whether the partition no longer lists the producer, once it was idle for long enough."""
     stage.bench.eventually(lambda: idle_for(stage) > EXPIRY, "the expiry of an idle producer", due=None)
     if at_a_restart:
         stage.restart(clean=True)
-        log.led()
+        log.await_leader()
     gone = f"{log.name} without producer {producer.producer_id}"
     return stage.bench.wait.comes_true(lambda: log.producer(producer.producer_id) is None, gone, FORGOTTEN_WITHIN)
 
@@ -66,11 +66,11 @@ def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batche
     log = stage.log()
     producer = just_written(stage, log, records, batches)
     duplicate = producer.batch(log, records, sequence=0)
-    gone = forgotten(stage, log, producer, at_a_restart=expected == AT_A_RESTART)
+    gone = is_forgotten(stage, log, producer, at_a_restart=expected == AT_A_RESTART)
     end = log.end()
     again = producer.send(log, duplicate)
     known = log.producer(producer.producer_id)
-    unknown = appended(again, end) and log.end() == end + records
+    unknown = is_appended(again, end) and log.end() == end + records
     yield held_if(gone and unknown, again, detail=f"forgotten: {gone}; end {end}; {again}; {known}")
     yield kept_if("KIP360-SEQ-17-L", gone and expected != AT_A_RESTART, again, case="expired")
 
@@ -87,11 +87,11 @@ def forgotten_producer_is_admitted(stage: Stage, records: int, skipped: int) -> 
     """A producer that the partition knew and forgot may go on at any sequence."""
     log = stage.log()
     producer = just_written(stage, log, records)
-    gone = forgotten(stage, log, producer, at_a_restart=looks_at_a_restart(stage))
+    gone = is_forgotten(stage, log, producer, at_a_restart=looks_at_a_restart(stage))
     yield premise(gone, "the producer is forgotten", promised=("KIP360-SEQ-17", "expired"))
     end = log.end()
     answer = producer.send(log, producer.batch(log, records, sequence=records + skipped))
-    yield held_if(appended(answer, end) and log.end() == end + records, answer)
+    yield held_if(is_appended(answer, end) and log.end() == end + records, answer)
 
 
 @probe("KIP360-SEQ-17", rig=EXPIRING_STAGE, cases=["not-yet"], smoke=False, records=FEW_RECORDS, batches=integers(1, 3))
@@ -112,7 +112,7 @@ def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) 
         return not early or not listed
 
     stage.bench.eventually(over, "the expiry of an idle producer", every=0.2, due=None)
-    recognised = appended(again, 0) and log.end() == records * batches
+    recognised = is_appended(again, 0) and log.end() == records * batches
     yield held_if(listed and recognised, again, detail=f"listed for {EXPIRY:g} s: {listed}; {again}")
 
 
@@ -129,7 +129,9 @@ def open_transaction_keeps_its_producer(
         stage.idempotent().write(log)
     first = owner.enter(log, records).base_offset
     idle = just_written(stage, log, records)
-    yield premise(forgotten(stage, log, idle, at_a_restart=looks_at_a_restart(stage)), "the idle producer is forgotten")
+    yield premise(
+        is_forgotten(stage, log, idle, at_a_restart=looks_at_a_restart(stage)), "the idle producer is forgotten"
+    )
     yield open_at(owner.described(), owner)
     known, stable = log.producer(owner.producer_id), log.stable_end()
     kept = known is not None and known.current_txn_start_offset == first and stable <= first
@@ -156,5 +158,5 @@ def forgotten_transactional_id(stage: Stage, bumps: int, records: int) -> Genera
     again = producer.init(producer.producer_id, producer.epoch)
     same = gives(again, answer.producer_id, 0)
     yield held_if(
-        same, answer, again, row="KIP360-INIT-14", case="expired-pair", variant="fenced" if fenced(again) else ""
+        same, answer, again, row="KIP360-INIT-14", case="expired-pair", variant="fenced" if is_fenced(again) else ""
     )

@@ -8,7 +8,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
-from conformance.rigs.producers.sequences import bumped, described_as, gives
+from conformance.rigs.producers.sequences import described_as, gives, is_bumped
 from fixtures.views.producer import COMPLETE, LEGACY
 from protocol.codes import Error
 from protocol.transactions import DescribedTransaction
@@ -77,7 +77,7 @@ def repeated_bump_gets_the_same_answer(
     producer = stage.resting(case, bumps)
     version = stage.at_most("InitProducerId", version)
     lost = producer.init(producer.producer_id, producer.epoch, version=version)
-    yield bumped(lost, producer)
+    yield is_bumped(lost, producer)
     answers = [producer.init(producer.producer_id, producer.epoch, version=version) for _ in range(repeats)]
     shown = producer.described()
     same = all(gives(answer, producer.producer_id, producer.epoch + 1) for answer in answers)
@@ -105,7 +105,7 @@ def idempotent_producers_always_get_a_new_id(
     producer = stage.idempotent(epoch)
     version = stage.at_most("InitProducerId", version)
     answers = [
-        stage.settled(
+        stage.answer_when_ready(
             lambda: stage.broker.init_producer_id(
                 None, producer_id=producer.producer_id, producer_epoch=producer.epoch, version=version
             )

@@ -7,8 +7,8 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
-from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer, unchanged
-from conformance.rigs.producers.sequences import described_as, fenced, gives, open_at
+from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer, is_unchanged
+from conformance.rigs.producers.sequences import described_as, gives, is_fenced, open_at
 from protocol.codes import Error
 from protocol.records import ControlType
 from strategies.batches import FEW_RECORDS
@@ -47,7 +47,7 @@ def wrong_id_or_epoch_is_fenced(
     spoken = 3 if case.startswith("v3-") else stage.at_most("InitProducerId", version)
     answer = producer.init(*pairs[case.removeprefix("v3-")], version=spoken)
     after = producer.described()
-    yield held_if(fenced(answer) and unchanged(before, after), before, answer, after)
+    yield held_if(is_fenced(answer) and is_unchanged(before, after), before, answer, after)
 
 
 @probe("KIP360-INIT-06", rig=STAGE, epoch=integers(0, LAST_EPOCH), bumps=integers(0, 2), version=integers(3, 5))
@@ -73,7 +73,7 @@ def new_instance_ends_retries(
     epoch, before = old.epoch if case == "previous-epoch" else old.epoch - 1, old.described()
     answer = old.init(old.producer_id, epoch, version=stage.at_most("InitProducerId", version))
     after = old.described()
-    yield held_if(fenced(answer) and unchanged(before, after), new, before, answer, after)
+    yield held_if(is_fenced(answer) and is_unchanged(before, after), new, before, answer, after)
 
 
 @probe(
@@ -98,8 +98,8 @@ def stale_epoch_leaves_an_open_transaction_alone(
     zombie = owner.init_once(owner.producer_id, epoch, version=stage.at_most("InitProducerId", version))
     after = owner.described()
     commit = owner.finish(committed=True)
-    kept = unchanged(before, after) and commit.error is Error.NONE
-    yield held_if(fenced(zombie) and kept, before, zombie, after, commit, label="owner aborted by a stale epoch")
+    kept = is_unchanged(before, after) and commit.error is Error.NONE
+    yield held_if(is_fenced(zombie) and kept, before, zombie, after, commit, label="owner aborted by a stale epoch")
 
 
 @probe("KIP360-INIT-11", "KIP360-INIT-11-L", rig=STAGE, bumps=EPOCH_BUMPS, records=FEW_RECORDS, version=integers(3, 5))
@@ -117,7 +117,7 @@ def owners_epoch_aborts_its_open_transaction(
     retry = owner.init(owner.producer_id, owner.epoch, version=version)
     aborted = log.last_marker() is ControlType.ABORT and log.stable_end() == log.end()
     bumped = gives(retry, owner.producer_id, owner.epoch + 1)
-    answered = fenced(retry) if expected == "FENCED" else bumped
+    answered = is_fenced(retry) if expected == "FENCED" else bumped
     yield held_if(first.error is Error.CONCURRENT_TRANSACTIONS and aborted and answered, before, first, retry)
     yield kept_if("KIP360-INIT-11-L", bumped, first, retry)
 
@@ -137,4 +137,4 @@ def fence_of_a_new_instance_is_final(
         aborted.state == "CompleteAbort", "the open transaction was aborted", promised=("KIP360-INV-06", case)
     )
     answer = old.init(old.producer_id, old.epoch, version=stage.at_most("InitProducerId", version))
-    yield held_if(fenced(answer), new, aborted, answer, label="the old instance is back")
+    yield held_if(is_fenced(answer), new, aborted, answer, label="the old instance is back")

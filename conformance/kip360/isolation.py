@@ -75,13 +75,13 @@ def transactions_end_beside_one_that_hangs(
     )
     hanging, ending = (one.at(brokers.bench.node(coordinator)) for one in (stuck, other))
     hanging.enter(held_up, records)
-    with brokers.gone(lost, how):
-        hanging.granted(hanging.finish(committed), "producer")
+    with brokers.without(lost, how):
+        hanging.require(hanging.finish(committed), "producer")
         short_of_replicas(brokers, held_up, coordinator)
         before = hanging.described()
         ending.enter(free, records)
         if not times_out:
-            ending.granted(ending.finish(committed), "producer")
+            ending.require(ending.finish(committed), "producer")
         wanted = ControlType.ABORT if times_out else MARKERS[committed]
         met, found = brokers.completes(free, ending, wanted)
         after = hanging.described()

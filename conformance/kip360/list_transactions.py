@@ -42,7 +42,7 @@ def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str])
         "producer-id": {"producer_ids": [producers[state].producer_id for state in wanted]},
         "name-pattern": {"transactional_id_pattern": "|".join(sorted(admitted))},
     }
-    listed = stage.settled(lambda: stage.broker.list_transactions(**filters[case]))
+    listed = stage.answer_when_ready(lambda: stage.broker.list_transactions(**filters[case]))
     found = {transaction.transactional_id for transaction in listed.transaction_states}
     if case == "state":
         # Other transactions of the cluster may be in these states, too.
@@ -57,7 +57,7 @@ def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str])
 def unknown_state_is_returned(stage: Stage, name: str) -> Generator[Claim, None, None]:
     """A name that is not a state matches nothing and is returned as unknown."""
     in_each_state(stage)
-    listed = stage.settled(lambda: stage.broker.list_transactions(states=[name]))
+    listed = stage.answer_when_ready(lambda: stage.broker.list_transactions(states=[name]))
     yield held_if(listed.unknown_state_filters == (name,) and not listed.transaction_states, listed)
 
 
@@ -73,7 +73,7 @@ def duration_filter_is_applied(stage: Stage, longer_ms: int, count: int) -> Gene
         owner.enter(stage.log())
     began = max(owner.described().start_time_ms for owner in owners)
     stage.bench.eventually(lambda: stage.bench.now().unix_ms > began + 10 * ENOUGH_MS, "transactions open for a while")
-    short, long = (stage.settled(partial(running, stage, duration)) for duration in (ENOUGH_MS, longer_ms))
+    short, long = (stage.answer_when_ready(partial(running, stage, duration)) for duration in (ENOUGH_MS, longer_ms))
     ids = {owner.transactional_id for owner in owners}
     listed = [ids & {found.transactional_id for found in answer.transaction_states} for answer in (short, long)]
     yield held_if(

@@ -39,7 +39,7 @@ def longest_timeout_ms(stage: Stage) -> int:
 def written_before(producer: StageProducer, log: Log, age_ms: int, records: int) -> Answer:
     """A batch of the transaction whose records are as old as that."""
     if not producer.dialect.bumps:
-        producer.granted(producer.add(log), "producer")
+        producer.require(producer.add(log), "producer")
     then = producer.bench.now().unix_ms - age_ms
     return producer.sent(log, msgspec.structs.replace(producer.batch(log, records), timestamp=then))
 

@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.outcomes import ALL, KnownRecords
 from conformance.rigs.producers.sequences import open_at
-from conformance.rigs.versions import BACK, spoken
+from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import READ_COMMITTED, FetchOptions
 from protocol.since import since
@@ -36,7 +36,7 @@ def whole_transactions_are_read(
     """A read_committed consumer is given the committed transactions on each of their partitions, and no others."""
     producer, plain = stage.transactional(case), stage.idempotent()
     partitions = [KnownRecords(log) for log in stage.logs(2)]
-    version = spoken(stage.bench, "Fetch", back, low=LOWEST)
+    version = choose_version(stage.bench, "Fetch", back, low=LOWEST)
     for committed in ends:
         for known in partitions:
             known.write(producer, records)
@@ -48,7 +48,7 @@ def whole_transactions_are_read(
             yield held_if(held, read)
         producer.end(committed)
         for known in partitions:
-            known.ended(producer, committed)
+            known.end(producer, committed)
             held, read = known.through(version)
             yield held_if(held, read)
 
@@ -74,7 +74,7 @@ def any_range_shows_whole_transactions(
         known.write(writers[turn], records)
     for producer, committed in zip(transactional, ends, strict=True):
         producer.end(committed)
-        known.ended(producer, committed)
+        known.end(producer, committed)
     known.write(writers[2], records)
     yield from known.from_any_offset("KIP360-TXN-13", "any-range", most=most)
 

@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage
 from conformance.rigs.producers.sequences import open_at
-from conformance.rigs.versions import spoken
+from conformance.rigs.versions import choose_version
 from protocol.log import READ_COMMITTED, FetchedPartition, FetchOptions
 from protocol.since import since
 
@@ -25,7 +25,7 @@ def read_committed_stops_at_its_bound(
 ) -> Generator[Claim, None, None]:
     """A fetch from any offset returns nothing from the first record of an open transaction on, and nothing of an aborted one."""
     log, plain, producer = stage.log(), stage.idempotent(), stage.transactional(stage.newest_dialect)
-    version = spoken(stage.bench, "Fetch", back, low=LOWEST)
+    version = choose_version(stage.bench, "Fetch", back, low=LOWEST)
     for _ in range(before):
         plain.write(log)
     producer.enter(log, size)

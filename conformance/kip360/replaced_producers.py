@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
-from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer, unchanged
+from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer, is_unchanged
 from conformance.rigs.producers.sequences import described_as
 from fixtures.views.producer import LEGACY
 from fixtures.wire.retriable import error_of
@@ -24,7 +24,7 @@ OLD = "old-"
 """The prefix of cases with request versions that do not know PRODUCER_FENCED."""
 
 
-def replaced(stage: Stage, dialect: str) -> tuple[StageProducer, StageProducer]:
+def replaced_instance(stage: Stage, dialect: str) -> tuple[StageProducer, StageProducer]:
     """An old instance, and the new one that fenced it."""
     zombie = stage.transactional(dialect)
     return zombie, zombie.successor()
@@ -37,7 +37,7 @@ def closed_and_open(stage: Stage, owner: StageProducer) -> Iterator[bool]:
     yield True
 
 
-def sent(producer: StageProducer, request: str, log: Log, committed: bool, version: int) -> Answer:
+def send(producer: StageProducer, request: str, log: Log, committed: bool, version: int) -> Answer:
     """One of the requests from a producer to its coordinator. EndTxn v5 has to be asked for by name."""
     version = producer.stage.at_most(request, version)
     if request == "AddPartitionsToTxn":
@@ -65,18 +65,18 @@ def old_epoch_is_refused_by_the_coordinator(
     stage: Stage, case: str, version: int, committed: bool
 ) -> Generator[Claim, None, None]:
     """A request of a replaced instance is fenced and leaves the owner's transaction as it was; the owner can commit it."""
-    zombie, owner = replaced(stage, "tv2" if case == "tv2" else "legacy")
+    zombie, owner = replaced_instance(stage, "tv2" if case == "tv2" else "legacy")
     log, request = stage.log(), CASES[case.removeprefix(OLD)]
     for is_open in closed_and_open(stage, owner):
         before = owner.described()
         at_hand = (before.producer_epoch, before.state == "Ongoing") == (owner.epoch, is_open)
         what = f"the owner is at epoch {owner.epoch}, open: {is_open}"
         yield described_as(at_hand and zombie.epoch < owner.epoch, what, owner)
-        answer = sent(zombie, request, log, committed, version_of(case, request, version))
+        answer = send(zombie, request, log, committed, version_of(case, request, version))
         after = owner.described()
         fenced = answer.version >= since(request, "PRODUCER_FENCED")
         error = Error.PRODUCER_FENCED if fenced else Error.INVALID_PRODUCER_EPOCH
-        yield held_if(error_of(answer) is error and unchanged(before, after), before, answer, after)
+        yield held_if(error_of(answer) is error and is_unchanged(before, after), before, answer, after)
     ended = owner.finish(committed=True)
     yield held_if(ended.error is Error.NONE, answer, after, ended)
 
@@ -92,7 +92,7 @@ def foreign_ids_are_refused_by_the_coordinator(
     stage: Stage, case: str, version: int, committed: bool
 ) -> Generator[Claim, None, None]:
     """A producer id that does not belong to the transactional id, or an unknown transactional id, is refused as such."""
-    _, owner = replaced(stage, "legacy")
+    _, owner = replaced_instance(stage, "legacy")
     foreigner, log = stage.transactional(), stage.log()
     of, _, request = case.partition("-")
     foreigner.transactional_id = stage.bench.fresh("tid") if of == "unknown" else owner.transactional_id
@@ -102,10 +102,10 @@ def foreign_ids_are_refused_by_the_coordinator(
         before = owner.described()
         differ = before.producer_id not in (-1, foreigner.producer_id) and (before.state == "Ongoing") == is_open
         yield premise(differ, f"the ids differ, open: {is_open}")
-        answer = sent(foreigner, REQUESTS[request], log, committed, spoken)
+        answer = send(foreigner, REQUESTS[request], log, committed, spoken)
         after = owner.described()
         unmapped = error_of(answer) is Error.INVALID_PRODUCER_ID_MAPPING
-        yield held_if(unmapped and unchanged(before, after), before, answer, after)
+        yield held_if(unmapped and is_unchanged(before, after), before, answer, after)
 
 
 @probe(
@@ -142,7 +142,7 @@ def zombie_cannot_write_to_a_partition_without_the_epoch(
 
 def committed_offset(stage: Stage, group: str, log: Log) -> OffsetFetchAnswer:
     """The group's stable offset for the partition; an error while one is pending."""
-    return stage.settled(lambda: stage.broker.offset_fetch(group, [(log.topic, 0)], require_stable=True))
+    return stage.answer_when_ready(lambda: stage.broker.offset_fetch(group, [(log.topic, 0)], require_stable=True))
 
 
 @probe(
@@ -161,8 +161,8 @@ def fenced_offset_commit_leaves_nothing(
     zombie = stage.transactional("tv2" if case == "tv2" else "legacy")
     owner = zombie if case == "not-added" else zombie.successor()
     if case == "epoch-seen":
-        owner.granted(owner.add_offsets(group), "producer")
-        owner.granted(owner.commit_offset(group, log, owned), "producer")
+        owner.require(owner.add_offsets(group), "producer")
+        owner.require(owner.commit_offset(group, log, owned), "producer")
         owner.end(committed=True)
     kept = owned if case == "epoch-seen" else -1
     known = stage.broker.describe_producers(OFFSETS, 0).producer(zombie.producer_id)

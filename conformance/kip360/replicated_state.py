@@ -14,7 +14,7 @@ from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.producer import CheckProducer
-from conformance.rigs.producers.sequences import REFUSED, appended
+from conformance.rigs.producers.sequences import REFUSED, is_appended
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers, log_end
 from protocol.codes import Error
 from protocol.log import EARLIEST, ProducedPartition
@@ -31,7 +31,7 @@ MISSED_MS = 500
 Sent = list[tuple[NewBatch, ProducedPartition]]
 
 
-def written(producer: CheckProducer, partition: Partition, sizes: list[int]) -> Sent:
+def write_batches(producer: CheckProducer, partition: Partition, sizes: list[int]) -> Sent:
     """Batches of these sizes, each with its answer."""
     return [(producer.batch(partition, size), producer.write(partition, size)) for size in sizes]
 
@@ -55,7 +55,7 @@ def several_states(brokers: ThreeBrokers, partition: Partition, sizes: list[int]
     """Producers that wrote to the partition: idempotent ones, and with transactions that are open, committed and aborted."""
     producers = [brokers.idempotent(1), brokers.idempotent()]
     for producer in producers:
-        written(producer, partition, sizes)
+        write_batches(producer, partition, sizes)
     for end in (None, True, False):
         producer = brokers.transactional(brokers.dialects[-1 if end is None else 0])
         producer.enter(partition)
@@ -72,14 +72,14 @@ def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) 
     producers = several_states(brokers, partition, sizes)
     followers = brokers.others(brokers.leader_of(partition))
     for producer in producers:
-        leaders = comparable(brokers.known(partition, producer))
+        leaders = comparable(brokers.producer_state(partition, producer))
         for name in followers:
             met = brokers.bench.wait.comes_true(
                 partial(describes, brokers, partition, producer, name, leaders),
                 f"{name} describing {producer.producer_id} as {leaders}",
                 REPLICATED_WITHIN,
             )
-            found = comparable(brokers.known(partition, producer, brokers.bench.node(name)))
+            found = comparable(brokers.producer_state(partition, producer, brokers.bench.node(name)))
             held, detail = met and leaders is not None, f"the leader has {leaders}, {name} has {found}"
             yield held_if(held, row="KIP360-SEQ-14", case="described", detail=detail)
             yield held_if(held, row="KIP360-TXN-07", case="follower", detail=detail)
@@ -88,7 +88,7 @@ def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) 
 def describes(
     brokers: ThreeBrokers, partition: Partition, producer: CheckProducer, name: str, wanted: tuple[int, ...] | None
 ) -> bool:
-    return comparable(brokers.known(partition, producer, brokers.bench.node(name))) == wanted
+    return comparable(brokers.producer_state(partition, producer, brokers.bench.node(name))) == wanted
 
 
 @probe(
@@ -121,9 +121,12 @@ def next_leader_knows_producers(
 ) -> Generator[Claim, None, None]:
     """The next leader refuses a gap in a producer's sequence, and recognises its last five batches."""
     partition = brokers.partition()
-    sent = {producer: written(producer, partition, sizes) for producer in (brokers.idempotent(), brokers.idempotent(3))}
+    sent = {
+        producer: write_batches(producer, partition, sizes)
+        for producer in (brokers.idempotent(), brokers.idempotent(3))
+    }
     before = brokers.leader_of(partition)
-    with brokers.replaced(partition, how):
+    with brokers.replace_leader(partition, how):
         pass
     leader = brokers.leader_of(partition)
     yield premise(leader != before, f"{leader} leads after {before}")
@@ -136,7 +139,7 @@ def next_leader_knows_producers(
             yield held_if(refused, answer, row="KIP360-SEQ-14", case="gap-after-fail-over")
         for former, first in batches[-5:]:
             again = producer.send(partition, former)
-            once = appended(again, first.base_offset) and end_of(partition) == end
+            once = is_appended(again, first.base_offset) and end_of(partition) == end
             yield held_if(once, first, again, row="KIP360-SEQ-14", case="duplicate-after-fail-over")
 
 
@@ -147,26 +150,26 @@ def log_start_goes_back(brokers: ThreeBrokers, sizes: list[int], epoch: int, kep
     """A follower that missed a trim leads: the producer continues, and its last batch is recognised."""
     leader, follower, bystander = brokers.bench.brokers
     partition, producer = brokers.partition(leader, follower, min_insync_replicas="1"), brokers.idempotent(epoch)
-    sent = written(producer, partition, sizes)
+    sent = write_batches(producer, partition, sizes)
     old, new = brokers.bench.node(leader), brokers.bench.node(follower)
     with ExitStack() as broken:
-        with brokers.gone(follower, "freeze"):
+        with brokers.without(follower, "freeze"):
             # It answers the fetch that the follower had sent: whatever follows, the follower does not ask for it any more.
             old.produce(partition.topic, 0, batch(b"ends a fetch"), acks=1)
             old.delete_records(partition.name, 0, sum(sizes) - kept, timeout_ms=MISSED_MS)
             raised = old.list_offsets(partition.name, 0, EARLIEST).offset
-            broken.enter_context(brokers.gone(leader, "kill"))
+            broken.enter_context(brokers.without(leader, "kill"))
         brokers.leads(partition, follower, seen_by=bystander)
         start, end = new.list_offsets(partition.name, 0, EARLIEST).offset, log_end(partition, new)
         yield premise(start < raised, f"the log start was {raised} and is {start}")
         following = new.produce(partition.topic, 0, producer.batch(partition))
-        went_on = appended(following, end)
+        went_on = is_appended(following, end)
         yield held_if(
             went_on, following, row="KIP360-SEQ-15", case="next", detail=f"log start {raised}, {start}; {following}"
         )
         former, first = sent[-1]
         again = new.produce(partition.topic, 0, former)
-        yield held_if(appended(again, first.base_offset), first, again, row="KIP360-SEQ-15", case="retry")
+        yield held_if(is_appended(again, first.base_offset), first, again, row="KIP360-SEQ-15", case="retry")
     at_rest(partition)
 
 
@@ -178,26 +181,26 @@ def replica_made_after_a_trim_leads(
     former, latter, _ = brokers.bench.brokers
     partition = brokers.partition(former, min_insync_replicas="1")
     plain, owner = brokers.idempotent(epoch), brokers.transactional(brokers.dialects[-1 if newest else 0])
-    written(plain, partition, sizes)
+    write_batches(plain, partition, sizes)
     owner.enter(partition)
     owner.end(committed=True)
     emptied = end_of(partition)
     partition.leader().delete_records(partition.name, 0, -1)
     partition.write(b"later")
-    brokers.moved_to(partition, latter)
+    brokers.move_to(partition, latter)
     start, end = start_of(partition), end_of(partition)
     yield premise(start >= emptied, f"the new replica's log begins at {start}, and their records ended at {emptied}")
     owner.bump()
     if not owner.dialect.bumps:
-        owner.granted(owner.add(partition), "producer")
+        owner.require(owner.add(partition), "producer")
     entered = owner.send(partition, owner.batch(partition))
-    yield held_if(appended(entered, end), entered, row="KIP360-SEQ-16", case="transactional")
-    owner.granted(owner.finish(committed=entered.error is Error.NONE), "producer")
+    yield held_if(is_appended(entered, end), entered, row="KIP360-SEQ-16", case="transactional")
+    owner.require(owner.finish(committed=entered.error is Error.NONE), "producer")
     owner.completed()
     end = end_of(partition)
     plain.go_on_at(plain.producer_id, epoch + 1)
     bumped = plain.send(partition, plain.batch(partition))
-    yield held_if(appended(bumped, end), bumped, row="KIP360-SEQ-16", case="idempotent")
+    yield held_if(is_appended(bumped, end), bumped, row="KIP360-SEQ-16", case="idempotent")
     late = plain.send(partition, plain.batch(partition, sequence=sum(sizes), epoch=epoch))
     refused = late.error is Error.INVALID_PRODUCER_EPOCH and epochs_only_grow(partition, plain)
     yield held_if(refused, bumped, late, row="KIP360-SEQ-16", case="old-epoch")
@@ -224,7 +227,7 @@ RETENTION = {
 """Settings of topics whose older segments are soon deleted."""
 
 
-def keyed(records: NewBatch) -> NewBatch:
+def with_keys(records: NewBatch) -> NewBatch:
     """The batch with a key for each record, as a compacted topic requires."""
     return msgspec.structs.replace(
         records, records=tuple(msgspec.structs.replace(record, key=record.value) for record in records.records)
@@ -246,18 +249,18 @@ def state_outlives_retention(
     """Retention has deleted every segment of a producer: its duplicate is recognised, a gap refused, the next one accepted."""
     partition, producer = brokers.partition(**RETENTION[case]), brokers.idempotent()
     for size in sizes:
-        last = keyed(producer.batch(partition, size))
+        last = with_keys(producer.batch(partition, size))
         first = producer.sent(partition, last)
     wrote = sum(sizes)
 
-    def deleted() -> bool:
-        partition.append(keyed(batch(b"later")))
+    def are_deleted() -> bool:
+        partition.append(with_keys(batch(b"later")))
         return start_of(partition) >= wrote
 
-    brokers.bench.eventually(deleted, f"the segments of {partition} deleted", every=0.2)
+    brokers.bench.eventually(are_deleted, f"the segments of {partition} deleted", every=0.2)
     again = producer.send(partition, last)
-    hole = producer.send(partition, keyed(producer.batch(partition, sequence=wrote + gap)))
+    hole = producer.send(partition, with_keys(producer.batch(partition, sequence=wrote + gap)))
     end = end_of(partition)
-    following = producer.send(partition, keyed(producer.batch(partition)))
-    recognised = appended(again, first.base_offset) and hole.error is REFUSED and appended(following, end)
+    following = producer.send(partition, with_keys(producer.batch(partition)))
+    recognised = is_appended(again, first.base_offset) and hole.error is REFUSED and is_appended(following, end)
     yield held_if(recognised, first, again, hole, following)

@@ -10,12 +10,12 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import (
     REFUSED,
-    appended,
     appended_once,
     at_epoch,
     at_the_next_epoch,
     fill,
-    joined,
+    is_appended,
+    join_transaction,
     kind_and,
     ready_to_write,
 )
@@ -44,7 +44,7 @@ def unknown_producer_is_admitted(stage: Stage, case: str, sequence: int, records
     producer = stage.idempotent() if idempotent else stage.transactional(case.removesuffix(AT_ZERO))
     log = stage.log()
     if case == "legacy":
-        producer.granted(producer.add(log), "producer")
+        producer.require(producer.add(log), "producer")
     yield premise(log.producer(producer.producer_id) is None, "the partition does not know the producer")
     first = 0 if case.endswith(AT_ZERO) else sequence
     answer = producer.send(log, producer.batch(log, records, sequence=first))
@@ -52,7 +52,7 @@ def unknown_producer_is_admitted(stage: Stage, case: str, sequence: int, records
     if case == "tv2":
         yield held_if(answer.error is REFUSED and end == 0, answer, detail=f"end {end}")
     else:
-        yield held_if(appended(answer, 0) and end == records, answer, detail=f"end {end}")
+        yield held_if(is_appended(answer, 0) and end == records, answer, detail=f"end {end}")
 
 
 @probe("KIP360-SEQ-02", rig=STAGE, epoch=EPOCHS, sizes=SIZES, records=RECORDS, sequence=integers(1, 20))
@@ -69,7 +69,7 @@ def new_epoch_starts_at_zero(
     first = 0 if which == "sequence-zero" else sequence
     answer = producer.send(log, producer.batch(log, records, sequence=first))
     if which == "sequence-zero":
-        yield held_if(appended(answer, before) and log.end() == before + records, answer)
+        yield held_if(is_appended(answer, before) and log.end() == before + records, answer)
     else:
         yield held_if(answer.error is REFUSED and log.end() == before, answer)
 
@@ -110,14 +110,14 @@ def last_five_batches_are_recognised(
     sent = fill(producer, log, former)
     if former:
         producer.end(committed=True)
-        joined(producer, log)
+        join_transaction(producer, log)
     sent += fill(producer, log, sizes[len(former) :])
     before = log.end()
     yield appended_once(before, sum(sizes) + bool(former))
     again = sent[-1 if which == "newest" else -1 - back]
     answer = producer.send(log, again.batch)
     end = log.end()
-    yield held_if(appended(answer, again.answer.base_offset) and end == before, again.answer, answer)
+    yield held_if(is_appended(answer, again.answer.base_offset) and end == before, again.answer, answer)
 
 
 @probe(
@@ -199,13 +199,13 @@ def state_outlives_deleted_records(
     yield held_if(as_written, case=f"{prefix}described", detail=str(known))
     again = sent[-1 - min(back, len(sent) - 1)]
     twice = producer.send(log, again.batch)
-    recognised = appended(twice, again.answer.base_offset) and twice.log_start_offset > twice.base_offset
+    recognised = is_appended(twice, again.answer.base_offset) and twice.log_start_offset > twice.base_offset
     yield held_if(recognised and log.end() == end, again.answer, twice, case=f"{prefix}duplicate")
     hole = producer.send(log, producer.batch(log, sequence=end + gap))
     yield held_if(hole.error is REFUSED, hole, case=f"{prefix}gap")
     after = log.end()
     following = producer.send(log, producer.batch(log))
-    yield held_if(appended(following, after), following, case=f"{prefix}next")
+    yield held_if(is_appended(following, after), following, case=f"{prefix}next")
 
 
 @probe("KIP360-SEQ-20", rig=STAGE, before=integers(1, 5), after=integers(1, 5), epoch=EPOCHS)
@@ -216,5 +216,5 @@ def sequences_wrap(stage: Stage, case: str, before: int, after: int, epoch: int)
     inside = after if which == "inside-a-batch" else 0
     first = producer.send(log, producer.batch(log, before + inside, sequence=SEQUENCES - before))
     second = producer.send(log, producer.batch(log, sequence=inside))
-    wrapped = appended(first, 0) and appended(second, before + inside)
+    wrapped = is_appended(first, 0) and is_appended(second, before + inside)
     yield held_if(wrapped and log.end() == before + inside + 1, first, second)

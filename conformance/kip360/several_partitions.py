@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claim, ObservationClaim, held_if, probe
-from conformance.rigs.producers.combined_node import STAGE, Log, LogState, Stage, StageProducer, unchanged
+from conformance.rigs.producers.combined_node import STAGE, Log, LogState, Stage, StageProducer, is_unchanged
 from conformance.rigs.producers.sequences import REFUSED, described_as
 from fixtures.views.producer import LEGACY
 from fixtures.wire.transactions import ADD_PARTITIONS_BATCHED_FROM
@@ -37,7 +37,7 @@ HOW = sampled_from(["first", "next", "gap", "duplicate", "other"])
 ALSO_REFUSED = {"idempotent": "older-epoch", "legacy": "not-added", "tv2": "gap"}
 
 
-def prepared(producer: StageProducer, log: Log, how: str, records: int, gap: int) -> Item:
+def prepare(producer: StageProducer, log: Log, how: str, records: int, gap: int) -> Item:
     """Bring a partition to where it answers a batch in this way; the batch and its expected answer."""
     if how == "not-added":
         version = producer.stage.at_most("Produce", LEGACY.produce)
@@ -47,7 +47,7 @@ def prepared(producer: StageProducer, log: Log, how: str, records: int, gap: int
     first = producer.batch(log, records)
     if how == "first":
         if producer.transactional_id and not producer.dialect.bumps:
-            producer.granted(producer.add(log), "producer")
+            producer.require(producer.add(log), "producer")
         return Item(first, Error.NONE, 0, records)
     producer.enter(log, records) if producer.transactional_id else producer.write(log, records)
     if how == "duplicate":
@@ -67,7 +67,7 @@ def is_about(one: ProducedPartition, log: Log) -> bool:
     return one.partition == log.index and (one.topic == log.name or one.topic_id == log.topic.id)
 
 
-def answered(item: Item, before: LogState, after: LogState, log: Log, answer: ProduceAnswer) -> bool:
+def is_answered(item: Item, before: LogState, after: LogState, log: Log, answer: ProduceAnswer) -> bool:
     """Whether the partition was answered once, as expected, and its log is as it was but for what was appended."""
     found = [(one.error, one.base_offset) for one in answer.partitions if is_about(one, log)]
     if item.grows:
@@ -94,9 +94,7 @@ def partitions_of_a_produce_are_answered_for_themselves(
     ways = [*ways[turn % len(ways) :], *ways[: turn % len(ways)]]
     producer = stage.idempotent(1) if case == "idempotent" else stage.transactional(case)
     logs = stage.logs_of_a_topic(len(ways)) if one_topic else stage.logs(len(ways))
-    items = [
-        prepared(producer, log, way, records + n, gap) for n, (log, way) in enumerate(zip(logs, ways, strict=True))
-    ]
+    items = [prepare(producer, log, way, records + n, gap) for n, (log, way) in enumerate(zip(logs, ways, strict=True))]
     before = [log.state(producer.producer_id) for log in logs]
     answer = stage.broker.produce_many(
         [ProducePartition(log.topic, log.index, item.batch) for log, item in zip(logs, items, strict=True)],
@@ -104,7 +102,7 @@ def partitions_of_a_produce_are_answered_for_themselves(
         version=stage.at_most("Produce", producer.dialect.produce),
     )
     after = [log.state(producer.producer_id) for log in logs]
-    right = [answered(*one, answer) for one in zip(items, before, after, logs, strict=True)]
+    right = [is_answered(*one, answer) for one in zip(items, before, after, logs, strict=True)]
     once = len(answer.partitions) == len(logs)
     detail = f"{list(zip(ways, right, strict=True))}; {answer}; {before} became {after}"
     yield held_if(once and all(right), answer, detail=detail[:2000])
@@ -153,7 +151,7 @@ def partitions_are_added_together_or_not_at_all(
     )
     after = producer.described()
     wanted = dict.fromkeys(there, Error.OPERATION_NOT_ATTEMPTED) | dict.fromkeys(missing, NO_PARTITION)
-    none_added = errors(answer, producer.transactional_id) == wanted and unchanged(before, after)
+    none_added = errors(answer, producer.transactional_id) == wanted and is_unchanged(before, after)
     yield held_if(none_added, before, answer, after, case="unknown-partition")
     all_of_them = producer.add(*logs, version=version)
     shown = producer.described()
@@ -218,7 +216,7 @@ def transactions_of_a_request_are_answered_for_themselves(
         fine = set(one.wanted.values()) == {Error.NONE}
         added = now.state == "Ongoing" and {*now.partitions} == {*one.asked.partitions}
         as_told = errors(answer, one.producer.transactional_id) == one.wanted
-        yield held_if(as_told and (added if fine else unchanged(shown, now)), shown, answer, now)
+        yield held_if(as_told and (added if fine else is_unchanged(shown, now)), shown, answer, now)
 
 
 NOT_IN_IT = (Error.INVALID_TXN_STATE, Error.TRANSACTION_ABORTABLE)
@@ -238,13 +236,13 @@ def verification_answers_for_each_partition(
     """Asked whether partitions belong to a transaction, the coordinator tells those that do from the others, and adds none."""
     logs = stage.logs_of_a_topic(added + others)
     producer = stage.transactional("legacy")
-    producer.granted(producer.add(*logs[:added]), "producer")
+    producer.require(producer.add(*logs[:added]), "producer")
     before = producer.described()
     yield described_as({*before.partitions} == {log.here for log in logs[:added]}, "partitions were added", producer)
     answer = producer.add(*logs, version=stage.at_most("AddPartitionsToTxn", version), verify_only=True)
     yield told_apart(answer, producer, logs, added)
     after = producer.described()
-    yield held_if(unchanged(before, after), before, answer, after)
+    yield held_if(is_unchanged(before, after), before, answer, after)
 
 
 def told_apart(

@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.outcomes import MARKERS
-from conformance.rigs.producers.sequences import described_as, ends_at, fenced, gives, open_at, rolled_back
+from conformance.rigs.producers.sequences import described_as, ends_at, gives, is_fenced, is_rolled_back, open_at
 from fixtures.wire.retriable import accepted
 from protocol.codes import Error
 from protocol.records import batch
@@ -99,7 +99,7 @@ def repeated_end_of_a_transaction(
     """A repeated EndTxn, as after a lost answer, gets the same answer; with the opposite result it is refused."""
     producer, log = stage.transactional("legacy" if case == "legacy" else "tv2"), stage.log()
     producer.enter(log)
-    lost = producer.granted(producer.finish(committed), "producer")
+    lost = producer.require(producer.finish(committed), "producer")
     wanted = "CompleteCommit" if committed else "CompleteAbort"
     yield premise(producer.completed().state == wanted, wanted, promised=("KIP360-FENCE-08", "same-result"))
     answers = [producer.finish(committed != (case == "opposite-result")) for _ in range(repeats)]
@@ -179,7 +179,7 @@ def timed_out_transaction_is_aborted(
     producer, log = stage.transactional(case, timeout_ms), stage.log()
     producer.bump(bumps)
     producer.enter(log, records)
-    yield rolled_back(producer, log, producer.completed("time-out"))
+    yield is_rolled_back(producer, log, producer.completed("time-out"))
 
 
 @probe(
@@ -205,7 +205,7 @@ def commit_after_the_time_out(
     yield held_if(commit.error in legal, aborted, commit, row="KIP360-TXN-04", variant=commit.error.name)
     back = producer.init(producer.producer_id, producer.epoch, version=stage.at_most("InitProducerId", version))
     bumped = gives(back, producer.producer_id, producer.epoch + 1)
-    yield held_if(fenced(back) if expected == "FENCED" else bumped, aborted, back)
+    yield held_if(is_fenced(back) if expected == "FENCED" else bumped, aborted, back)
     yield kept_if("KIP360-TXN-05-L", bumped, aborted, back)
 
 

@@ -11,7 +11,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.unclean_elections import COUPLE, UncleanPartition
 from conformance.rigs.producers.producer import CheckProducer
-from conformance.rigs.producers.sequences import REFUSED, appended
+from conformance.rigs.producers.sequences import REFUSED, is_appended
 from fixtures.views.nodes import served
 from fixtures.views.producer import DIALECTS
 from fixtures.wire import NodeClient
@@ -65,7 +65,7 @@ def producer_notices_lost_records(
     read = heir.fetch(couple.at(0))
     values = [record.value for one in read.batches for record in one.records]
     once = len(values) == len(set(values)) == end + size
-    yield held_if(appended(bumped, end) and once, bumped, read, row="KIP360-SEQ-19", case="bump")
+    yield held_if(is_appended(bumped, end) and once, bumped, read, row="KIP360-SEQ-19", case="bump")
     couple.bench.processes.start(couple.first)
     at_rest(couple)
 

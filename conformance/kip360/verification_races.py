@@ -45,7 +45,7 @@ def aborted_after_the_verification(
     asked = producer.at(brokers.bench.node(coordinator))
     batches = [ProducePartition(one.topic, one.index, producer.batch(one, records)) for one in partitions]
     with ExitStack() as frozen:
-        with brokers.gone(coordinator, "freeze"):
+        with brokers.without(coordinator, "freeze"):
             parked = node.park_produce(
                 batches,
                 timeout_ms=int(ANSWERED_WITHIN * 1000),
@@ -53,7 +53,7 @@ def aborted_after_the_verification(
                 version=brokers.at_most("Produce", producer.dialect.produce),
             )
             node.describe_producers(partitions[0].name, 0)
-            frozen.enter_context(brokers.gone(leader, "freeze"))
+            frozen.enter_context(brokers.without(leader, "freeze"))
         wanted = {(one.name, one.index) for one in partitions}
         added = brokers.bench.wait.comes_true(
             lambda: wanted <= {*asked.described().partitions}, "partitions added", SOON
@@ -83,7 +83,7 @@ def epoch_grows_stale_behind_the_verification(
     producer.end(committed=True)
     producer.enter(partitions[0])
     if not producer.dialect.bumps:
-        producer.granted(producer.add(*partitions[1:]), "producer")
+        producer.require(producer.add(*partitions[1:]), "producer")
     added, answer = aborted_after_the_verification(brokers, producer, leader, partitions[1:], records)
     producer.completed()
     at_rest(*partitions)

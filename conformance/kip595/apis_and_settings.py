@@ -27,7 +27,7 @@ def raft_apis_are_on_controller_listeners_only(quorum: Quorum, case: str) -> Gen
     """Controller listeners offer the raft requests; broker listeners neither offer nor answer them."""
     for name in quorum.controllers if case == "controller" else quorum.bench.brokers:
         if case == "vote-at-broker":
-            yield _unanswered(quorum, name)
+            yield _is_unanswered(quorum, name)
             continue
         client = quorum.client(name) if case == "controller" else quorum.bench.node(name)
         answer = client.api_versions()
@@ -37,7 +37,7 @@ def raft_apis_are_on_controller_listeners_only(quorum: Quorum, case: str) -> Gen
         yield held_if(answer.error is Error.NONE and right and EVERYWHERE in offered, answer, detail=detail)
 
 
-def _unanswered(quorum: Quorum, broker: str) -> Claim:
+def _is_unanswered(quorum: Quorum, broker: str) -> Claim:
     client = quorum.bench.node(broker, purpose="vote")
     try:
         answer = client.vote(
@@ -49,7 +49,7 @@ def _unanswered(quorum: Quorum, broker: str) -> Claim:
     return held_if(False, answer)
 
 
-def _declared(vote: int, fetch: Versions) -> dict[str, Versions]:
+def _declared_versions(vote: int, fetch: Versions) -> dict[str, Versions]:
     """The version ranges that go with the highest version of Vote; the other raft APIs stay at 1."""
     highest = min(vote, 1)
     others = {name: Versions(0, highest) for name in CONTROLLER_ONLY}
@@ -57,12 +57,12 @@ def _declared(vote: int, fetch: Versions) -> dict[str, Versions]:
 
 
 RANGES = {
-    "VOTE_0_FETCH_0_13": _declared(0, Versions(0, 13)),
-    "VOTE_0_FETCH_0_15": _declared(0, Versions(0, 15)),
-    "VOTE_0_FETCH_0_16": _declared(0, Versions(0, 16)),
-    "VOTE_1_FETCH_0_17": _declared(1, Versions(0, 17)),
-    "VOTE_2_FETCH_4_17": _declared(2, Versions(4, 17)),
-    "VOTE_2_FETCH_4_18": _declared(2, Versions(4, 18)),
+    "VOTE_0_FETCH_0_13": _declared_versions(0, Versions(0, 13)),
+    "VOTE_0_FETCH_0_15": _declared_versions(0, Versions(0, 15)),
+    "VOTE_0_FETCH_0_16": _declared_versions(0, Versions(0, 16)),
+    "VOTE_1_FETCH_0_17": _declared_versions(1, Versions(0, 17)),
+    "VOTE_2_FETCH_4_17": _declared_versions(2, Versions(4, 17)),
+    "VOTE_2_FETCH_4_18": _declared_versions(2, Versions(4, 18)),
 }
 CASES = {"raft": CONTROLLER_ONLY, "describe-quorum": {"DescribeQuorum"}, "fetch": {"Fetch"}}
 

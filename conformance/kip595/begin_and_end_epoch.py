@@ -19,11 +19,11 @@ AHEAD = integers(0, 1000)
 BACK = integers(1, 4)
 
 
-def answered(tried: Tried[RaftAnswer], error: Error) -> bool:
+def answers_with(tried: Tried[RaftAnswer], error: Error) -> bool:
     """True if the answer has this partition error and the receiver's leader and epoch, and changed nothing."""
     answer = tried.answer
     as_expected = answer.error is error and answer.top_level_error is Error.NONE
-    return as_expected and of(answer) == tried.leader and tried.unchanged
+    return as_expected and of(answer) == tried.leader and tried.is_unchanged
 
 
 @probe("KIP595-BEGIN-03", rig=QUORUM, cases=["begin"], member=CONTROLLERS, leader=CONTROLLERS, back=BACK, older=OLDER)
@@ -40,8 +40,8 @@ def older_leader_is_fenced(
             leader_endpoints=quorum.endpoints(id, version),
         )  # fmt: skip
 
-    tried = quorum.tried(name, ask)
-    yield held_if(answered(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
+    tried = quorum.attempt(name, ask)
+    yield held_if(answers_with(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
 
 
 @probe("KIP595-BEGIN-04", rig=QUORUM, cases=["repeat"], follower=integers(0, 1), times=integers(1, 3), older=OLDER)
@@ -59,8 +59,8 @@ def repeated_begin_is_harmless(quorum: Quorum, follower: int, times: int, older:
             for _ in range(times)
         ]  # fmt: skip
 
-    tried = quorum.tried(name, ask)
-    each = [answered(Tried(tried.before, answer, tried.after), Error.NONE) for answer in tried.answer]
+    tried = quorum.attempt(name, ask)
+    each = [answers_with(Tried(tried.before, answer, tried.after), Error.NONE) for answer in tried.answer]
     yield held_if(all(each), *tried.answer)
 
 
@@ -77,8 +77,8 @@ def negative_leader_cannot_begin(
         with quorum.bench.malformed("a negative id"):
             return quorum.client(name).begin_quorum_epoch(id, epoch, cluster_id=quorum.cluster_id, version=version)
 
-    tried = quorum.tried(name, ask)
-    yield held_if(answered(tried, Error.INVALID_REQUEST), tried.answer)
+    tried = quorum.attempt(name, ask)
+    yield held_if(answers_with(tried, Error.INVALID_REQUEST), tried.answer)
 
 
 @probe(
@@ -95,8 +95,8 @@ def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, olde
             successors=[quorum.bench.id_of(name)], leader_endpoints=quorum.endpoints(id, version),
         )  # fmt: skip
 
-    tried = quorum.tried(name, ask)
-    yield held_if(answered(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
+    tried = quorum.attempt(name, ask)
+    yield held_if(answers_with(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
 
 
 @probe("KIP595-END-01", rig=QUORUM, cases=["negative-id"], member=CONTROLLERS, ahead=AHEAD, older=OLDER,
@@ -114,5 +114,5 @@ def negative_leader_cannot_resign(
                 successors=[quorum.bench.id_of(name)],
             )  # fmt: skip
 
-    tried = quorum.tried(name, ask)
-    yield held_if(answered(tried, Error.INVALID_REQUEST), tried.answer)
+    tried = quorum.attempt(name, ask)
+    yield held_if(answers_with(tried, Error.INVALID_REQUEST), tried.answer)

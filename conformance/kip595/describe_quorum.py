@@ -20,7 +20,7 @@ READS = 8
 """DescribeQuorum requests in one example."""
 
 
-def led(described: QuorumAnswer) -> bool:
+def is_led(described: QuorumAnswer) -> bool:
     return described.error is Error.NONE and described.top_level_error is Error.NONE
 
 
@@ -28,21 +28,21 @@ def led(described: QuorumAnswer) -> bool:
 def leader_describes_the_quorum(quorum: Quorum) -> Generator[Claim, None, None]:
     """The leader names itself, its epoch and high watermark, all voters and all live brokers."""
     for _ in range(READS):
-        before = quorum.settled()
+        before = quorum.agreed_leader()
         answer = quorum.client(quorum.bench.name_of(before.leader_id)).describe_quorum()
-        yield premise(quorum.settled() == before, f"still {before}")
+        yield premise(quorum.agreed_leader() == before, f"still {before}")
         leader = (answer.leader_id, answer.leader_epoch) == (before.leader_id, before.leader_epoch)
-        yield held_if(led(answer) and leader and answer.high_watermark >= 0, answer, case="leader")
+        yield held_if(is_led(answer) and leader and answer.high_watermark >= 0, answer, case="leader")
         yield held_if(_voters_are_correct(quorum, answer), answer, case="voters")
         observers = {o.replica_id for o in answer.observers if o.replica_id not in GHOSTS}
         brokers = {quorum.bench.id_of(name) for name in quorum.bench.brokers}
-        yield held_if(led(answer) and observers == brokers, answer, case="observers")
+        yield held_if(is_led(answer) and observers == brokers, answer, case="observers")
         yield held_if(majority_has(answer), answer, row="KIP595-HW-02", case="majority")
 
 
 def _voters_are_correct(quorum: Quorum, answer: QuorumAnswer) -> bool:
     ids = [voter.replica_id for voter in answer.current_voters]
-    if not led(answer) or sorted(ids) != sorted(quorum.bench.id_of(name) for name in quorum.controllers):
+    if not is_led(answer) or sorted(ids) != sorted(quorum.bench.id_of(name) for name in quorum.controllers):
         return False
     own = own_end(answer.leader_id, answer)
     return own >= answer.high_watermark and all(own >= voter.log_end_offset for voter in answer.current_voters)
@@ -51,11 +51,11 @@ def _voters_are_correct(quorum: Quorum, answer: QuorumAnswer) -> bool:
 @probe("KIP595-DQ-02", rig=QUORUM, cases=["non-leader"], follower=integers(0, 1), older=versions_back(2))
 def non_leader_does_not_describe_the_quorum(quorum: Quorum, follower: int, older: int) -> Generator[Claim, None, None]:
     """A controller that is not the leader returns an error and no replicas."""
-    before = quorum.settled()
+    before = quorum.agreed_leader()
     answer = quorum.client(quorum.followers()[follower]).describe_quorum(
         version=quorum.version("DescribeQuorum", older)
     )
-    yield premise(quorum.settled() == before, f"still {before}")
+    yield premise(quorum.agreed_leader() == before, f"still {before}")
     refused = answer.error is Error.NOT_LEADER_OR_FOLLOWER and answer.top_level_error is Error.NONE
     yield held_if(refused and not answer.current_voters and not answer.observers, answer)
 
@@ -63,12 +63,12 @@ def non_leader_does_not_describe_the_quorum(quorum: Quorum, follower: int, older
 @probe("KIP595-DQ-03", rig=QUORUM, cases=["broker"], broker=CONTROLLERS)
 def broker_forwards_describe_quorum(quorum: Quorum, broker: int) -> Generator[Claim, None, None]:
     """A broker returns the leader's answer: its leader and epoch, and offsets between those read before and after."""
-    earlier = quorum.described()
+    earlier = quorum.describe_by_leader()
     answer = quorum.bench.node(quorum.bench.brokers[broker]).describe_quorum()
-    later = quorum.described()
+    later = quorum.describe_by_leader()
     led_by = {(described.leader_id, described.leader_epoch) for described in (earlier, later)}
     yield premise(len(led_by) == 1, "one leader and epoch before and after")
-    same = led(answer) and (answer.leader_id, answer.leader_epoch) in led_by
+    same = is_led(answer) and (answer.leader_id, answer.leader_epoch) in led_by
     between = earlier.high_watermark <= answer.high_watermark <= later.high_watermark
     yield held_if(same and between and _ends_lie_between(earlier, answer, later), earlier, answer, later)
 
@@ -101,7 +101,7 @@ def timestamps_are_of_the_past(quorum: Quorum, older: int) -> Generator[Claim, N
         answer, bare = leader.describe_quorum(version=version), _in_version_0(leader)
         ended = quorum.bench.now().unix_ms
         yield held_if(bare is not None, bare, case="version-0", detail=f"{bare}")
-        yield premise(led(answer) and bare is not None and led(bare), "an answer of the leader")
+        yield premise(is_led(answer) and bare is not None and is_led(bare), "an answer of the leader")
         yield premise(any(v.replica_id == answer.leader_id for v in answer.current_voters), f"the leader in {answer}",
                       promised=("KIP595-DQ-01", "voters"))  # fmt: skip
         replicas = [*answer.current_voters, *answer.observers]
@@ -133,7 +133,7 @@ def version_2_names_directories_and_nodes(quorum: Quorum, through: str) -> Gener
     """Version 2 has directory ids (none for static voters), the voters' controller listeners, and an error message."""
     node = quorum.bench.node(quorum.bench.brokers[0]) if through == "broker" else quorum.client(quorum.one("leader"))
     answer = node.describe_quorum(version=2)
-    yield premise(led(answer), "an answer of the leader")
+    yield premise(is_led(answer), "an answer of the leader")
     yield held_if(all(v.replica_directory_id is None for v in answer.current_voters), answer, case="directory-ids")
     wanted = {
         QuorumNode(quorum.bench.id_of(name), (Listener(LISTENER, *quorum.address(quorum.bench.id_of(name))),))

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.log.follower_fetches import frozen
+from conformance.rigs.log.follower_fetches import freeze
 from conformance.rigs.quorum.fetching import majority_has, own_end
 from conformance.rigs.quorum.frozen import PEERS, LogEnd
 from conformance.rigs.quorum.mixed import MIXED, Mixed
@@ -54,7 +54,7 @@ def others_have(mixed: Mixed, led: LeaderAndEpoch, start: LogEnd) -> QuorumAnswe
 
 def followed_by_observer(mixed: Mixed) -> LeaderAndEpoch | None:
     """The leader and its epoch, once it has the broker as an observer."""
-    led = mixed.settled()
+    led = mixed.agreed_leader()
     known = {one.replica_id for one in mixed.describe(led).observers}
     return led if mixed.bench.id_of(mixed.observer) in known else None
 
@@ -62,9 +62,9 @@ def followed_by_observer(mixed: Mixed) -> LeaderAndEpoch | None:
 @probe("KIP595-HW-02", rig=MIXED, cases=["majority"], examples=2, smoke=False, follower=integers(0, 1))
 def high_watermark_waits_for_a_frozen_voter(mixed: Mixed, follower: int) -> Generator[Claim, None, None]:
     """While one of the three live voters of five is frozen, the leader's log grows and its high watermark does not."""
-    led, slow = mixed.settled(), mixed.followers()[follower]
-    with frozen(mixed.bench, slow):
-        found = [grown_past(mixed, led, mixed.bench.id_of(slow)) for _ in range(GROWS)]
+    led, slow = mixed.agreed_leader(), mixed.followers()[follower]
+    with freeze(mixed.bench, slow):
+        found = [grow_past(mixed, led, mixed.bench.id_of(slow)) for _ in range(GROWS)]
     answers = [answer for answer in found if answer is not None]
     yield premise(len(answers) == GROWS, "a leader whose log grows while a voter is frozen")
     for answer in answers:
@@ -78,21 +78,21 @@ LIVES = 4.0
 """Seconds for which a leader without a majority stays leader at least: the fetch timeout."""
 
 
-def grown_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | None:
+def grow_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | None:
     """The leader's answer once its log extends beyond that of a slow voter; None if it does not lead for that long."""
     found: list[QuorumAnswer] = []
 
-    def grown() -> bool:
+    def has_grown() -> bool:
         found.append(mixed.describe(led))
         return own_end(slow, found[-1]) < own_end(led.leader_id, found[-1])
 
-    return found[-1] if mixed.bench.wait.comes_true(grown, "a log beyond that of a frozen voter", LIVES) else None
+    return found[-1] if mixed.bench.wait.comes_true(has_grown, "a log beyond that of a frozen voter", LIVES) else None
 
 
 @probe("KIP595-FETCH-13", rig=MIXED, cases=["observer-asks-others"], examples=2, smoke=False)
 def observer_fetches_from_others_when_its_leader_is_frozen(mixed: Mixed) -> Generator[Claim, None, None]:
     """A broker whose leader is frozen and has no successor fetches from other voters."""
     led = mixed.bench.eventually(lambda: followed_by_observer(mixed), "the broker following the leader")
-    with frozen(mixed.bench, mixed.bench.name_of(led.leader_id)) as since:
+    with freeze(mixed.bench, mixed.bench.name_of(led.leader_id)) as since:
         asked = mixed.fetch_of_observer(since, LATE)
     yield held_if(asked is not None, detail=f"{led} frozen at {since:.1f} s: {asked}")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.quorum.fetching import fetched, log_end, own_end
+from conformance.rigs.quorum.fetching import log_end, own_end, try_fetch
 from conformance.rigs.quorum.quorum import FAR, QUORUM, EpochStart, Quorum, Tried, skipped_epochs
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, FetchedPartition
@@ -23,12 +23,12 @@ READS = 6
 NEGATIVE = "a negative field"
 
 
-def refused(tried: Tried[FetchedPartition], error: Error) -> bool:
+def is_refusal(tried: Tried[FetchedPartition], error: Error) -> bool:
     """True if refused with this partition error, the receiver's leader and epoch, no records, and no change of state."""
     answer = tried.answer
     nothing = not answer.batches and answer.high_watermark == -1 and answer.diverging_epoch is None
     as_expected = answer.error is error and answer.top_level_error is Error.NONE
-    return as_expected and nothing and answer.current_leader == tried.leader and tried.unchanged
+    return as_expected and nothing and answer.current_leader == tried.leader and tried.is_unchanged
 
 
 @probe("KIP595-FETCH-01", rig=QUORUM, cases=["older-epoch", "newer-epoch"], member=CONTROLLERS, by=integers(1, 4),
@@ -38,8 +38,8 @@ def another_epoch_is_fenced(
 ) -> Generator[Claim, None, None]:
     """A fetch in another epoch than the receiver's is refused by leader and followers, and no epoch is adopted."""
     ahead, error = (-by, Error.FENCED_LEADER_EPOCH) if case == "older-epoch" else (by, Error.UNKNOWN_LEADER_EPOCH)
-    tried = fetched(quorum, quorum.any(member), offset, ahead=ahead, last_fetched_epoch=0, older=older)
-    yield held_if(refused(tried, error), tried.answer)
+    tried = try_fetch(quorum, quorum.any(member), offset, ahead=ahead, last_fetched_epoch=0, older=older)
+    yield held_if(is_refusal(tried, error), tried.answer)
 
 
 @probe(
@@ -47,8 +47,8 @@ def another_epoch_is_fenced(
 )
 def follower_serves_no_fetch(quorum: Quorum, follower: int, offset: int, older: int) -> Generator[Claim, None, None]:
     """A controller that is not the leader names the leader and returns no records."""
-    tried = fetched(quorum, quorum.followers()[follower], offset, older=older)
-    yield held_if(refused(tried, Error.NOT_LEADER_OR_FOLLOWER), tried.answer)
+    tried = try_fetch(quorum, quorum.followers()[follower], offset, older=older)
+    yield held_if(is_refusal(tried, Error.NOT_LEADER_OR_FOLLOWER), tried.answer)
 
 
 @probe("KIP595-FETCH-02", rig=QUORUM, by=integers(2, 1000), older=OLDER)
@@ -56,18 +56,18 @@ def invalid_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int
     """The leader refuses impossible offsets, epochs and wait times, just beyond the limit and further."""
     leader = quorum.one("leader")
     ask: dict[str, Callable[[int], Tried[FetchedPartition]]] = {
-        "offset-negative": lambda by: fetched(quorum, leader, -by, older=older, malformed=NEGATIVE),
-        "epoch-negative": lambda by: fetched(
+        "offset-negative": lambda by: try_fetch(quorum, leader, -by, older=older, malformed=NEGATIVE),
+        "epoch-negative": lambda by: try_fetch(
             quorum, leader, 1, last_fetched_epoch=-by, older=older, malformed=NEGATIVE
         ),
-        "epoch-above": lambda by: fetched(quorum, leader, 1, last_fetched_beyond=by, older=older),
-        "wait-negative": lambda by: fetched(quorum, leader, 1, max_wait_ms=-by, older=older, malformed=NEGATIVE),
+        "epoch-above": lambda by: try_fetch(quorum, leader, 1, last_fetched_beyond=by, older=older),
+        "wait-negative": lambda by: try_fetch(quorum, leader, 1, max_wait_ms=-by, older=older, malformed=NEGATIVE),
     }
     for beyond in (1, by):
         tried = ask[case](beyond)
         answer = tried.answer
         invalid = answer.error is Error.INVALID_REQUEST and answer.top_level_error is Error.NONE
-        yield held_if(invalid and not answer.batches and tried.unchanged, answer)
+        yield held_if(invalid and not answer.batches and tried.is_unchanged, answer)
 
 
 def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> EpochAndOffset:
@@ -88,7 +88,7 @@ def diverging_epoch_is_answered(
     yield premise(epoch < log[-1].epoch, f"an epoch before {log[-1].epoch}")
     known = epoch in [line.epoch for line in log]
     yield premise(known == (case == "past-epoch-end"), "the log has the epoch only where the case says so")
-    tried = fetched(quorum, quorum.one("leader"), offset, last_fetched_epoch=epoch, older=older)
+    tried = try_fetch(quorum, quorum.one("leader"), offset, last_fetched_epoch=epoch, older=older)
     yield premise(quorum.epochs() == log, "no new epoch in the log")
     # With epoch 0 the answer is the same whether the log begins with a snapshot or not.
     whole = [*quorum.first_snapshot(), *log] if 0 < epoch < log[0].epoch else log
@@ -114,9 +114,9 @@ def diverges(answer: FetchedPartition, where: EpochAndOffset) -> bool:
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["past-log-end"], by=integers(1000, FAR), older=OLDER)
 def fetch_past_the_log_end_diverges(quorum: Quorum, by: int, older: int) -> Generator[Claim, None, None]:
     """A fetch past the leader's log end is answered with that log end, in the leader's epoch."""
-    earlier = quorum.described()
-    tried = fetched(quorum, quorum.one("leader"), log_end(quorum) + by, older=older)
-    later = quorum.described()
+    earlier = quorum.describe_by_leader()
+    tried = try_fetch(quorum, quorum.one("leader"), log_end(quorum) + by, older=older)
+    later = quorum.describe_by_leader()
     epoch = tried.before.reported.leader_epoch
     yield premise(earlier.leader_epoch == later.leader_epoch == epoch, f"still epoch {epoch}")
     diverging = tried.answer.diverging_epoch or EpochAndOffset()
@@ -134,7 +134,7 @@ def matching_position_returns_the_log(
     end = log_end(quorum)
     for step in range(READS):
         start, epoch = _matching_position(log, end, case, offset + step)
-        tried = fetched(quorum, leader, start, last_fetched_epoch=epoch, older=older)
+        tried = try_fetch(quorum, leader, start, last_fetched_epoch=epoch, older=older)
         yield premise(tried.before.reported.leader_epoch == log[-1].epoch, f"still epoch {log[-1].epoch}")
         answer = tried.answer
         yield held_if(follows(answer, start, log[-1].epoch), answer)

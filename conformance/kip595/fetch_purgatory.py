@@ -9,7 +9,7 @@ import msgspec
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
-from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, Wait, bounded, shortest_of
+from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, Wait, bound_holds, shortest_of
 from conformance.rigs.quorum.fetching import log_end
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, took
@@ -34,11 +34,11 @@ class TimedFetch(msgspec.Struct, frozen=True):
     arrived_ms: int
 
 
-def waited(
+def timed_fetch(
     quorum: Quorum, offset: int, max_wait_ms: int, *, high_watermark: int | None = None, last: int | None = None
 ) -> TimedFetch:
     """Fetch from the leader, claiming that the log before `offset` ends in the leader's epoch, or in the epoch of `last`."""
-    settled = quorum.settled()
+    settled = quorum.agreed_leader()
     leader = quorum.client(quorum.bench.name_of(settled.leader_id))
     epoch = settled.leader_epoch
     last = epoch if last is None else last
@@ -49,7 +49,7 @@ def waited(
     return TimedFetch(answer, took(began, ended), ended.unix_ms)
 
 
-def timed(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> Wait:
+def wait_of(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> Wait:
     """A wait in milliseconds that should have ended after `due` of them; the step is a fetch that did not wait."""
     late = quorum.bench.wait.recorded_late(lasted / 1000) if lasted >= due + AT_ONCE else 0.0
     return Wait(lasted, step.milliseconds, late)
@@ -59,9 +59,9 @@ def timed(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> Wait:
 def diverging_epoch_is_answered_at_once(quorum: Quorum, by: int, wait: int) -> Generator[Claim, None, None]:
     """An answer with a diverging epoch is sent at once, not after MaxWaitMs."""
     offset = log_end(quorum) + 1000 + by
-    waits, seen = at_once(quorum, lambda most: waited(quorum, offset, most), wait)
+    waits, seen = at_once(quorum, lambda most: timed_fetch(quorum, offset, most), wait)
     yield premise(all(one.answer.diverging_epoch is not None for one in seen), "a diverging epoch")
-    yield bounded(waits, 0, *(one.answer for one in seen), detail=f"MaxWaitMs was {wait}")
+    yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f"MaxWaitMs was {wait}")
 
 
 @probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], by=integers(1, FAR), wait=integers(1000, 1500))
@@ -72,21 +72,21 @@ def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int) -> Genera
     """
     yield premise(quorum.has_snapshot(), "a snapshot after epoch 0")
     offset = log_end(quorum) + 1000 + by
-    waits, seen = at_once(quorum, lambda most: waited(quorum, offset, most, last=0), wait)
+    waits, seen = at_once(quorum, lambda most: timed_fetch(quorum, offset, most, last=0), wait)
     yield premise(all(one.answer.snapshot_id is not None for one in seen), "a snapshot named")
-    yield bounded(waits, 0, *(one.answer for one in seen), detail=f"MaxWaitMs was {wait}")
+    yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f"MaxWaitMs was {wait}")
 
 
 def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tuple[list[Wait], list[TimedFetch]]:
     """A fetch that may wait, each time after the same fetch that may not."""
     seen: list[TimedFetch] = []
 
-    def measured() -> Wait:
+    def measure() -> Wait:
         step = ask(0)
         seen.append(ask(wait))
-        return timed(quorum, seen[-1].milliseconds, step, 0)
+        return wait_of(quorum, seen[-1].milliseconds, step, 0)
 
-    return shortest_of(measured, AT_ONCE), seen
+    return shortest_of(measure, AT_ONCE), seen
 
 
 # --- at the log end
@@ -99,18 +99,18 @@ class Appended(NamedTuple):
     high_watermark: int
 
     @property
-    def committed(self) -> bool:
+    def is_committed(self) -> bool:
         return self.high_watermark >= self.end
 
 
-def appended(quorum: Quorum) -> Appended:
+def next_append(quorum: Quorum) -> Appended:
     """Wait for the leader's next append; Overdue if there is none."""
 
-    def seen() -> Appended | None:
-        answer = waited(quorum, log_end(quorum), LONG).answer
+    def append_if_seen() -> Appended | None:
+        answer = timed_fetch(quorum, log_end(quorum), LONG).answer
         return Appended(answer.batches[-1].last_offset + 1, answer.high_watermark) if answer.batches else None
 
-    return quorum.bench.eventually(seen, "an append of the leader")
+    return quorum.bench.eventually(append_if_seen, "an append of the leader")
 
 
 class AtEnd(NamedTuple):
@@ -121,7 +121,7 @@ class AtEnd(NamedTuple):
     answer: FetchedPartition
 
 
-def delayed(
+def delayed_fetches(
     quorum: Quorum,
     most: int,
     due: float,
@@ -136,13 +136,13 @@ def delayed(
     """
     found: list[AtEnd] = []
     for _ in range(AGAIN):
-        step, at = waited(quorum, 1, 0), start()
+        step, at = timed_fetch(quorum, 1, 0), start()
         if at is None:
             continue
-        seen = waited(quorum, at.end, most, high_watermark=None if named is None else at.high_watermark - named)
+        seen = timed_fetch(quorum, at.end, most, high_watermark=None if named is None else at.high_watermark - named)
         if seen.answer.batches and seen.milliseconds < due + AT_ONCE:
             continue
-        found.append(AtEnd(at, timed(quorum, seen.milliseconds, step, due), seen.answer))
+        found.append(AtEnd(at, wait_of(quorum, seen.milliseconds, step, due), seen.answer))
         if seen.milliseconds < due + AT_ONCE or len(found) == TRIES:
             break
     return found
@@ -156,30 +156,30 @@ def not_ended_by_appends(found: list[AtEnd]) -> Claim:
 def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
     """At the log end a fetch is answered with no records once its wait is over, and not before; the whole log is committed."""
 
-    def committed() -> Appended:
-        at = appended(quorum)
+    def next_committed() -> Appended:
+        at = next_append(quorum)
         quorum.bench.eventually(
-            lambda: waited(quorum, at.end, 0).answer.high_watermark >= at.end, f"all before {at.end} is committed"
+            lambda: timed_fetch(quorum, at.end, 0).answer.high_watermark >= at.end, f"all before {at.end} is committed"
         )
         return at
 
-    found = delayed(quorum, wait, wait, committed)
+    found = delayed_fetches(quorum, wait, wait, next_committed)
     yield not_ended_by_appends(found)
-    yield bounded([one.wait for one in found], wait, *(one.answer for one in found))
+    yield bound_holds([one.wait for one in found], wait, *(one.answer for one in found))
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
 def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
     """Advancing the high watermark does not complete a delayed fetch that names no high watermark (the field's default)."""
-    found = delayed(quorum, wait, wait, lambda: uncommitted(quorum))
+    found = delayed_fetches(quorum, wait, wait, lambda: uncommitted_append(quorum))
     yield not_ended_by_appends(found)
-    yield bounded([one.wait for one in found], wait, *(one.answer for one in found))
+    yield bound_holds([one.wait for one in found], wait, *(one.answer for one in found))
 
 
-def uncommitted(quorum: Quorum) -> Appended | None:
+def uncommitted_append(quorum: Quorum) -> Appended | None:
     """The leader's next append, unless it was already committed when it was seen."""
-    at = appended(quorum)
-    return None if at.committed else at
+    at = next_append(quorum)
+    return None if at.is_committed else at
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["append"], wait=integers(LONG, 2 * LONG))
@@ -187,15 +187,15 @@ def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Generator[Claim
     """A fetch delayed at the log end is answered as soon as the leader appends."""
     seen: list[TimedFetch] = []
 
-    def measured() -> Wait:
-        step = waited(quorum, 1, 0)
-        seen.append(waited(quorum, log_end(quorum), wait))
+    def measure() -> Wait:
+        step = timed_fetch(quorum, 1, 0)
+        seen.append(timed_fetch(quorum, log_end(quorum), wait))
         newest = max((batch.max_timestamp for batch in seen[-1].answer.batches), default=0)
-        return timed(quorum, seen[-1].arrived_ms - newest, step, 0)
+        return wait_of(quorum, seen[-1].arrived_ms - newest, step, 0)
 
-    waits = shortest_of(measured, AT_ONCE)
+    waits = shortest_of(measure, AT_ONCE)
     right = all(one.answer.batches for one in seen)
-    yield bounded(waits, 0, *(one.answer for one in seen), right=right, at_most=True, detail="since the append")
+    yield bound_holds(waits, 0, *(one.answer for one in seen), right=right, at_most=True, detail="since the append")
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-behind"], back=integers(1, 50), wait=integers(2000, 3000))
@@ -203,12 +203,12 @@ def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> 
     """At the log end a fetch with an older high watermark is answered at once with the current one."""
 
     def here() -> Appended:
-        return Appended(log_end(quorum), waited(quorum, 1, 0).answer.high_watermark)
+        return Appended(log_end(quorum), timed_fetch(quorum, 1, 0).answer.high_watermark)
 
-    found = delayed(quorum, wait, 0, here, named=back)
+    found = delayed_fetches(quorum, wait, 0, here, named=back)
     yield not_ended_by_appends(found)
     advanced = all(one.answer.high_watermark > one.at.high_watermark - back for one in found)
-    yield bounded([one.wait for one in found], 0, *(one.answer for one in found), right=advanced)
+    yield bound_holds([one.wait for one in found], 0, *(one.answer for one in found), right=advanced)
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-rises"], wait=integers(2000, 3000))
@@ -217,7 +217,7 @@ def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Claim,
 
     A fetch that the next append ends, long after the high watermark rose, was not answered because it rose.
     """
-    found = delayed(quorum, wait, 0, lambda: uncommitted(quorum), named=0)
+    found = delayed_fetches(quorum, wait, 0, lambda: uncommitted_append(quorum), named=0)
     risen = [one for one in found if one.answer.high_watermark > one.at.high_watermark]
     early = any(not one.answer.batches and one.wait.lasted < wait for one in found if one not in risen)
     yield premise(bool(risen) or early, "a high watermark that rose before the next append")
@@ -228,10 +228,10 @@ def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Claim,
 @probe("KIP595-FETCH-07-L", rig=QUORUM, cases=["hw-rises"], wait=integers(150, 250))
 def rising_high_watermark_in_the_newest_version(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
     """Whether a fetch at the log end is answered early once a new append is committed."""
-    at = appended(quorum)
-    yield premise(not at.committed, f"a record before {at.end} that was not committed yet")
+    at = next_append(quorum)
+    yield premise(not at.is_committed, f"a record before {at.end} that was not committed yet")
     names_it = quorum.version("Fetch") >= NAMES_HIGH_WATERMARK_FROM
-    seen = waited(quorum, at.end, wait, high_watermark=at.high_watermark if names_it else None)
+    seen = timed_fetch(quorum, at.end, wait, high_watermark=at.high_watermark if names_it else None)
     yield premise(not seen.answer.batches, "nothing appended meanwhile")
     answered = seen.answer.high_watermark > at.high_watermark and seen.milliseconds < wait
     detail = f"after {seen.milliseconds:.0f} ms of {wait}"

@@ -10,7 +10,7 @@ from uuid import UUID
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
-from conformance.rigs.quorum.bounds import AT_ONCE, Wait, bounded, shortest_of
+from conformance.rigs.quorum.bounds import AT_ONCE, Wait, bound_holds, shortest_of
 from conformance.rigs.quorum.candidates import BEHIND, other
 from conformance.rigs.quorum.frozen import (
     FROZEN,
@@ -49,7 +49,7 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
     epoch = frozen.next_epoch(ahead)
     version = 0 if case == "version-0" else frozen.version("BeginQuorumEpoch")
     answer = frozen.begin(leader, epoch, version=version)
-    stored = frozen.stored()
+    stored = frozen.quorum_state()
     fetch = frozen.fetch_in(epoch, leader)
     on_disk = stored == Stored(leader, epoch, -1)
     followed = answer.error is Error.NONE and of(answer) == LeaderAndEpoch(leader, epoch) and fetch is not None
@@ -67,9 +67,9 @@ def leader_of_the_present_epoch_is_followed(
     vote, epoch = _without_leader(frozen, candidate, ahead, granted)
     row = ("KIP595-VOTE-02", "granted" if granted else "refused")
     yield premise(vote.vote_granted is granted, f"its vote in epoch {epoch} given or free", promised=row)
-    yield premise(frozen.reported() == LeaderAndEpoch(-1, epoch), f"no leader in epoch {epoch}", promised=row)
+    yield premise(frozen.reported_leader() == LeaderAndEpoch(-1, epoch), f"no leader in epoch {epoch}", promised=row)
     answer = frozen.begin(leader, epoch, version=frozen.version("BeginQuorumEpoch", older))
-    stored = frozen.stored()
+    stored = frozen.quorum_state()
     fetch = frozen.fetch_in(epoch, leader)
     followed = answer.error is Error.NONE and of(answer) == stored.leader == LeaderAndEpoch(leader, epoch)
     yield held_if(followed and fetch is not None, answer, detail=f"{answer}; {stored}; fetch: {fetch is not None}")
@@ -86,9 +86,11 @@ def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -
 def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -> Generator[Claim, None, None]:
     """A follower's quorum-state has its leader, and its vote of the same epoch or none."""
     _, epoch = _without_leader(frozen, voted_for, ahead, granted=True)
-    yield premise(frozen.stored() == Stored(-1, epoch, voted_for), "a vote on disk", promised=("KIP595-QS-02", "vote"))
+    yield premise(
+        frozen.quorum_state() == Stored(-1, epoch, voted_for), "a vote on disk", promised=("KIP595-QS-02", "vote")
+    )
     answer = frozen.begin(leader, epoch)
-    stored = frozen.stored()
+    stored = frozen.quorum_state()
     legal = {Stored(leader, epoch, voted_for): "vote kept", Stored(leader, epoch, -1): "vote dropped"}
     held = stored in legal and _settled_state(frozen)
     yield held_if(held, answer, detail=f"{stored}", variant=legal.get(stored, ""))
@@ -98,7 +100,7 @@ def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -
 def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
     """The quorum-state of a candidate has its vote for itself, that of a leader itself as leader and no vote."""
     epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
-    stored = frozen.stored()
+    stored = frozen.quorum_state()
     expected = Stored(-1, epoch, frozen.id) if case == "candidate" else Stored(frozen.id, epoch, -1)
     yield held_if(stored == expected and _settled_state(frozen), detail=f"{case} of epoch {epoch}: {stored}")
 
@@ -128,7 +130,7 @@ class Resignation(NamedTuple):
     answer: RaftAnswer
 
 
-def resigned(frozen: Frozen, leader: int, successors: list[int], version: int | None = None) -> Resignation:
+def follow_and_resign(frozen: Frozen, leader: int, successors: list[int], version: int | None = None) -> Resignation:
     """Make the voter follow a leader, which then resigns."""
     fetch = frozen.follow(leader)
     at = frozen.bench.now().seconds
@@ -162,7 +164,7 @@ def candidacy(
     The step before is its fetch from that leader, which needs no waiting.
     """
     began = frozen.bench.now().seconds
-    gone = resigned(frozen, leader, successors, version)
+    gone = follow_and_resign(frozen, leader, successors, version)
     asked = frozen.vote_after(epoch_of(gone.fetch))
     lasted = (asked.at - gone.at) * 1000 if asked else inf
     late = 0.0 if lasted < share + AT_ONCE else frozen.bench.wait.recorded_late(min(lasted / 1000, SOON))
@@ -193,7 +195,7 @@ def first_successor_is_a_candidate_at_once(
     right = all(one.right_epoch and one.pre_vote is (expected == "PRE_VOTE") for one in came)
     answers = [one.resignation.answer for one in found]
     accepted = all(answer.error is Error.NONE for answer in answers)
-    yield bounded(waits, 0, *answers, right=right and accepted, detail=f"{answers}; {[one.asked for one in came]}")
+    yield bound_holds(waits, 0, *answers, right=right and accepted, detail=f"{answers}; {[one.asked for one in came]}")
     kept = bool(came) and all(one.pre_vote and one.right_epoch for one in came)
     yield kept_if("KIP595-END-02-L", kept, *answers)
 
@@ -214,7 +216,7 @@ def later_successor_waits_by_its_position(frozen: Frozen, case: str, leader: int
     successors = [*before, frozen.id, *behind]
     share = backoff_ms(len(before), len(successors))
     waits = shortest_of(lambda: candidacy(frozen, leader, successors, share).wait, share + AT_ONCE)
-    yield bounded(waits, share, detail=f"{successors}")
+    yield bound_holds(waits, share, detail=f"{successors}")
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["absent"], leader=LEADERS, listed=integers(1, 2))
@@ -222,10 +224,10 @@ def unlisted_voter_waits(frozen: Frozen, leader: int, listed: int) -> Generator[
     """A voter that is not listed becomes a candidate after the maximum backoff at the latest."""
     successors = list(PEERS[:listed])
     waits = shortest_of(lambda: candidacy(frozen, leader, successors, BACKOFF_MAX).wait, BACKOFF_MAX + AT_ONCE)
-    yield bounded(waits, BACKOFF_MAX, at_most=True, detail=f"{successors}")
+    yield bound_holds(waits, BACKOFF_MAX, at_most=True, detail=f"{successors}")
 
 
-def accepted(frozen: Frozen, fetch: Received, served: float) -> bool:
+def is_accepted(frozen: Frozen, fetch: Received, served: float) -> bool:
     """True if the voter took the answer to a fetch, sent `served` milliseconds after the fetch: it ignores an answer after its
     request timeout.
 
@@ -243,14 +245,14 @@ def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) ->
     before, behind = RANKS[rank]
     successors = [*before, frozen.id, *behind]
     wait = backoff_ms(len(before), len(successors))
-    gone = resigned(frozen, leader, successors)
+    gone = follow_and_resign(frozen, leader, successors)
     delivered = frozen.serve(gone.fetch)
     served = frozen.bench.now().seconds
     in_time = (served - gone.at) * 1000 < wait
     yield premise(delivered and in_time, "a fetch that was served before the wait was over")
     asked = frozen.vote_after(epoch_of(gone.fetch), within=(wait + OVER) / 1000)
     if asked is not None:
-        taken = accepted(frozen, gone.fetch, (served - gone.fetch.at) * 1000)
+        taken = is_accepted(frozen, gone.fetch, (served - gone.fetch.at) * 1000)
         yield premise(taken, "an answer within the request timeout, as the next fetch shows")
-    follows = asked is None and frozen.reported() == LeaderAndEpoch(leader, epoch_of(gone.fetch))
+    follows = asked is None and frozen.reported_leader() == LeaderAndEpoch(leader, epoch_of(gone.fetch))
     yield held_if(follows, detail=f"{asked}")

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, excused, held_if, premise, probe
+from conformance.core.checks import Claim, excuse, held_if, premise, probe
 from conformance.judging.excuses import GIVEN_UP
 from conformance.rigs.quorum.candidates import other
 from conformance.rigs.quorum.frozen import (
@@ -50,7 +50,7 @@ def follower_identifies_itself_in_fetches(
     yield held_if(right, detail=f"{fetch} with {durable} on disk", case="position")
     more = frozen.peers.receive("Fetch", within=REQUEST_TIMEOUT / 2000)
     if more is not None and sole_in_flight(fetch, more):
-        yield excused(GIVEN_UP, case="one-in-flight")
+        yield excuse(GIVEN_UP, case="one-in-flight")
     yield held_if(
         sole_in_flight(fetch, more) and fetch.body["max_wait_ms"] == 500,
         detail=f"{fetch}; {more}",
@@ -123,15 +123,15 @@ def refused_follower_moves_on(
         frozen.serve(asked, error=Error[error], leader=newer)
 
     refuse(fetch)
-    frozen.answered_until(
-        lambda: frozen.reported().leader_epoch != epoch_of(fetch),
+    frozen.answer_until(
+        lambda: frozen.reported_leader().leader_epoch != epoch_of(fetch),
         fetch,
         refuse,
         "an epoch after the refusal",
         within=SOON,
         due="epoch after a refusal",
     )
-    reported, stored = frozen.reported(), frozen.stored()
+    reported, stored = frozen.reported_leader(), frozen.quorum_state()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, newer.leader_id) is not None
     yield held_if(
         reported == stored.leader == newer and reached, detail=f"{newer}: {reported}, {stored}, fetched: {reached}"
@@ -152,7 +152,7 @@ def refused_follower_tries_again(
         frozen.serve(fetches[-1], error=error)
         fetches += [fetch for fetch in (frozen.fetch_in(epoch, leader),) if fetch is not None]
     again = len(fetches) == times + 1 and all(log_end_of(fetch) == log_end_of(first) for fetch in fetches)
-    yield held_if(again and frozen.reported() == LeaderAndEpoch(leader, epoch), detail=f"{fetches[1:]}")
+    yield held_if(again and frozen.reported_leader() == LeaderAndEpoch(leader, epoch), detail=f"{fetches[1:]}")
 
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["voter-asks-others"], examples=2, leader=LEADERS)
@@ -162,7 +162,7 @@ def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: in
     asked = frozen.came(
         frozen.peers.receive("Fetch", peer=other(leader), within=SOON), "step", "a fetch from another voter"
     )
-    yield held_if(asked is not None and frozen.reported().leader_epoch == epoch_of(fetch), detail=f"{asked}")
+    yield held_if(asked is not None and frozen.reported_leader().leader_epoch == epoch_of(fetch), detail=f"{asked}")
 
 
 @probe("KIP595-VOTE-14", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, count=COUNT)
@@ -174,8 +174,8 @@ def candidate_names_its_own_log_end(
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
     frozen.feed(fetch, no_ops(count, start, epoch))
     frozen.end(leader, epoch, [frozen.id])
-    asked = frozen.vote_of(frozen.asked_for_vote(epoch))
-    stored = frozen.stored()
+    asked = frozen.vote_of(frozen.await_vote(epoch))
+    stored = frozen.quorum_state()
     right = stored == Stored(-1, epoch + 1, frozen.id) and candidate_epoch(asked) == epoch + 1
     yield held_if(right, detail=f"{asked}; {stored}", case="stored-first")
     position = LogEnd(asked.partition["last_offset_epoch"], asked.partition["last_offset"])
@@ -193,15 +193,15 @@ def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Gene
     epoch = candidate_epoch(asked)
     newer = LeaderAndEpoch(leader if case == "leader-named" else -1, epoch + ahead)
     frozen.outdate(asked, newer)
-    frozen.answered_until(
-        lambda: frozen.reported().leader_epoch != epoch,
+    frozen.answer_until(
+        lambda: frozen.reported_leader().leader_epoch != epoch,
         asked,
         lambda again: frozen.outdate(again, newer),
         "an epoch after the candidacy",
         within=SOON,
         due="epoch after a candidacy",
     )
-    reported, stored = frozen.reported(), frozen.stored()
+    reported, stored = frozen.reported_leader(), frozen.quorum_state()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, leader) is not None
     right = reported == newer and stored == Stored(newer.leader_id, newer.leader_epoch, -1)
     yield held_if(right and reached, detail=f"{newer}: {reported}, {stored}, fetched: {reached}")

@@ -22,7 +22,7 @@ SERVED = ("KIP595-FETCH-04", "matching")
 """The row and case that promise no diverging epoch in answer to a fetch that matches the leader's log."""
 
 
-def described(frozen: Frozen) -> QuorumAnswer:
+def describe(frozen: Frozen) -> QuorumAnswer:
     return frozen.client.describe_quorum()
 
 
@@ -33,7 +33,7 @@ def high_watermark_waits_for_a_record_of_the_epoch(
     """A new leader has no high watermark until a majority has the first record of its epoch."""
     end = frozen.log_end()
     epoch = frozen.lead(ahead=ahead)
-    fresh = described(frozen)
+    fresh = describe(frozen)
     as_consumer = frozen.fetch_as(CONSUMER, epoch, end)
     yield premise(fresh.error is Error.NONE, "a leader that describes the quorum", promised=DESCRIBED)
     yield premise(as_consumer.error is Error.NONE, "a leader that serves a fetch", promised=SERVED)
@@ -42,12 +42,12 @@ def high_watermark_waits_for_a_record_of_the_epoch(
     before = frozen.fetch_as(voter, epoch, end)
     fetched = before.error is Error.NONE and bool(before.batches)
     yield premise(fetched, f"a voter that has fetched the log before the epoch: {before}", promised=SERVED)
-    still = described(frozen)
+    still = describe(frozen)
     yield held_if(still.high_watermark == before.high_watermark == -1, before, still, case="at-epoch-start")
     past = frozen.fetch_as(voter, epoch, LogEnd(epoch, end.offset + 1))
     matches = past.error is Error.NONE and past.diverging_epoch is None
     yield premise(matches, f"a voter that has the epoch's first record: {past}", promised=SERVED)
-    after = described(frozen)
+    after = describe(frozen)
     yield held_if(after.high_watermark == end.offset + 1, past, after, case="past-epoch-start")
 
 
@@ -61,7 +61,7 @@ def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead:
     starts = frozen.bench.eventually(lambda: _batches_after(frozen, first), f"{READS} batches of epoch {epoch}")
     for start in starts:
         fetch = frozen.fetch_as(voter, epoch, LogEnd(epoch, start))
-        now = described(frozen)
+        now = describe(frozen)
         matches = fetch.error is Error.NONE and fetch.diverging_epoch is None
         yield premise(matches, f"a fetch that was served: {fetch}", promised=SERVED)
         yield premise(now.error is Error.NONE, "a leader that describes the quorum", promised=DESCRIBED)
@@ -90,7 +90,7 @@ def observers_commit_nothing(frozen: Frozen, count: int, first: int) -> Generato
     epoch = frozen.lead()
     ids = [GHOSTS.start + first + number for number in range(count)]
     answers = [frozen.fetch_as(id, epoch, LogEnd(epoch, end.offset + 1)) for id in ids]
-    after = described(frozen)
+    after = describe(frozen)
     seen = {observer.replica_id for observer in after.observers if observer.log_end_offset == end.offset + 1}
     yield premise(seen >= set(ids), f"{count} observers at the log end")
     yield held_if(after.high_watermark == -1 and all(a.high_watermark == -1 for a in answers), *answers, after)
@@ -110,10 +110,10 @@ def leader_ignores_its_own_end_quorum_epoch(
     epoch = frozen.lead()
     began = frozen.bench.now().seconds
     answer = frozen.end(frozen.id, epoch, list(successors), version=frozen.version("EndQuorumEpoch", older))
-    after = described(frozen)
+    after = describe(frozen)
     leads = after.error is Error.NONE and (after.leader_id, after.leader_epoch) == (frozen.id, epoch)
     sent = frozen.sent_since(began, A_WHILE)
     resigned = [one for one in sent if one.api == "EndQuorumEpoch" or stands_again(one, epoch)]
-    still = frozen.reported() == LeaderAndEpoch(frozen.id, epoch)
+    still = frozen.reported_leader() == LeaderAndEpoch(frozen.id, epoch)
     held = answer.error is Error.NONE and leads and still and not resigned
     yield held_if(held, answer, after, detail=f"{answer}; {after}; {resigned}")

@@ -39,7 +39,7 @@ class Watched(NamedTuple):
     sent: list[Received]
 
     @property
-    def unmoved(self) -> bool:
+    def is_unmoved(self) -> bool:
         """Whether its condition is the same, it asks for no votes, and it goes on with the fetch that it had open."""
         fetches = [one for one in self.sent if one.api == "Fetch"]
         same = all(one.body == self.fetch.body for one in fetches)
@@ -47,33 +47,33 @@ class Watched(NamedTuple):
         return self.before == self.after and bool(fetches) and same and not stands
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         return f"{self.answer}; {self.before} -> {self.after}; {self.fetch} was open, then it sent {self.sent}"
 
 
-def watched(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> Watched:
+def watch(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> Watched:
     """Send a request to a leader's follower (`ask` gets the epoch), and watch for a while what the follower sends."""
     fetch = frozen.follow(leader)
-    before = Condition(frozen.reported(), frozen.stored())
+    before = Condition(frozen.reported_leader(), frozen.quorum_state())
     began = frozen.bench.now().seconds
     answer = ask(epoch_of(fetch))
     sent = frozen.sent_since(began, A_WHILE)
     if not any(one.api == "Fetch" for one in sent):
         again = frozen.fetch_in(epoch_of(fetch), leader)
         sent += [again] if again is not None else []
-    return Watched(answer, before, Condition(frozen.reported(), frozen.stored()), fetch, sent)
+    return Watched(answer, before, Condition(frozen.reported_leader(), frozen.quorum_state()), fetch, sent)
 
 
-def undisturbed(seen: Watched, error: Error) -> bool:
+def is_undisturbed(seen: Watched, error: Error) -> bool:
     right = seen.answer.error is error and seen.answer.top_level_error is Error.NONE
-    return right and seen.unmoved
+    return right and seen.is_unmoved
 
 
 @probe("KIP595-END-01", rig=FROZEN, cases=["older-epoch"], leader=LEADERS, former=LEADERS, back=BACK)
 def late_end_moves_no_follower(frozen: Frozen, leader: int, former: int, back: int) -> Generator[Claim, None, None]:
     """A follower that gets EndQuorumEpoch of an older epoch that names it as the first successor asks for no votes."""
-    seen = watched(frozen, leader, lambda epoch: frozen.end(former, epoch - back, [frozen.id]))
-    yield held_if(undisturbed(seen, Error.FENCED_LEADER_EPOCH), seen.answer, detail=seen.shown)
+    seen = watch(frozen, leader, lambda epoch: frozen.end(former, epoch - back, [frozen.id]))
+    yield held_if(is_undisturbed(seen, Error.FENCED_LEADER_EPOCH), seen.answer, detail=seen.text)
 
 
 @probe("KIP595-END-01", rig=FROZEN, cases=["negative-id"], leader=LEADERS, ahead=EPOCHS_AHEAD, id=NEGATIVE)
@@ -86,8 +86,8 @@ def end_of_no_leader_moves_no_follower(
         with frozen.bench.malformed("a negative id"):
             return frozen.end(id, epoch + ahead, [frozen.id])
 
-    seen = watched(frozen, leader, ask)
-    yield held_if(undisturbed(seen, Error.INVALID_REQUEST), seen.answer, detail=seen.shown)
+    seen = watch(frozen, leader, ask)
+    yield held_if(is_undisturbed(seen, Error.INVALID_REQUEST), seen.answer, detail=seen.text)
 
 
 @probe("KIP595-BEGIN-04", rig=FROZEN, cases=["repeat"], leader=LEADERS, times=integers(1, 3))
@@ -97,8 +97,8 @@ def repeated_begin_resets_nothing(frozen: Frozen, leader: int, times: int) -> Ge
     def ask(epoch: int) -> PartitionAnswer:
         return [frozen.begin(leader, epoch) for _ in range(times)][-1]
 
-    seen = watched(frozen, leader, ask)
-    yield held_if(undisturbed(seen, Error.NONE), seen.answer, detail=seen.shown)
+    seen = watch(frozen, leader, ask)
+    yield held_if(is_undisturbed(seen, Error.NONE), seen.answer, detail=seen.text)
 
 
 @probe("KIP595-BEGIN-04", rig=FROZEN, cases=["negative-id"], leader=LEADERS, ahead=EPOCHS_AHEAD, id=NEGATIVE)
@@ -111,8 +111,8 @@ def begin_of_no_leader_moves_no_follower(
         with frozen.bench.malformed("a negative id"):
             return frozen.begin(id, epoch + ahead)
 
-    seen = watched(frozen, leader, ask)
-    yield held_if(undisturbed(seen, Error.INVALID_REQUEST), seen.answer, detail=seen.shown)
+    seen = watch(frozen, leader, ask)
+    yield held_if(is_undisturbed(seen, Error.INVALID_REQUEST), seen.answer, detail=seen.text)
 
 
 @probe(
@@ -134,6 +134,6 @@ def foreign_cluster_moves_no_follower(
             return frozen.begin(leader, epoch + ahead, cluster_id=foreign)
         return frozen.vote(OUTSIDER, epoch + ahead, LogEnd(epoch, 1 << 40), cluster_id=foreign)
 
-    seen = watched(frozen, leader, ask)
-    held = seen.answer.top_level_error is Error.INCONSISTENT_CLUSTER_ID and seen.unmoved
-    yield held_if(held, seen.answer, detail=seen.shown)
+    seen = watch(frozen, leader, ask)
+    held = seen.answer.top_level_error is Error.INCONSISTENT_CLUSTER_ID and seen.is_unmoved
+    yield held_if(held, seen.answer, detail=seen.text)

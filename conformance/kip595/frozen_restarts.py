@@ -20,7 +20,7 @@ from strategies.epochs import NEAR_EPOCHS_AHEAD
 CANDIDATES = sampled_from(PEERS)
 
 
-def killed(frozen: Frozen) -> None:
+def kill_and_restart(frozen: Frozen) -> None:
     """SIGKILL the voter and start it again; it answers when this returns."""
     with frozen.bench.processes.down(frozen.name, role="voter"):
         pass
@@ -30,7 +30,7 @@ def killed(frozen: Frozen) -> None:
 
 def _answers(frozen: Frozen) -> bool:
     try:
-        frozen.reported()
+        frozen.reported_leader()
     except WireError:
         return False
     return True
@@ -42,9 +42,9 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generato
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     given = frozen.vote(candidate, epoch, end)
-    killed(frozen)
+    kill_and_restart(frozen)
     yield premise(given.vote_granted, "a vote that was granted", promised=("KIP595-VOTE-02", "granted"))
-    stored = frozen.stored()
+    stored = frozen.quorum_state()
     yield held_if(stored == Stored(-1, epoch, candidate), given, case="stored", detail=f"{stored}")
     refused = frozen.vote(other(candidate), epoch, LogEnd(end.epoch, end.offset + 1))
     free = refused.error is Error.NONE and of(refused) == LeaderAndEpoch(-1, epoch) and not refused.vote_granted
@@ -62,13 +62,13 @@ def restarted_leader_neither_votes_nor_leads(
     """A killed leader restarts as resigned: it reports its epoch, does nothing more in it, and leads a later one."""
     epoch = frozen.lead()
     before = frozen.log_on_disk()
-    killed(frozen)
-    yield premise(frozen.reported() == LeaderAndEpoch(frozen.id, epoch), f"itself as leader of {epoch}")
-    stored = frozen.stored()
+    kill_and_restart(frozen)
+    yield premise(frozen.reported_leader() == LeaderAndEpoch(frozen.id, epoch), f"itself as leader of {epoch}")
+    stored = frozen.quorum_state()
     vote = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
     refused = vote.error is Error.NONE and not vote.vote_granted and of(vote) == LeaderAndEpoch(frozen.id, epoch)
     yield held_if(refused, vote, case="vote")
-    yield held_if(refused and frozen.stored() == stored, vote, row="KIP595-VOTE-11", case="resigned")
+    yield held_if(refused and frozen.quorum_state() == stored, vote, row="KIP595-VOTE-11", case="resigned")
     if frozen.pre_votes:
         up_to_date = LogEnd(epoch, before[-1].last_offset + 1 + longer)
         asked = frozen.vote(candidate, epoch, up_to_date, pre_vote=True)

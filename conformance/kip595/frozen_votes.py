@@ -23,7 +23,7 @@ GRANTED = ("KIP595-VOTE-02", "granted")
 """The row and case that promise a vote in a newer epoch for a candidate with an up-to-date log."""
 
 
-def voted(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
+def is_vote_in(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
     """True if answered without error in `epoch`, with no known leader."""
     as_expected = answer.error is Error.NONE and answer.top_level_error is Error.NONE and answer.vote_granted is granted
     return as_expected and of(answer) == LeaderAndEpoch(-1, epoch)
@@ -41,8 +41,8 @@ def first_candidate_is_granted(
     key = {} if case == "version-0" else {"voter_id": frozen.id}
     version = 0 if case == "version-0" else frozen.version("Vote")
     answer = frozen.vote(candidate, epoch, log, version=version, **key)
-    stored = frozen.stored()
-    yield held_if(voted(answer, epoch, granted=True), answer)
+    stored = frozen.quorum_state()
+    yield held_if(is_vote_in(answer, epoch, granted=True), answer)
     on_disk = stored == Stored(-1, epoch, candidate)
     yield held_if(on_disk and of(answer).leader_epoch == epoch, answer, row="KIP595-VOTE-02", case="granted")
     if answer.vote_granted:
@@ -58,9 +58,9 @@ def newer_epoch_of_a_stale_candidate_is_adopted(
     """A candidate with too short a log is refused, yet its epoch is on disk before the answer, without leader or vote."""
     epoch = epoch_before_vote(frozen) + ahead
     answer = frozen.vote(candidate, epoch, BEHIND)
-    stored = frozen.stored()
+    stored = frozen.quorum_state()
     adopted = stored == Stored(-1, epoch, -1)
-    yield held_if(voted(answer, epoch, granted=False) and adopted, answer, detail=f"{answer}; {stored}")
+    yield held_if(is_vote_in(answer, epoch, granted=False) and adopted, answer, detail=f"{answer}; {stored}")
     yield held_if(adopted, answer, row="KIP595-QS-02", case="newer-epoch", detail=f"{stored}")
 
 
@@ -76,7 +76,7 @@ def leader_leaves_for_a_newer_epoch(
     """A leader that gets a Vote request of a newer epoch stops leading."""
     led = frozen.lead()
     answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, longer * 1000))
-    stored, reported, described = frozen.stored(), frozen.reported(), frozen.client.describe_quorum()
+    stored, reported, described = frozen.quorum_state(), frozen.reported_leader(), frozen.client.describe_quorum()
     left = stored.leader == reported == of(answer) == LeaderAndEpoch(-1, led + ahead)
     refuses = described.error is Error.NOT_LEADER_OR_FOLLOWER
     yield held_if(left and refuses and answer.error is Error.NONE, answer, described, detail=f"{answer}; {stored}")
@@ -91,11 +91,11 @@ def one_vote_per_epoch(
     epoch = frozen.next_epoch(ahead)
     first = frozen.vote(candidate, epoch, end)
     yield premise(first.vote_granted, "a vote that was granted", promised=GRANTED)
-    before = frozen.stored()
+    before = frozen.quorum_state()
     again = case == "same-candidate"
     log = LogEnd(end.epoch, end.offset + (longer if case == "longer-log" else 0))
     answer = frozen.vote(candidate if again else other(candidate), epoch, log)
-    yield held_if(voted(answer, epoch, granted=again) and frozen.stored() == before, first, answer)
+    yield held_if(is_vote_in(answer, epoch, granted=again) and frozen.quorum_state() == before, first, answer)
 
 
 @probe("KIP595-VOTE-05", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, by=integers(1, 4), older=versions_back(1),
@@ -115,7 +115,7 @@ def logs_are_compared_by_epoch_then_offset(
     }[case]
     epoch = frozen.next_epoch(ahead + by)
     answer = frozen.vote(candidate, epoch, log, version=frozen.version("Vote", older))
-    yield held_if(voted(answer, epoch, granted=granted), answer, detail=f"{log} at {end}: {answer}")
+    yield held_if(is_vote_in(answer, epoch, granted=granted), answer, detail=f"{log} at {end}: {answer}")
 
 
 @probe(
@@ -133,10 +133,10 @@ def refusal_leaves_the_vote_free(
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     refused = frozen.vote(candidate, epoch, LogEnd(end.epoch, end.offset - short))
-    stored = frozen.stored()
+    stored = frozen.quorum_state()
     granted = frozen.vote(other(candidate), epoch, end)
-    free = voted(refused, epoch, granted=False) and stored == Stored(-1, epoch, -1)
-    yield held_if(free and voted(granted, epoch, granted=True), refused, granted)
+    free = is_vote_in(refused, epoch, granted=False) and stored == Stored(-1, epoch, -1)
+    yield held_if(free and is_vote_in(granted, epoch, granted=True), refused, granted)
 
 
 @probe("KIP595-VOTE-09", "KIP595-VOTE-09-L", rig=FROZEN, cases=["outsider"], ahead=NEAR_EPOCHS_AHEAD, longer=LONGER,
@@ -147,16 +147,16 @@ def candidate_outside_the_voters(
     """Up to 3.7 a candidate that is not a voter is refused without an epoch bump. From 3.8 on it is judged like any other: it is
     refused while its log is behind, and gets the vote in the same epoch once it is not."""
     end = frozen.log_end()
-    before = frozen.stored()
+    before = frozen.quorum_state()
     epoch = before.leader_epoch + ahead
     behind = frozen.vote(candidate, epoch, BEHIND)
-    refused = frozen.stored()
+    refused = frozen.quorum_state()
     answer = frozen.vote(candidate, epoch, LogEnd(end.epoch, end.offset + longer))
-    after = frozen.stored()
+    after = frozen.quorum_state()
     answers = (behind, answer)
     unmoved = all(one.error is Error.INCONSISTENT_VOTER_SET and not one.vote_granted for one in answers)
-    fair = voted(behind, epoch, granted=False) and refused == Stored(-1, epoch, -1)
-    granted = voted(answer, epoch, granted=True) and after == Stored(-1, epoch, candidate)
+    fair = is_vote_in(behind, epoch, granted=False) and refused == Stored(-1, epoch, -1)
+    granted = is_vote_in(answer, epoch, granted=True) and after == Stored(-1, epoch, candidate)
     held = unmoved and before == refused == after if expected == "INCONSISTENT_VOTER_SET" else fair and granted
     yield held_if(held, *answers, detail=f"{behind}; {refused}; {answer}; {after}")
     yield kept_if("KIP595-VOTE-09-L", fair and granted, *answers)
@@ -172,7 +172,7 @@ def misaddressed_vote_is_refused(
     epoch = frozen.next_epoch(ahead)
     wrong_id = frozen.vote(candidate, epoch, end, voter_id=voter)
     wrong_disk = frozen.vote(candidate, epoch, end, voter_id=frozen.id, voter_directory_id=UUID(int=directory))
-    stored = frozen.stored()
+    stored = frozen.quorum_state()
     refused = all(
         answer.error is Error.INVALID_VOTER_KEY and not answer.vote_granted for answer in (wrong_id, wrong_disk)
     )
@@ -186,13 +186,13 @@ def committed_roles_keep_their_vote(
 ) -> Generator[Claim, None, None]:
     """In its own epoch neither a leader, a follower nor a candidate votes for another, and nothing changes."""
     epoch = bring_into(frozen, case)
-    before, known = frozen.stored(), frozen.reported()
+    before, known = frozen.quorum_state(), frozen.reported_leader()
     yield premise(known.leader_epoch == epoch, f"{case} in epoch {epoch}")
     standing = case != "candidate" or before == Stored(-1, epoch, frozen.id)
     yield premise(standing, f"a candidate on disk: {before}", promised=("KIP595-QS-03", "candidate"))
     answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
     refused = answer.error is Error.NONE and not answer.vote_granted and of(answer) == known
-    yield held_if(refused and frozen.stored() == before and frozen.reported() == known, answer)
+    yield held_if(refused and frozen.quorum_state() == before and frozen.reported_leader() == known, answer)
 
 
 def bring_into(frozen: Frozen, role: str) -> int:
@@ -210,10 +210,10 @@ def pre_vote_leaves_no_trace_in_its_epoch(
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     yield premise(frozen.vote(other(candidate), epoch, end).vote_granted, "a vote that was granted", promised=GRANTED)
-    before = frozen.stored()
+    before = frozen.quorum_state()
     asked = epoch if case == "equal-epoch" else epoch + ahead
     answer = frozen.vote(candidate, asked, LogEnd(end.epoch, end.offset + longer), pre_vote=True)
-    after = frozen.stored()
+    after = frozen.quorum_state()
     expected = before if case == "equal-epoch" else Stored(-1, asked, -1)
     yield held_if(after == expected and of(answer) == after.leader, answer, detail=f"{before} -> {after}; {answer}")
 
@@ -230,9 +230,9 @@ def waiting_roles_grant_a_pre_vote(
         yield premise(vote.vote_granted is voted_before, "its vote given or free")
     elif case != "follower-fresh":
         frozen.candidate() if case == "candidate" else frozen.stand()
-    known = frozen.reported()
+    known = frozen.reported_leader()
     behind = frozen.vote(candidate, known.leader_epoch, BEHIND, pre_vote=True)
     answer = frozen.vote(candidate, known.leader_epoch, LogEnd(end.epoch, end.offset + longer), pre_vote=True)
-    yield premise(frozen.reported() == known, f"still {known}")
+    yield premise(frozen.reported_leader() == known, f"still {known}")
     right = answer.vote_granted and not behind.vote_granted
     yield held_if(right and answer.error is behind.error is Error.NONE, behind, answer)

@@ -8,7 +8,7 @@ from typing import Literal
 from hypothesis.strategies import sampled_from
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, excused, held_if, probe
+from conformance.core.checks import Claim, Rig, excuse, held_if, probe
 from conformance.core.topologies import CONTROLLERS
 from conformance.judging.excuses import STARVED
 from conformance.rigs.log.partition import PartitionData, new_partition
@@ -84,7 +84,7 @@ def gives_up(isolated: Isolated, leader: str, cut: float) -> Iterator[Claim]:
         seconds, answer = led[-1]
         detail = f"{leader} still led {seconds:.1f} s after it was cut off: {answer}"
         if seconds > GIVES_UP_WITHIN and starved(isolated.bench.wait.recorded_late(GIVES_UP_WITHIN), GIVES_UP_WITHIN):
-            yield excused(STARVED)
+            yield excuse(STARVED)
         else:
             yield held_if(seconds <= GIVES_UP_WITHIN, answer, detail=detail)
     elif looked[0] <= GIVES_UP_WITHIN:

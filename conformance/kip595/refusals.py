@@ -76,8 +76,8 @@ def foreign_cluster_is_refused(
         answer: PartitionAnswer = ASK[case](quorum, name, settled.leader_epoch + ahead, cluster_id=cluster_id)
         return answer
 
-    tried = quorum.tried(name, ask)
-    yield held_if(tried.answer.top_level_error is Error.INCONSISTENT_CLUSTER_ID and tried.unchanged, tried.answer)
+    tried = quorum.attempt(name, ask)
+    yield held_if(tried.answer.top_level_error is Error.INCONSISTENT_CLUSTER_ID and tried.is_unchanged, tried.answer)
 
 
 @probe(
@@ -99,10 +99,10 @@ def absent_cluster_id_is_not_checked(
         epoch = settled.leader_epoch - by
         return [ASK[case](quorum, name, epoch, cluster_id=id, version=version) for id in (None, quorum.cluster_id)]
 
-    tried = quorum.tried(name, ask)
+    tried = quorum.attempt(name, ask)
     without, with_id = tried.answer
     judged = without.top_level_error is not Error.INCONSISTENT_CLUSTER_ID
-    yield held_if(judged and without == with_id and tried.unchanged, without, with_id)
+    yield held_if(judged and without == with_id and tried.is_unchanged, without, with_id)
 
 
 WRONG_PLACES: Mapping[str, Mapping[str, Any]] = {
@@ -128,7 +128,7 @@ def wrong_partition_is_refused(
         )
         return answer
 
-    yield refused_as_a_whole(quorum.tried(name, ask))
+    yield refused_as_a_whole(quorum.attempt(name, ask))
 
 
 @probe("KIP595-API-05", rig=QUORUM, cases=["fetch-topic-id", "fetch-by-name"], member=CONTROLLERS, older=versions_back(4),
@@ -149,11 +149,11 @@ def fetch_of_another_topic_is_refused(
     def ask(settled: LeaderAndEpoch) -> FetchedPartition:
         return fetch(quorum, name, settled.leader_epoch, **asked)
 
-    yield refused_as_a_whole(quorum.tried(name, ask))
+    yield refused_as_a_whole(quorum.attempt(name, ask))
 
 
 def refused_as_a_whole(tried: Tried[Any]) -> Claim:
-    return held_if(tried.answer.top_level_error is Error.INVALID_REQUEST and tried.unchanged, tried.answer)
+    return held_if(tried.answer.top_level_error is Error.INVALID_REQUEST and tried.is_unchanged, tried.answer)
 
 
 @probe("KIP595-API-06", rig=QUORUM, cases=["vote", "begin", "end"], member=CONTROLLERS, back=integers(1, 4),
@@ -170,8 +170,8 @@ def answers_carry_leader_and_epoch(
         answer: RaftAnswer = ASK[case](quorum, name, epoch, cluster_id=quorum.cluster_id, version=version)
         return answer
 
-    tried = quorum.tried(name, ask)
-    yield held_if(of(tried.answer) == tried.leader and tried.unchanged, tried.answer)
+    tried = quorum.attempt(name, ask)
+    yield held_if(of(tried.answer) == tried.leader and tried.is_unchanged, tried.answer)
 
 
 ERRORS = {"older": (-1, 0), "newer": (1, 0), "offset": (0, -1)}
@@ -191,7 +191,7 @@ def refused_fetch_carries_leader_and_epoch(
         wanted = FetchPartition(METADATA, 0, offset, settled.leader_epoch + ahead, 0)
         return quorum.client(name).fetch(wanted, FetchOptions(cluster_id=quorum.cluster_id), version=version)
 
-    tried = quorum.tried(name, ask)
+    tried = quorum.attempt(name, ask)
     yield premise(tried.answer.error is not Error.NONE, "a partition error")
     yield held_if(tried.answer.current_leader == tried.leader, tried.answer)
 
@@ -206,7 +206,7 @@ def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> G
         wanted = FetchPartition(METADATA, 0, offset, settled.leader_epoch, 0, partition_max_bytes=1024)
         return quorum.client(name).fetch(wanted, FetchOptions(cluster_id=quorum.cluster_id), version=version)
 
-    tried = quorum.tried(name, ask)
+    tried = quorum.attempt(name, ask)
     yield premise(tried.answer.error is Error.NONE, "no error")
     yield held_if(tried.answer.current_leader == tried.leader, tried.answer)
 
@@ -247,4 +247,4 @@ def _asked_in_old_epoch(quorum: Quorum, name: str, api: str, back: int, version:
         epoch = settled.leader_epoch - back
         return ASK[api](quorum, name, epoch, cluster_id=quorum.cluster_id, version=version)
 
-    return quorum.tried(name, ask, disk=False)
+    return quorum.attempt(name, ask, disk=False)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.quorum.fetching import fetched, log_end
+from conformance.rigs.quorum.fetching import log_end, try_fetch
 from conformance.rigs.quorum.quorum import FAR, GHOSTS, QUORUM, Quorum
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
@@ -22,10 +22,10 @@ OLDER = versions_back(3)
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["consumer"], back=BACK, older=OLDER)
 def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Generator[Claim, None, None]:
     """A fetch without a replica id is served, and DescribeQuorum shows no further replica."""
-    before = quorum.described()
-    tried = fetched(quorum, quorum.one("leader"), max(0, log_end(quorum) - back), older=older)
+    before = quorum.describe_by_leader()
+    tried = try_fetch(quorum, quorum.one("leader"), max(0, log_end(quorum) - back), older=older)
     yield premise(tried.answer.error is Error.NONE, "a fetch that was served")
-    after = quorum.described()
+    after = quorum.describe_by_leader()
     same = {o.replica_id for o in after.observers} == {o.replica_id for o in before.observers}
     yield held_if(same and len(after.current_voters) == len(before.current_voters), tried.answer, before, after)
 
@@ -36,9 +36,9 @@ def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older:
     """A fetch with an unknown id appears among the observers with its offset, and not among the voters."""
     log = quorum.epochs()
     offset = max(log[-1].start + 1, log_end(quorum) - back)
-    tried = fetched(quorum, quorum.one("leader"), offset, replica_id=ghost, older=older)
+    tried = try_fetch(quorum, quorum.one("leader"), offset, replica_id=ghost, older=older)
     yield premise(tried.answer.error is Error.NONE and tried.answer.diverging_epoch is None, "a fetch that was served")
-    described = quorum.described()
+    described = quorum.describe_by_leader()
     seen = [observer.log_end_offset for observer in described.observers if observer.replica_id == ghost]
     voters = {voter.replica_id for voter in described.current_voters}
     yield held_if(seen == [offset] and ghost not in voters, tried.answer, described)
@@ -50,11 +50,11 @@ def fetch_under_the_leaders_id_is_refused(quorum: Quorum, back: int, older: int)
     name = quorum.one("leader")
     offset = max(0, log_end(quorum) - back)
     own = quorum.bench.id_of(name)
-    tried = fetched(quorum, name, offset, replica_id=own, older=older, malformed="the id of the node that is asked")
-    described = quorum.described()
+    tried = try_fetch(quorum, name, offset, replica_id=own, older=older, malformed="the id of the node that is asked")
+    described = quorum.describe_by_leader()
     leads = described.error is Error.NONE and described.leader_id == own
     refused = tried.answer.error is Error.UNKNOWN_SERVER_ERROR and tried.answer.top_level_error is Error.NONE
-    yield held_if(refused and leads and tried.unchanged, tried.answer, described)
+    yield held_if(refused and leads and tried.is_unchanged, tried.answer, described)
 
 
 class WrongSnapshot(NamedTuple):
@@ -86,5 +86,5 @@ def snapshot_is_refused_by_name(quorum: Quorum, case: str, offset: int, older: i
             current_leader_epoch=settled.leader_epoch + wrong.ahead, version=quorum.version("FetchSnapshot", older),
         )  # fmt: skip
 
-    tried = quorum.tried(name, ask, disk=False)
+    tried = quorum.attempt(name, ask, disk=False)
     yield held_if(tried.answer.error is wrong.error and tried.answer.top_level_error is Error.NONE, tried.answer)

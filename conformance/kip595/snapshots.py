@@ -30,7 +30,7 @@ def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older
             version=version,
         )  # fmt: skip
 
-    tried = mixed.tried(name, ask, disk=False)
+    tried = mixed.attempt(name, ask, disk=False)
     yield premise(tried.answer.error is Error.NONE, f"FetchSnapshot of {found}: {tried.answer.error}")
     yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)
 
@@ -45,7 +45,7 @@ def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, position: int, older: i
     def ask(settled: LeaderAndEpoch) -> list[SnapshotPiece]:
         return [_piece(mixed, name, settled, found, position, older, cluster_id=id) for id in (None, mixed.cluster_id)]
 
-    without, with_id = mixed.tried(name, ask, disk=False).answer
+    without, with_id = mixed.attempt(name, ask, disk=False).answer
     yield premise(with_id.error is with_id.top_level_error is Error.NONE, f"FetchSnapshot of {found}: {with_id}")
     yield held_if(without == with_id and bool(without.unaligned_records), without, with_id)
 
@@ -60,10 +60,10 @@ def position_past_the_snapshot_is_out_of_range(mixed: Mixed, beyond: int, older:
     def ask(settled: LeaderAndEpoch) -> SnapshotPiece:
         return _piece(mixed, name, settled, found, 0, older)
 
-    whole = mixed.tried(name, ask, disk=False).answer
+    whole = mixed.attempt(name, ask, disk=False).answer
     yield premise(whole.error is whole.top_level_error is Error.NONE, f"FetchSnapshot of {found}: {whole}")
     end = whole.size + beyond
-    tried = mixed.tried(name, lambda settled: _piece(mixed, name, settled, found, end, older), disk=False)
+    tried = mixed.attempt(name, lambda settled: _piece(mixed, name, settled, found, end, older), disk=False)
     right = tried.answer.error is Error.POSITION_OUT_OF_RANGE and tried.answer.top_level_error is Error.NONE
     yield held_if(right, tried.answer)
 

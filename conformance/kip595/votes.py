@@ -23,7 +23,7 @@ ROLES: list[Role] = ["leader", "follower"]
 PRE_VOTE_FROM = since("VoteRequest", "PreVote")
 
 
-def voted(
+def try_vote(
     quorum: Quorum,
     name: str,
     ahead: int = 0,
@@ -50,14 +50,14 @@ def voted(
                 **more,
             )
 
-    return quorum.tried(name, ask)
+    return quorum.attempt(name, ask)
 
 
-def refused(tried: Tried[VoteAnswer], error: Error) -> bool:
+def is_refusal(tried: Tried[VoteAnswer], error: Error) -> bool:
     """True if refused with this partition error and the receiver's leader and epoch, with no change of state."""
     answer = tried.answer
     as_expected = answer.error is error and answer.top_level_error is Error.NONE and not answer.vote_granted
-    return as_expected and of(answer) == tried.leader and tried.unchanged
+    return as_expected and of(answer) == tried.leader and tried.is_unchanged
 
 
 @probe("KIP595-VOTE-01", rig=QUORUM, member=CONTROLLERS, back=integers(1, 4), older=OLDER)
@@ -67,8 +67,8 @@ def older_candidate_epoch_is_fenced(
     """A candidate of an older epoch is refused with FENCED_LEADER_EPOCH, however long its log is."""
     pre_vote = case == "pre-vote"
     version = quorum.version("Vote", older, PRE_VOTE_FROM if pre_vote else 0)
-    tried = voted(quorum, quorum.any(member), -back, pre_vote=pre_vote, version=version)
-    yield held_if(refused(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
+    tried = try_vote(quorum, quorum.any(member), -back, pre_vote=pre_vote, version=version)
+    yield held_if(is_refusal(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
 
 
 NONSENSE: Mapping[str, Callable[[int, int], int]] = {
@@ -89,21 +89,21 @@ def impossible_log_position_is_refused(
     pre_vote = case == "pre-vote-above"
     version = quorum.version("Vote", older, PRE_VOTE_FROM if pre_vote else 0)
     offset = -by if case == "offset-negative" else FAR
-    tried = voted(
+    tried = try_vote(
         quorum, quorum.any(member), ahead, log=lambda epoch: NONSENSE[case](epoch, by), last_offset=offset,
         pre_vote=pre_vote, version=version, malformed="an impossible log position",
     )  # fmt: skip
-    yield held_if(refused(tried, Error.INVALID_REQUEST), tried.answer)
+    yield held_if(is_refusal(tried, Error.INVALID_REQUEST), tried.answer)
 
 
 @probe("KIP595-VOTE-07", "KIP595-VOTE-17", "KIP595-VOTE-18", rig=QUORUM, cases=["pre-vote-equal"],
        role=sampled_from(ROLES), offset=integers(0, FAR))  # fmt: skip
 def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, offset: int) -> Generator[Claim, None, None]:
     """A pre-vote may name the candidate's own epoch as its log's; leader and fetching follower refuse, and nothing changes."""
-    tried = voted(quorum, quorum.one(role), log=lambda epoch: epoch, last_offset=offset, pre_vote=True)
+    tried = try_vote(quorum, quorum.one(role), log=lambda epoch: epoch, last_offset=offset, pre_vote=True)
     yield premise(tried.before.reported.leader_id >= 0, "a known leader")
     yield held_if(tried.answer.error is Error.NONE, tried.answer)
-    yield held_if(tried.unchanged, tried.answer, row="KIP595-VOTE-17", case="equal-epoch")
+    yield held_if(tried.is_unchanged, tried.answer, row="KIP595-VOTE-17", case="equal-epoch")
 
 
 @probe("KIP595-VOTE-18", rig=QUORUM, cases=["leader", "follower-fetched"], back=integers(0, 4), offset=integers(0, FAR))
@@ -112,8 +112,8 @@ def healthy_quorum_refuses_a_pre_vote(
 ) -> Generator[Claim, None, None]:
     """In its own epoch a leader refuses a pre-vote, and so does a follower that has fetched from it."""
     name = quorum.one("leader" if case == "leader" else "follower")
-    tried = voted(quorum, name, log=lambda epoch: epoch - back, last_offset=FAR + offset, pre_vote=True)
-    yield held_if(refused(tried, Error.NONE), tried.answer)
+    tried = try_vote(quorum, name, log=lambda epoch: epoch - back, last_offset=FAR + offset, pre_vote=True)
+    yield held_if(is_refusal(tried, Error.NONE), tried.answer)
 
 
 @probe(
@@ -129,15 +129,15 @@ def negative_candidate_is_refused(
 ) -> Generator[Claim, None, None]:
     """A negative candidate id is invalid, and its higher epoch is not adopted."""
     version = quorum.version("Vote", older)
-    tried = voted(quorum, quorum.any(member), ahead, candidate_id=id, version=version, malformed="a negative id")
-    yield held_if(refused(tried, Error.INVALID_REQUEST), tried.answer, case="vote")
+    tried = try_vote(quorum, quorum.any(member), ahead, candidate_id=id, version=version, malformed="a negative id")
+    yield held_if(is_refusal(tried, Error.INVALID_REQUEST), tried.answer, case="vote")
 
 
 @probe("KIP595-VOTE-10", rig=QUORUM, cases=["voter-id"], member=CONTROLLERS, id=integers(200, 1 << 30), older=OLDER)
 def vote_for_another_voter_is_refused(quorum: Quorum, member: int, id: int, older: int) -> Generator[Claim, None, None]:
     """A vote for another voter id is answered INVALID_VOTER_KEY."""
-    tried = voted(quorum, quorum.any(member), voter_id=id, version=quorum.version("Vote", older, 1))
-    yield held_if(refused(tried, Error.INVALID_VOTER_KEY), tried.answer)
+    tried = try_vote(quorum, quorum.any(member), voter_id=id, version=quorum.version("Vote", older, 1))
+    yield held_if(is_refusal(tried, Error.INVALID_VOTER_KEY), tried.answer)
 
 
 @probe("KIP595-VOTE-10", rig=QUORUM, cases=["directory-id"], member=CONTROLLERS, directory=integers(2, 1 << 120),
@@ -148,10 +148,10 @@ def vote_for_another_directory_is_refused(
     """A vote for another directory of this voter is answered INVALID_VOTER_KEY."""
     name = quorum.any(member)
     version = quorum.version("Vote", older, 1)
-    tried = voted(
+    tried = try_vote(
         quorum, name, voter_id=quorum.bench.id_of(name), voter_directory_id=UUID(int=directory), version=version
     )
-    yield held_if(refused(tried, Error.INVALID_VOTER_KEY), tried.answer)
+    yield held_if(is_refusal(tried, Error.INVALID_VOTER_KEY), tried.answer)
 
 
 @probe("KIP595-VOTE-11", rig=QUORUM, cases=ROLES, back=integers(1, 4), offset=integers(0, FAR), older=versions_back(2))
@@ -160,5 +160,7 @@ def leader_and_follower_refuse(
 ) -> Generator[Claim, None, None]:
     """In its own epoch neither a leader nor a follower of a known leader grants a vote."""
     version = quorum.version("Vote", older)
-    tried = voted(quorum, quorum.one(case), log=lambda epoch: epoch - back, last_offset=FAR + offset, version=version)
-    yield held_if(refused(tried, Error.NONE), tried.answer)
+    tried = try_vote(
+        quorum, quorum.one(case), log=lambda epoch: epoch - back, last_offset=FAR + offset, version=version
+    )
+    yield held_if(is_refusal(tried, Error.NONE), tried.answer)

@@ -10,7 +10,7 @@ BACK: SearchStrategy[int] = integers(0, 23)
 """How far below the newest version; `spoken` maps it into the range of the column."""
 
 
-def spoken(bench: Bench, api: str, back: int, *, low: int, high: int | None = None) -> int:
+def choose_version(bench: Bench, api: str, back: int, *, low: int, high: int | None = None) -> int:
     """The version that is `back` below the highest of `low` to `high` (None: the highest that the broker offers)."""
     offered = bench.column.ranges[api]
     top = offered if high is None else min(high, offered)

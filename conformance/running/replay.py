@@ -66,4 +66,4 @@ class ReplayRun(CheckRun):
         if isinstance(runner, MachineRun):
             runner.play(runner.check.steps(self._schedule.steps), Ending(stops=self._is_it))
         else:
-            runner.example(self._schedule.case, runner.check.drawn(self._schedule.inputs))
+            runner.example(self._schedule.case, runner.check.parse_inputs(self._schedule.inputs))

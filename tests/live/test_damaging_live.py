@@ -36,7 +36,7 @@ def refused(do: object) -> bool:
 def damages(partition: Crashing) -> Generator[Claim, None, None]:
     """A log is truncated, leader-epoch-checkpoint replaced and removed, a directory removed; the broker copies it again."""
     follower, leader = partition.replicas
-    written = partition.acknowledged(b"one", b"two", b"three")
+    written = partition.write_acknowledged(b"one", b"two", b"three")
     disk, case = partition.disk(follower), "consumer"
     yield held_if(refused(disk.lose_epochs), case=case, detail="a running broker keeps its files")
     partition.kill(follower)

@@ -224,7 +224,7 @@ class Miniature:
 
     # --- nodes and their disks
 
-    def ended(self) -> dict[str, ProcessEnd]:
+    def process_ends(self) -> dict[str, ProcessEnd]:
         return {broker.name: broker.ended for broker in self.cluster.brokers.values() if broker.ended is not None}
 
     def node(self, name: str) -> MiniNode:

@@ -376,7 +376,7 @@ class VoterCluster:
     def node(self, name: str) -> Any:
         return self.voter
 
-    def ended(self) -> dict[str, ProcessEnd]:
+    def process_ends(self) -> dict[str, ProcessEnd]:
         return {}
 
     def now(self) -> Moment:

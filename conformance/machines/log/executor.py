@@ -10,7 +10,7 @@ import msgspec
 
 from conformance.core.administration import CLUSTER_DEFAULT, TopicAdministration
 from conformance.core.bench import Bench
-from conformance.core.echoing import echoed
+from conformance.core.echoing import request_to_echo
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
 from conformance.core.sweeping import Swept, turn_of
@@ -157,7 +157,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
     @run.register
     def _note_echoed_deletion(self, step: steps.Echo) -> None:
         """Note that a copy of DeleteTopics may delete a topic that was created in the meantime under the same name."""
-        call = echoed(self.bench, step.back)
+        call = request_to_echo(self.bench, step.back)
         if call.op == "delete_topics":
             self._deleted |= {on for on, topic in self.topics.items() if topic.name in call.request["topics"]}
         super().run(step)

@@ -16,7 +16,7 @@ from protocol.messages import Answer
 A = TypeVar("A", bound=Answer)
 
 
-def rejoined(group: Group, member: ClassicMember) -> None:
+def rejoin(group: Group, member: ClassicMember) -> None:
     """Join again, or for the first time, and take all partitions."""
     granted = group.bench.require
     granted(member.join(member_id=member.id), "member", SESSION)
@@ -31,11 +31,11 @@ def classic_alone(group: Group, rejoins: int) -> ClassicMember:
     known_to_the_coordinator(group, group.topic, group.partitions)
     member = classic_member(group)
     for _ in range(rejoins + 1):
-        rejoined(group, member)
+        rejoin(group, member)
     return member
 
 
-def upgraded(group: Group, classic: ClassicMember) -> tuple[GroupMember, PremiseClaim]:
+def upgrade(group: Group, classic: ClassicMember) -> tuple[GroupMember, PremiseClaim]:
     """A consumer-protocol member joins. Premise: the coordinator then describes a consumer group with the classic member."""
     newcomer = group.member()
     newcomer.join()
@@ -76,7 +76,7 @@ class MixedMember:
 
     def beat(self) -> GroupAnswer:
         answer = self.classic.heartbeat()
-        return answer if answer.error is Error.REBALANCE_IN_PROGRESS else self._granted(answer)
+        return answer if answer.error is Error.REBALANCE_IN_PROGRESS else self._require(answer)
 
     def rejoin(self) -> None:
         """JoinGroup, also for the first time; `owned` is then what it still has."""
@@ -84,20 +84,20 @@ class MixedMember:
             self.owned = frozenset()
         topic = self.group.topic.name
         named = {topic: sorted(self.owned)} if self.cooperative else None
-        self._granted(self.classic.join(member_id=self.id, protocols={ASSIGNOR: subscription([topic], named)}))
+        self._require(self.classic.join(member_id=self.id, protocols={ASSIGNOR: subscription([topic], named)}))
 
     def sync(self, *, received: bool = True) -> SyncGroupAnswer:
         """SyncGroup, and work on what is assigned. The coordinator refuses it where the member has to rejoin once more."""
         answer = self.classic.sync({})
         if answer.error is Error.REBALANCE_IN_PROGRESS:
             return answer
-        self._granted(answer)
+        self._require(answer)
         if received:
             self.owned = frozenset(assigned_in(answer.assignment).get(self.group.topic.name, ()))
         return answer
 
     def leave(self) -> None:
-        self._granted(self.classic.leave())
+        self._require(self.classic.leave())
 
-    def _granted(self, answer: A) -> A:
+    def _require(self, answer: A) -> A:
         return self.group.bench.require(answer, "member", SESSION)

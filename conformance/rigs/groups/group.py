@@ -59,7 +59,7 @@ class GroupMember(ConsumerMember):
         self._detours = 0
 
     @property
-    def assigned(self) -> frozenset[int]:
+    def partitions(self) -> frozenset[int]:
         return frozenset(partition for topic, partition in self.owned if topic == self.group.topic.id)
 
     @property
@@ -76,7 +76,7 @@ class GroupMember(ConsumerMember):
     def subscribe(self, *topics: str) -> None:
         """Change the subscription, and wait for the resulting epoch."""
         before = self.epoch
-        self.granted(self.heartbeat(owned=listed(self.owned), subscribed_topic_names=list(topics)))
+        self.require(self.heartbeat(owned=listed(self.owned), subscribed_topic_names=list(topics)))
         if self.epoch == before:
             self.group.bench.eventually(
                 lambda: self.keep_up().member_epoch > before, f"{self.id} beyond epoch {before}"
@@ -96,13 +96,13 @@ class GroupMember(ConsumerMember):
 
     def leave(self) -> HeartbeatAnswer:
         """Raises KitError if it is refused."""
-        return self.granted(super().leave())
+        return self.require(super().leave())
 
     def leave_to_return(self) -> HeartbeatAnswer:
         """Raises KitError if it is refused."""
-        return self.granted(super().leave_to_return())
+        return self.require(super().leave_to_return())
 
-    def granted(self, answer: HeartbeatAnswer) -> HeartbeatAnswer:
+    def require(self, answer: HeartbeatAnswer) -> HeartbeatAnswer:
         return self.group.bench.require(answer, "member", SESSION)
 
 
@@ -111,7 +111,7 @@ def classic_member(group: Group) -> ClassicMember:
     return ClassicMember(group.bench, group.name, group.topic.name, coordinator=lambda: group.node)
 
 
-def joined(member: ClassicMember) -> PremiseClaim:
+def join_mixed_group(member: ClassicMember) -> PremiseClaim:
     """Join a group that has members of the new protocol. Premise: the coordinator accepts its classic heartbeats."""
     answer, alive = member.join(), member.heartbeat()
     met = answer.error is Error.NONE and alive.error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
@@ -182,16 +182,18 @@ class Group:
     def settle(self, *members: GroupMember) -> DescribedGroup:
         """Heartbeat in turn until these members share all partitions in the group's epoch."""
 
-        def settled() -> DescribedGroup | None:
+        def agreed_description() -> DescribedGroup | None:
             for member in members:
                 member.keep_up()
-            return self._agreed(members)
+            return self._description_if_agreed(members)
 
-        return self.bench.eventually(settled, f"{self.name} in balance among {[member.id for member in members]}")
+        return self.bench.eventually(
+            agreed_description, f"{self.name} in balance among {[member.id for member in members]}"
+        )
 
-    def _agreed(self, members: tuple[GroupMember, ...]) -> DescribedGroup | None:
-        held = [partition for member in members for partition in member.assigned]
-        if sorted(held) != list(range(self.partitions)) or not all(member.assigned for member in members):
+    def _description_if_agreed(self, members: tuple[GroupMember, ...]) -> DescribedGroup | None:
+        held = [partition for member in members for partition in member.partitions]
+        if sorted(held) != list(range(self.partitions)) or not all(member.partitions for member in members):
             return None
         seen = self.describe()
         current = {member.epoch for member in members} == {seen.group_epoch}
@@ -201,12 +203,12 @@ class Group:
     def revoking(self, member: GroupMember) -> frozenset[int]:
         """Heartbeat until the member has to revoke partitions, without acknowledging it. Returns these partitions."""
 
-        def revoked() -> frozenset[int] | None:
-            had = member.assigned
-            member.granted(member.heartbeat())
-            return (had - member.assigned) or None
+        def partitions_to_revoke() -> frozenset[int] | None:
+            had = member.partitions
+            member.require(member.heartbeat())
+            return (had - member.partitions) or None
 
-        return self.bench.eventually(revoked, f"{member.id} having to revoke partitions")
+        return self.bench.eventually(partitions_to_revoke, f"{member.id} having to revoke partitions")
 
     def hand_over(self, bumps: int = 0, *, aged: int = 0) -> HandOver:
         """See HandOver; `new` has joined and has no partition yet."""
@@ -215,18 +217,18 @@ class Group:
         new = self.member()
         new.join()
         lost = self.revoking(old)
-        return HandOver(old, new, min(old.assigned), min(lost), before, self.acknowledge(old))
+        return HandOver(old, new, min(old.partitions), min(lost), before, self.acknowledge(old))
 
     def acknowledge(self, member: GroupMember) -> HeartbeatAnswer:
         """Let the member acknowledge the revocation, until the coordinator moves it to a later epoch in an answer that
         it misses.
         """
 
-        def moved() -> HeartbeatAnswer | None:
-            answer = member.granted(member.heartbeat(owned=listed(member.owned), received=False))
+        def answer_if_moved() -> HeartbeatAnswer | None:
+            answer = member.require(member.heartbeat(owned=listed(member.owned), received=False))
             return answer if answer.member_epoch > member.epoch else None
 
-        return self.bench.eventually(moved, f"{member.id} beyond epoch {member.epoch}")
+        return self.bench.eventually(answer_if_moved, f"{member.id} beyond epoch {member.epoch}")
 
     def inherit(self, bumps: int, *, later: int) -> Inheritance:
         """See Inheritance; `later` bumps follow it."""
@@ -234,24 +236,24 @@ class Group:
         heir.join()
         self.settle(first, heir)
         heir.bump(bumps)
-        own = heir.assigned
+        own = heir.partitions
         first.leave()
         self.settle(heir)
-        partition = min(heir.assigned - own)
+        partition = min(heir.partitions - own)
         epoch = heir.since[partition]
         heir.bump(later)
         return Inheritance(heir, partition, epoch)
 
-    def given(self, member: GroupMember, partition: int) -> None:
+    def await_assignment(self, member: GroupMember, partition: int) -> None:
         """Heartbeat until the member is assigned the partition."""
         self.bench.eventually(
-            lambda: member.keep_up() and partition in member.assigned, f"{member.id} being given {partition}"
+            lambda: member.keep_up() and partition in member.partitions, f"{member.id} being given {partition}"
         )
 
     def is_given(self, member: GroupMember, partitions: frozenset[int]) -> bool:
         """Whether the member, which heartbeats, is assigned all of these in time."""
         return self.bench.wait.comes_true(
-            lambda: bool(member.keep_up()) and member.assigned >= partitions,
+            lambda: bool(member.keep_up()) and member.partitions >= partitions,
             f"{member.id} being given {sorted(partitions)}",
             GIVEN_WITHIN,
         )
@@ -282,19 +284,19 @@ class Group:
         """A commit at the member's epoch that must succeed; KitError if it is refused."""
         self.bench.require(self.commit(member, {partition: offset}, member.epoch), "commit", SESSION)
 
-    def stored(self, partition: int, topic: Topic | None = None) -> OffsetFetchAnswer:
+    def committed_offset(self, partition: int, topic: Topic | None = None) -> OffsetFetchAnswer:
         """The committed offset as any client may read it."""
         return self.node.offset_fetch(self.name, [(topic or self.topic, partition)], require_stable=True)
 
-    def decided(self, partition: int) -> OffsetFetchAnswer:
+    def stable_offset(self, partition: int) -> OffsetFetchAnswer:
         """The committed offset once no transaction is pending on it."""
 
-        def stable() -> OffsetFetchAnswer | None:
-            answer = self.stored(partition)
+        def offset_if_stable() -> OffsetFetchAnswer | None:
+            answer = self.committed_offset(partition)
             errors = {found.error for found in answer.partitions}
             return None if Error.UNSTABLE_OFFSET_COMMIT in errors else answer
 
-        return self.bench.eventually(stable, f"the decided offset of {self.name}", due="transaction end")
+        return self.bench.eventually(offset_if_stable, f"the decided offset of {self.name}", due="transaction end")
 
     def restart_coordinator(self, *, clean: bool = False) -> None:
         """Kill or stop the node, start it again, and wait until it has loaded the group."""
@@ -302,20 +304,20 @@ class Group:
         (self.bench.processes.stop if clean else self.bench.processes.kill)(name, role="group coordinator")
         self.bench.processes.start(name)
         answering_again(self.bench, name)
-        coordinated(self.bench, self.name)
+        await_coordinator(self.bench, self.name)
 
     # --- the coordinator's answers
 
     def describe(self) -> DescribedGroup:
         return self.node.consumer_group_describe(self.name)
 
-    def seen(self, member: GroupMember) -> DescribedMember | None:
+    def describe_member(self, member: GroupMember) -> DescribedMember | None:
         """The member as the coordinator describes it, None if it has no such member."""
         return next((found for found in self.describe().members if found.member_id == member.id), None)
 
     def holding(self, member: GroupMember, epoch: int, *partitions: int) -> PremiseClaim:
         """Premise: the coordinator has the member at this epoch, with these partitions among its own."""
-        found = self.seen(member)
+        found = self.describe_member(member)
         met = found is not None and found.member_epoch == epoch and self.of(found) >= set(partitions)
         # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
         back = found is not None and LEAVE_TO_RETURN < found.member_epoch < epoch
@@ -340,17 +342,17 @@ class Group:
 
     def of(self, member: DescribedMember) -> frozenset[int]:
         """The partitions assigned to a member in a description."""
-        return self._listed(member.assignment.topic_partitions)
+        return self._partitions_in(member.assignment.topic_partitions)
 
     def assigned_in(self, answer: HeartbeatAnswer) -> frozenset[int]:
         """The partitions in an answer's assignment."""
-        return self._listed(answer.assignment.topic_partitions if answer.assignment else ())
+        return self._partitions_in(answer.assignment.topic_partitions if answer.assignment else ())
 
-    def named(self, partitions: Iterable[int]) -> list[TopicPartitions]:
+    def topic_partitions(self, partitions: Iterable[int]) -> list[TopicPartitions]:
         """Partitions of the group's topic as a heartbeat names them."""
         return listed(frozenset((id_of(self.topic), partition) for partition in partitions))
 
-    def _listed(self, topics: Iterable[TopicPartitions]) -> frozenset[int]:
+    def _partitions_in(self, topics: Iterable[TopicPartitions]) -> frozenset[int]:
         return frozenset(p for topic in topics if topic.topic_id == self.topic.id for p in topic.partitions)
 
 
@@ -384,7 +386,7 @@ def _usable(node: NodeClient, topic: Topic) -> bool:
     return led and found.topic_id == topic.id
 
 
-def coordinated(bench: Bench, group: str) -> None:
+def await_coordinator(bench: Bench, group: str) -> None:
     """Wait until the group has a coordinator that has loaded its part of __consumer_offsets."""
     node = bench.node(bench.brokers[0])
 
@@ -399,7 +401,7 @@ def coordinated(bench: Bench, group: str) -> None:
 
 def new_group(bench: Bench, partitions: int = 4) -> GroupData:
     data = GroupData(bench.fresh("group"), new_topic(bench, partitions), partitions)
-    coordinated(bench, data.name)
+    await_coordinator(bench, data.name)
     return data
 
 

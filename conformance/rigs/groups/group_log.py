@@ -66,7 +66,7 @@ class StoredAssignment(msgspec.Struct, frozen=True):
     partitions_pending_revocation: tuple[StoredPartitions, ...] = ()
 
     @property
-    def assigned(self) -> frozenset[int]:
+    def partitions(self) -> frozenset[int]:
         return frozenset(partition for topic in self.assigned_partitions for partition in topic.partitions)
 
 
@@ -150,10 +150,10 @@ class GroupLog:
         found: list[StoredAssignment] = []
         for record in self._records():
             if self._member(record) == member_id:
-                found = [*found, self._stored(record.value)] if record.value is not None else []
+                found = [*found, self._assignment_of(record.value)] if record.value is not None else []
         return found
 
-    def _stored(self, value: bytes) -> StoredAssignment:
+    def _assignment_of(self, value: bytes) -> StoredAssignment:
         return self._value(value, f"{CURRENT_ASSIGNMENT}Value", StoredAssignment)
 
     def offsets(self, partition: int) -> list[int]:
@@ -169,7 +169,7 @@ class GroupLog:
             if key == wanted:
                 yield self._value(record.value, "OffsetCommitValue", OffsetValue)
 
-    def committed(self, partition: int) -> int:
+    def committed_offset(self, partition: int) -> int:
         """The last of the offsets that were committed for a partition of the group's topic, in or outside of transactions; -1
         without any. One within a transaction counts from where it stands, once the transaction is committed.
         """
@@ -187,7 +187,7 @@ class GroupLog:
                     newest = (batch.base_offset, value.offset)
         return newest[1]
 
-    def replayed(self) -> GroupState:
+    def replay(self) -> GroupState:
         """The state of the group that its newest records give."""
         members: dict[str, bytes | None] = {}
         epochs: dict[int, EpochValue] = {}
@@ -197,8 +197,8 @@ class GroupLog:
                 members[member] = record.value
             elif kind in KINDS and record.key and record.value and strings_of(record.key) == [self.group.name]:
                 epochs[kind] = self._value(record.value, f"{KINDS[kind]}Value", EpochValue)
-        kept = {member: self._stored(value) for member, value in members.items() if value is not None}
-        held = {member: (one.member_epoch, one.assigned) for member, one in kept.items()}
+        kept = {member: self._assignment_of(value) for member, value in members.items() if value is not None}
+        held = {member: (one.member_epoch, one.partitions) for member, one in kept.items()}
         nothing = EpochValue()
         return GroupState(
             epochs.get(GROUP_TYPE, nothing).epoch, epochs.get(TARGET_TYPE, nothing).assignment_epoch, held

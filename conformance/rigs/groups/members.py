@@ -26,7 +26,7 @@ class Members:
             self._join()
             if kind == "revoke":
                 for member in self.present:
-                    member.granted(member.heartbeat())
+                    member.require(member.heartbeat())
                 return
         elif kind == "bump":
             self.present[0].bump()
@@ -53,7 +53,7 @@ class Members:
         self.present[-1].join()
 
     def _is_away(self, member: GroupMember) -> bool:
-        found = self.group.seen(member)
+        found = self.group.describe_member(member)
         return found is not None and found.member_epoch == LEAVE_TO_RETURN
 
 
@@ -88,7 +88,7 @@ class Owners:
         self._members.change(kind)
         if kind != "revoke":
             self._note()
-        return [*self._assigned(), *self._pending(), *(one for one in self._ended if self._has_lost(one))]
+        return [*self._current(), *self._pending(), *(one for one in self._ended if self._has_lost(one))]
 
     def _note(self) -> None:
         """Keep what every member owns, and what it owns no more."""
@@ -98,7 +98,7 @@ class Owners:
         self._known = {member: member.since for member in self.present}
         self._epochs = {member: member.epoch for member in self.present}
 
-    def _assigned(self) -> Iterator[Ownership]:
+    def _current(self) -> Iterator[Ownership]:
         for member in self.present:
             for partition, since in sorted(member.since.items()):
                 yield Ownership(member, partition, since, member.epoch, "assigned")
@@ -118,7 +118,7 @@ class Owners:
 def loses_all_for_a_while(group: Group, member: GroupMember, *others: GroupMember) -> None:
     """The member subscribes to another topic until it has lost all partitions, and then to its own again."""
     member.turn_to("nowhere")
-    group.bench.eventually(lambda: member.keep_up() and not member.assigned, f"{member.id} without partitions")
+    group.bench.eventually(lambda: member.keep_up() and not member.partitions, f"{member.id} without partitions")
     for other in others:
         group.settle(other)
     member.turn_to(group.topic.name)
@@ -130,7 +130,7 @@ def lets_another_own(group: Group, member: GroupMember, partition: int) -> None:
     other = group.member()
     other.join()
     group.settle(member, other)
-    if partition in member.assigned:
+    if partition in member.partitions:
         # The assignor gave away others: this member leaves the partition to them by leaving all for a moment.
         loses_all_for_a_while(group, member, other)
     other.leave()

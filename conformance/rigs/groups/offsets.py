@@ -44,7 +44,7 @@ class Offsets:
         wanted = [(self.partition.topic, 0)]
         return self.coordinator.offset_fetch(self.group, wanted, require_stable=True, version=version).only
 
-    def settled(self) -> CommittedOffset:
+    def stable_offset(self) -> CommittedOffset:
         """The fetched offset once no transaction is pending and the coordinator has loaded the group."""
         wanted = [(self.partition.topic, 0)]
         passing = NOT_READY_FOR_TRANSACTION | {Error.UNSTABLE_OFFSET_COMMIT}

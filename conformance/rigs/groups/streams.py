@@ -98,29 +98,29 @@ class StreamsGroup(Group):
         settings = {"streams.num.standby.replicas": "1"}
         accepted(self.node.incremental_alter_configs(ResourceType.GROUP, self.name, settings))
 
-    def balanced(self, *members: StreamsMember) -> None:
+    def await_balance(self, *members: StreamsMember) -> None:
         """Heartbeat in turn until these members share all active tasks, at one epoch, and with their standbys."""
         every = frozenset(range(self.partitions))
 
-        def shared() -> bool:
+        def are_balanced() -> bool:
             for member in members:
                 member.heartbeat()
             active = [task for member in members for task in member.active]
             standbys = all(member.standby == every - member.active for member in members) or not self.stateful
             return sorted(active) == sorted(every) and len({one.epoch for one in members}) == 1 and standbys
 
-        self.bench.eventually(shared, f"{self.name} in balance", GIVEN_WITHIN)
+        self.bench.eventually(are_balanced, f"{self.name} in balance", GIVEN_WITHIN)
 
-    def handed_over(self) -> StreamsHandOver:
+    def hand_over_tasks(self) -> StreamsHandOver:
         """See StreamsHandOver; both know their epoch."""
         old = StreamsMember(self)
         old.join()
-        self.balanced(old)
+        self.await_balance(old)
         before, had = old.epoch, old.active
         new = StreamsMember(self)
         new.join()
         self.bench.eventually(lambda: old.heartbeat() and new.heartbeat() and new.active, f"{new.id} with tasks")
-        self.balanced(old, new)
+        self.await_balance(old, new)
         return StreamsHandOver(old, new, min(old.active), min(had - old.active), before)
 
     def commit_by(

@@ -23,7 +23,7 @@ class RoutedGroup(Group):
     def node(self) -> NodeClient:
         return Coordinator(self.bench, self.name).node()
 
-    def coordinated(self) -> None:
+    def await_coordinator(self) -> None:
         """Return once the coordinator has loaded the group."""
 
         def ready() -> bool:
@@ -41,22 +41,22 @@ class RoutedGroup(Group):
     def move_coordinator(self, how: How) -> None:
         """Another broker coordinates the group; afterwards all are up."""
         log = self.log
-        with ThreeBrokers(self.bench, Ready(log.topic)).replaced(log, how):
+        with ThreeBrokers(self.bench, Ready(log.topic)).replace_leader(log, how):
             pass
-        self.coordinated()
+        self.await_coordinator()
 
     def coordinate_at(self, name: str) -> None:
         """This broker coordinates the group, by an ordinary election if it does not yet."""
         log = self.log
         if log.whole().leader != self.bench.id_of(name):
             log.move_leader(self.bench.id_of(name))
-        self.coordinated()
+        self.await_coordinator()
 
 
 def routed_group(bench: Bench) -> GroupData:
     """A group with a topic of four partitions, and a coordinator that has loaded it."""
     data = GroupData(bench.fresh("group"), new_topic(bench, 4), 4)
-    RoutedGroup(bench, data).coordinated()
+    RoutedGroup(bench, data).await_coordinator()
     return data
 
 

@@ -48,7 +48,7 @@ class TxnGroup(Group):
         """A producer with a new transactional id that may commit offsets of this group."""
         producer = self.stage.transactional(dialect)
         if not producer.dialect.bumps:
-            producer.granted(producer.add_offsets(self.name), "producer")
+            producer.require(producer.add_offsets(self.name), "producer")
         return producer
 
     def txn_commit(
@@ -81,8 +81,8 @@ class TxnGroup(Group):
     ) -> None:
         """A commit at the member's epoch that must succeed, in a transaction that has this group unless it is its `first`."""
         if first and not producer.dialect.bumps:
-            producer.granted(producer.add_offsets(self.name), "producer")
-        producer.granted(self.txn_commit(producer, member, offsets, member.epoch), "commit")
+            producer.require(producer.add_offsets(self.name), "producer")
+        producer.require(self.txn_commit(producer, member, offsets, member.epoch), "commit")
 
     def read_by(self, member: GroupMember, partition: int) -> OffsetFetchAnswer:
         """The stable offset as this member asks for it, at its epoch."""

@@ -66,12 +66,12 @@ class Crashing(Partition):
 
     # --- actions
 
-    def acknowledged(self, *values: bytes, by: int | None = None) -> list[Written]:
+    def write_acknowledged(self, *values: bytes, by: int | None = None) -> list[Written]:
         """One batch for each of the values, written with acks=all; to this leader while other brokers are down."""
         state = self.settled() if by is None else self.led_by(by)
-        return [Written(self._committed(state.leader, value), state.leader_epoch, value) for value in values]
+        return [Written(self._write_committed(state.leader, value), state.leader_epoch, value) for value in values]
 
-    def _committed(self, leader: int, value: bytes) -> int:
+    def _write_committed(self, leader: int, value: bytes) -> int:
         """The offset of a record that every in-sync replica has.
 
         A follower adds a new partition, or one whose epoch rose, only to its next fetch: that is, after the current one
@@ -96,17 +96,17 @@ class Crashing(Partition):
         wanted = Reassignment(self.name, self.index, replicas)
         answer = self.bench.node(replicas[0]).alter_partition_reassignments([wanted])
         for error in (answer.error, *(one.error for one in answer.partitions)):
-            self._accepted(error)
+            self._require(error)
 
     # --- as one broker sees it; None where it does not answer, or it is not so
 
-    def led(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata | None:
+    def state_if_led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata | None:
         """By its own Metadata this broker leads, with such an ISR, at an epoch above this one; and it serves at that epoch."""
         state = self.known_to(id)
         right = state is not None and state.leader == id and isr in (None, set(state.isr))
         return state if right and self.acting(id, above=above) else None
 
-    def elected(self, asked: int) -> PartitionMetadata | None:
+    def state_with_leader(self, asked: int) -> PartitionMetadata | None:
         """The state, if the asked broker's Metadata names a leader; if that is itself, it also serves at that epoch."""
         state = self.known_to(asked)
         if state is None or state.leader < 0:
@@ -122,7 +122,7 @@ class Crashing(Partition):
         state = self.known_to(asked)
         return state if state is not None and set(state.isr) == set(ids) else None
 
-    def listed(self, asked: int, id: int) -> bool:
+    def is_listed(self, asked: int, id: int) -> bool:
         """True if the broker is in Metadata, which lists all that are not fenced."""
         return id in {broker.node_id for broker in self.bench.node(asked).metadata([]).brokers}
 
@@ -149,10 +149,12 @@ class Crashing(Partition):
 
     def led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata:
         return self.until(
-            lambda: self.led(id, above=above, isr=isr), f"broker {id} as the leader above epoch {above}", "leader"
+            lambda: self.state_if_led_by(id, above=above, isr=isr),
+            f"broker {id} as the leader above epoch {above}",
+            "leader",
         )
 
-    def loaded(self, id: int) -> int:
+    def end_once_online(self, id: int) -> int:
         """The replica's log end offset once its broker has it online."""
         return self.until(lambda: self.end(id), f"broker {id} with its replica online")
 
@@ -160,12 +162,12 @@ class Crashing(Partition):
         """The replica's log ends, read again and again until the condition holds."""
         ends: list[int] = []
 
-        def tried() -> bool:
+        def try_once() -> bool:
             end = self.end(id)
             ends.extend([] if end is None else [end])
             return end is not None and bool(over())
 
-        self.until(tried, what, due)
+        self.until(try_once, what, due)
         return ends
 
     # --- reading

@@ -55,13 +55,13 @@ class Settings:
     def all(self) -> list[Partition]:
         return [one for found in self.partitions.values() for one in found]
 
-    def seen(self) -> MetadataAnswer:
+    def bystander_metadata(self) -> MetadataAnswer:
         """All of them in the bystander's Metadata."""
         return self.bench.node(self.bystander).metadata([one.name for one in self.all])
 
     def led_by(self, broker: str, kinds: Sequence[str] = tuple(KINDS)) -> bool:
         """Does this broker lead the partitions of all these kinds? The leaders of all partitions are noted."""
-        answer = self.seen()
+        answer = self.bystander_metadata()
         for one in self.all:
             self.leaders[one.name].add(answer.topic(one.name).partition(0).leader)
         wanted = [one for kind in kinds for one in self.partitions[kind]]
@@ -85,14 +85,14 @@ class Settings:
 
     def _until(self, holds: Callable[[PartitionMetadata], bool], what: str) -> None:
         def all_hold() -> bool:
-            answer = self.seen()
+            answer = self.bystander_metadata()
             return all(holds(answer.topic(one.name).partition(0)) for one in self.all)
 
         self.bench.eventually(all_hold, what, every=0.1)
 
     def _is_listed(self) -> bool:
         self.led_by(self.second)
-        return self.bench.id_of(self.second) in {broker.node_id for broker in self.seen().brokers}
+        return self.bench.id_of(self.second) in {broker.node_id for broker in self.bystander_metadata().brokers}
 
     def watch(self, seconds: float) -> None:
         """Look at the leaders for this long."""

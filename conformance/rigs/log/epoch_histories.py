@@ -129,7 +129,7 @@ class RaisedStart:
         return max(boundary.epoch for boundary in self._boundaries if boundary.start <= self.start)
 
     @property
-    def purged(self) -> list[int]:
+    def purged_epochs(self) -> list[int]:
         """The epochs without an offset at or after the log start."""
         return [epoch for epoch in self.epochs if epoch < self.first_kept]
 

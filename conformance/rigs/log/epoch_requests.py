@@ -46,14 +46,14 @@ def sender(partition: Partition, case: str) -> Sender:
     return Sender(node, follower if case in ("replica", "no-endpoints") else CONSUMER, state)
 
 
-def unmoved(partition: Partition, before: PartitionMetadata) -> PremiseClaim:
+def same_leader_and_epoch(partition: Partition, before: PartitionMetadata) -> PremiseClaim:
     """Premise: leader and epoch are unchanged, so that all answers in between belong to one epoch."""
     now = partition.settled()
     same = (now.leader, now.leader_epoch) == (before.leader, before.leader_epoch)
     return premise(same, f"still epoch {before.leader_epoch} of leader {before.leader}: {now}")
 
 
-def refused(answer: AnyAnswer, error: Error) -> bool:
+def is_refusal(answer: AnyAnswer, error: Error) -> bool:
     """True if this is the error, and nothing else is returned."""
     if isinstance(answer, FetchedPartition):
         return answer.error is error and reads_nothing(answer)

@@ -33,7 +33,7 @@ A_WHILE = 1.0
 
 
 @contextmanager
-def frozen(bench: Bench, name: str) -> Iterator[float]:
+def freeze(bench: Bench, name: str) -> Iterator[float]:
     """The broker is frozen for as long as the block lasts. Yields the time in seconds at which that began."""
     began = bench.now().seconds
     bench.processes.pause(name)
@@ -92,11 +92,11 @@ def reassign(partition: Partition, replicas: tuple[int, ...]) -> PartitionMetada
     if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
         raise KitError(f"the cluster refused to give {partition.name} the replicas {replicas}: {answer}")
 
-    def done() -> PartitionMetadata | None:
+    def state_if_done() -> PartitionMetadata | None:
         state = partition.whole()
         return state if state.replicas == replicas else None
 
-    return partition.bench.eventually(done, f"replicas {replicas} of {partition.name}")
+    return partition.bench.eventually(state_if_done, f"replicas {replicas} of {partition.name}")
 
 
 # --- one partition whose follower is impersonated
@@ -160,13 +160,13 @@ class OneFollower(Partition):
         """Fetch with the id of a follower outside the ISR, until it is in or `within` seconds have passed."""
         began = self.bench.now().seconds
 
-        def tried() -> IsrAttempt | None:
+        def try_once() -> IsrAttempt | None:
             answer = self.fetch_as_follower(cast, offset, broker_epoch=broker_epoch)
             inside = cast.follower in self.isr(cast)
             over = inside or self.bench.now().seconds - began > within
             return IsrAttempt(inside, answer) if over else None
 
-        return self.bench.eventually(tried, "the end of the tries", every=OFTEN)
+        return self.bench.eventually(try_once, "the end of the tries", every=OFTEN)
 
 
 def duo(bench: Bench) -> PartitionData:
@@ -246,11 +246,11 @@ class SharedFollower:
     def states_with_isr(self, size: int) -> list[PartitionMetadata]:
         """The states once all their ISRs have this size."""
 
-        def sized() -> list[PartitionMetadata] | None:
+        def states_if_sized() -> list[PartitionMetadata] | None:
             states = self.states()
             return states if all(len(state.isr) == size for state in states) else None
 
-        return self.bench.eventually(sized, f"ISRs of {size}")
+        return self.bench.eventually(states_if_sized, f"ISRs of {size}")
 
     def produce(self, topics: tuple[Topic, ...], *values: bytes, timeout_ms: int = 5_000) -> ProduceAnswer:
         """One batch to each of the topics, with acks=all. Returns an answer for each of them."""
@@ -266,7 +266,7 @@ class SharedFollower:
         ]
         return FollowerFetch(seen, self.leader.fetch_many(wanted, FetchOptions(replica_id=self.follower_id)))
 
-    def tempted(self, offset: int, seconds: float = A_WHILE) -> list[FollowerFetch]:
+    def fetch_for_a_while(self, offset: int, seconds: float = A_WHILE) -> list[FollowerFetch]:
         """Repeat such fetches for a while."""
         began = self.bench.now().seconds
         tries: list[FollowerFetch] = []

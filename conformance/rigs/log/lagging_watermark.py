@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from conformance.core.checks import PremiseClaim, premise
 from conformance.judging.facts.log import FUTURE_REPLICA
-from conformance.rigs.log.follower_fetches import frozen
+from conformance.rigs.log.follower_fetches import freeze
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient
 from protocol.log import DEBUGGER, LATEST, FetchOptions
@@ -34,12 +34,12 @@ class Behind(NamedTuple):
         """A follower whose log has the records above the high watermark, once it knows the high watermark too."""
         node = partition.bench.node(self.copying[0])
 
-        def copied() -> bool:
+        def has_copied() -> bool:
             read = node.fetch(partition.at(self.watermark), FetchOptions(replica_id=FUTURE_REPLICA))
             end = read.batches[-1].last_offset + 1 if read.batches else self.watermark
             return end >= self.end and read.high_watermark >= self.watermark
 
-        partition.bench.eventually(copied, f"{node.node} at the log end {self.end} of {partition.name}")
+        partition.bench.eventually(has_copied, f"{node.node} at the log end {self.end} of {partition.name}")
         return node
 
 
@@ -52,7 +52,7 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
     follower, *others = (id for id in state.isr if id != state.leader)
-    with frozen(bench, bench.name_of(follower)):
+    with freeze(bench, bench.name_of(follower)):
         partition.write(*(f"uncommitted {n}".encode() for n in range(records)), acks=1, to=leader)
         yield Behind(leader, state.leader_epoch, *watermark_and_end(partition, leader), tuple(others))
 

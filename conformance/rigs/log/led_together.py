@@ -50,13 +50,13 @@ class Several:
         return after
 
     def _led_by(self, partition: Partition, leader: int) -> PartitionMetadata:
-        def led() -> PartitionMetadata | None:
+        def state_if_led() -> PartitionMetadata | None:
             state = partition.whole()
             return state if state.leader == leader else None
 
-        return self.bench.eventually(led, f"{leader} leading {partition.name}")
+        return self.bench.eventually(state_if_led, f"{leader} leading {partition.name}")
 
-    def untrimmed(self) -> Partition:
+    def untrimmed_partition(self) -> Partition:
         """A partition whose log start never moved."""
         for partition in self.partitions:
             if partition.leader().list_offsets(partition.name, partition.index, EARLIEST).offset == 0:

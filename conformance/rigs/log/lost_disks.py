@@ -41,7 +41,7 @@ class LostDisks:
         self.bench = bench
         self._data = data
 
-    def shaped(self, shape: Shape) -> None:
+    def take_shape(self, shape: Shape) -> None:
         self.partitions = [Partition(self.bench, one) for one in self._data.partitions[SHAPES.index(shape)]]
         replicas = self.bench.brokers[: shape.factor]
         self.victims, [self.holder, *self.others] = (

@@ -82,7 +82,7 @@ class ManyPartitions:
         answer = self.bench.node(self.bystander).metadata(list(self.couples))
         return [answer.topic(name).partition(0) for name in self.couples]
 
-    def taken_over(self) -> dict[str, int]:
+    def await_takeover(self) -> dict[str, int]:
         """The epochs of all partitions once the second broker serves as their leader."""
         return {name: couple.acts_as_leader(self.second).leader_epoch for name, couple in self.couples.items()}
 
@@ -99,13 +99,13 @@ class ManyPartitions:
         """An unclean election of the second broker, the only one that is up, for all partitions. Returns their epochs."""
         node = self.bench.node(self.bystander)
 
-        def elected() -> bool:
+        def try_to_elect() -> bool:
             answer = node.elect_leaders([(name, 0) for name in self.couples], ElectionType.UNCLEAN)
             return {answer.error, *(p.error for p in answer.partitions)} <= {Error.NONE, Error.ELECTION_NOT_NEEDED}
 
         record(self.bench.tape, UNCLEAN, "inject", node=self.second)
-        self.bench.eventually(elected, f"an unclean election of {self.second}", every=0.1)
-        epochs = self.taken_over()
+        self.bench.eventually(try_to_elect, f"an unclean election of {self.second}", every=0.1)
+        epochs = self.await_takeover()
         seen = {"epochs": sorted(set(epochs.values()))}
         record(self.bench.tape, UNCLEAN, "witness", node=self.second, detail=seen)
         return epochs
@@ -177,7 +177,7 @@ class RepeatedFetches:
             if one.error is Error.NONE:
                 (self._done if one.high_watermark >= self.end else self.caught_in_time).add(self.crowd.name_of(one))
 
-    def served(self) -> dict[str, set[ReadRecord]]:
+    def served_records(self) -> dict[str, set[ReadRecord]]:
         """All records that it ever returned, by partition."""
         found: dict[str, set[ReadRecord]] = {name: set() for name in self.crowd.couples}
         for answer in self.answers:

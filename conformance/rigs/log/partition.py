@@ -68,7 +68,7 @@ class Partition(PartitionView):
         order = (new, *(id for id in before.replicas if id != new))
         record(self.bench.tape, MoveLeader(), "inject", node=self.bench.name_of(before.leader))
         broker = self.bench.node(before.leader)
-        self._accepted(broker.alter_partition_reassignments([Reassignment(self.name, self.index, order)]).error)
+        self._require(broker.alter_partition_reassignments([Reassignment(self.name, self.index, order)]).error)
         broker.elect_leaders([(self.name, self.index)], ElectionType.PREFERRED)
         after = self.bench.eventually(lambda: self._led_by(new), f"{new} leading {self}")
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
@@ -79,7 +79,7 @@ class Partition(PartitionView):
         state = self.settled()
         return state if state.leader == id and self.served_by_isr(state) else None
 
-    def _accepted(self, error: Error) -> None:
+    def _require(self, error: Error) -> None:
         if error is not Error.NONE:
             raise KitError(f"the cluster refused to reassign {self}: {error.name}")
 
@@ -102,16 +102,16 @@ def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) 
 def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str) -> list[Topic]:
     """New topics of one partition each, created by one request. `configs` are written with underscores for dots."""
     settings = {name.replace("_", "."): value for name, value in configs.items()}
-    return _created(bench, [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments])
+    return _create(bench, [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments])
 
 
 def new_topic(bench: Bench, assignment: list[tuple[int, ...]]) -> Topic:
     """A new topic with these replicas for each of its partitions."""
-    [topic] = _created(bench, [NewTopic(bench.fresh("topic"), tuple(assignment))])
+    [topic] = _create(bench, [NewTopic(bench.fresh("topic"), tuple(assignment))])
     return topic
 
 
-def _created(bench: Bench, wanted: list[NewTopic]) -> list[Topic]:
+def _create(bench: Bench, wanted: list[NewTopic]) -> list[Topic]:
     answer = bench.node(bench.brokers[0]).create_topics(wanted)
     for created in answer.topics:
         if created.error is not Error.NONE:

@@ -55,7 +55,7 @@ class PowerLossWrites:
                 return
             self.acknowledged.append(Written(answer.base_offset, self._state.leader_epoch, value))
 
-    def ended(self) -> list[Written]:
+    def acknowledged_writes(self) -> list[Written]:
         """The writes acknowledged before the first failure."""
         self._thread.join()
         return self.acknowledged
@@ -92,11 +92,11 @@ class Power:
     def nobody_leads(self) -> Word:
         """The registration of the partition on all brokers, once neither partition has a leader."""
 
-        def fenced() -> Word | None:
+        def word_if_leaderless() -> Word | None:
             words = [self.word(partition) for partition in (self.trio, self.alone)]
             return words[0] if all(word.leader == -1 for word in words) else None
 
-        return self.bench.eventually(fenced, "all brokers fenced", every=0.3)
+        return self.bench.eventually(word_if_leaderless, "all brokers fenced", every=0.3)
 
 
 def _power(bench: Bench) -> PowerData:

@@ -146,7 +146,7 @@ class Reader:
             answered = self._lookup(leader, epoch)
             if answered is None:
                 return False
-            if self._shared(answered) >= self.position.offset:
+            if self._shared_end(answered) >= self.position.offset:
                 self._checked = epoch
             else:
                 self._rewind(answered)
@@ -160,7 +160,7 @@ class Reader:
         end = leader.offset_for_leader_epoch(name, index, self.position.epoch, current_leader_epoch=epoch)
         return EpochAndOffset(end.leader_epoch, end.end_offset) if end.error is Error.NONE else None
 
-    def _shared(self, answered: EpochAndOffset) -> int:
+    def _shared_end(self, answered: EpochAndOffset) -> int:
         """The end of the certain common prefix of the delivered log and the leader's."""
         if answered.end_offset < 0:  # the leader has no such epoch
             return self._own_end(self.position.epoch - 1)
@@ -171,7 +171,7 @@ class Reader:
         return min((start for other, start in self._starts.items() if other > epoch), default=self.position.offset)
 
     def _rewind(self, answered: EpochAndOffset) -> None:
-        before, shared = self.position, self._shared(answered)
+        before, shared = self.position, self._shared_end(answered)
         self._starts = {epoch: start for epoch, start in self._starts.items() if start < shared}
         self.delivered = [record for record in self.delivered if record.offset < shared]
         after = self._move("rewind", Position(shared, self._last_epoch()), before=before, told=answered)

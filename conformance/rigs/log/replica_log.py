@@ -36,7 +36,7 @@ class FetchedLog(msgspec.Struct, frozen=True):
         entries = sorted({current: self.end, **self.stamps}.items())
         return EpochAndOffset(*end_of(epoch, entries, self.end))
 
-    def ended(self) -> list[int]:
+    def ended_epochs(self) -> list[int]:
         """The epochs with records that are followed by a later one, oldest first."""
         return sorted(self.stamps)[:-1]
 

@@ -42,7 +42,7 @@ def quick_partition(epochs: int, **configs: str) -> Rig[PartitionData, Partition
     return Rig(QUICK_CLUSTER, prepare, Partition)
 
 
-def stamped(read: FetchedPartition) -> Stamped:
+def epochs_and_checksums(read: FetchedPartition) -> Stamped:
     return tuple((batch.base_offset, batch.leader_epoch, batch.crc) for batch in read.batches)
 
 
@@ -141,11 +141,13 @@ class Rotation:
         """Freeze all others first, then resume `to` and elect it, uncleanly if no eligible replica is up."""
         self.freeze(*(id for id in self.replicas if id != to))
         self.wake(to)
-        found = self.bench.eventually(lambda: self._elected(to), f"{to} leading {self.partition.name}", every=0.2)
+        found = self.bench.eventually(
+            lambda: self._state_if_elected(to), f"{to} leading {self.partition.name}", every=0.2
+        )
         self.leader, self.epoch = to, found.leader_epoch
         return self.bench.node(to)
 
-    def _elected(self, to: int) -> PartitionMetadata | None:
+    def _state_if_elected(self, to: int) -> PartitionMetadata | None:
         found = self.partition.acting(to, above=self.epoch, leading=True)
         state = None if found else self.partition.known_to(to)
         if state is not None and state.leader == -1:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from conformance.core.checks import PremiseClaim, premise
-from conformance.rigs.log.follower_fetches import frozen
+from conformance.rigs.log.follower_fetches import freeze
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.replica_log import replica_log
 from fixtures.wire import NodeClient
@@ -25,7 +25,7 @@ class Suffix(NamedTuple):
     start: int
     end: int
 
-    def truncated(self, partition: Partition) -> PremiseClaim:
+    def is_replaced(self, partition: Partition) -> PremiseClaim:
         """Premise: one record of a later epoch is in their place."""
         log = replica_log(partition, self.node)
         written = f"{self.end - self.start} records from {self.start} on truncated, one written"
@@ -39,7 +39,7 @@ def suffix_to_truncate(partition: Partition, records: int) -> Iterator[Suffix]:
     heir = prefer_follower(partition)
     state = partition.whole()
     old = bench.node(state.leader)
-    with frozen(bench, bench.name_of(heir)) as since:
+    with freeze(bench, bench.name_of(heir)) as since:
         # A fetch answer in flight would give the new leader the very records that it must lack.
         bench.eventually(
             lambda: bench.now().seconds - since > FETCH_WAIT, "the end of the heir's last fetch", every=0.1

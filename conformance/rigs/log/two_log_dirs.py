@@ -35,7 +35,7 @@ class TwoLogDirs:
         self.sound = [Partition(bench, one) for one in data.sound]
         self.offline = [Partition(bench, one) for one in data.offline]
 
-    def lost(self) -> LogDir | None:
+    def failed_directory(self) -> LogDir | None:
         """The failed directory in the broker's own answer; None while it reports no failure."""
         failed = [found for found in self.node.describe_log_dirs().log_dirs if found.error is Error.KAFKA_STORAGE_ERROR]
         return next((found for found in failed if found.log_dir.endswith(LOST)), None)
@@ -63,7 +63,7 @@ def two_disks(bench: Bench) -> TwoLogDirsData:
     data = TwoLogDirsData(*map(tuple, placed))
     bench.disk(broker, LOST).fail()
     disks = TwoLogDirs(bench, data)
-    bench.eventually(disks.lost, f"{broker} without its log directory {LOST}")
+    bench.eventually(disks.failed_directory, f"{broker} without its log directory {LOST}")
     # From 3.7 (KIP-858) the broker reports to the controller, which elects another leader; the broker then has to apply
     # that.
     bench.wait.comes_true(disks.leaderless, f"nobody leads what {broker} had in {LOST}", within=HEARD_WITHIN)

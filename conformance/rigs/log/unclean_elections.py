@@ -62,7 +62,7 @@ class UncleanPartition(Partition):
     def node(self, name: str) -> NodeClient:
         return self.bench.node(name)
 
-    def seen(self) -> PartitionMetadata:
+    def bystander_state(self) -> PartitionMetadata:
         """The partition in the bystander's Metadata."""
         return self.state(self.bystander)
 
@@ -75,7 +75,7 @@ class UncleanPartition(Partition):
         id = self.bench.id_of(survivor)
 
         def alone() -> PartitionMetadata | None:
-            state = self.seen()
+            state = self.bystander_state()
             return state if (state.leader, state.isr) == (id, (id,)) else None
 
         return self.bench.eventually(alone, f"{survivor} alone in the ISR of {self.name}")
@@ -83,7 +83,7 @@ class UncleanPartition(Partition):
     def lose_leader(self, leader: str) -> None:
         """Kill the only replica in the ISR, and wait until the partition has no leader."""
         self.bench.processes.kill(leader, role="leader")
-        self.bench.eventually(lambda: self.seen().leader == -1, f"no leader of {self.name}")
+        self.bench.eventually(lambda: self.bystander_state().leader == -1, f"no leader of {self.name}")
 
     def come_back(self, name: str) -> None:
         """Start a lagging replica, and wait until the cluster lists it as alive."""
@@ -98,7 +98,7 @@ class UncleanPartition(Partition):
         began, leaders = self.bench.now().seconds, set[int]()
 
         def over() -> bool:
-            leaders.add(self.seen().leader)
+            leaders.add(self.bystander_state().leader)
             return self.bench.now().seconds - began >= within
 
         self.bench.eventually(over, "the end of the time without a leader", within=within + 10.0, every=0.1)
@@ -116,15 +116,15 @@ class UncleanPartition(Partition):
 
     def elect(self, heir: str) -> PartitionMetadata:
         """An unclean election of the only replica that is up. Returns the state once it serves as leader."""
-        before = self.seen()
+        before = self.bystander_state()
         record(self.bench.tape, UNCLEAN, "inject", node=heir)
-        self.bench.eventually(self._elected, f"an unclean election of {heir}", every=0.1)
+        self.bench.eventually(self._try_to_elect, f"an unclean election of {heir}", every=0.1)
         after = self.acts_as_leader(heir)
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
         record(self.bench.tape, UNCLEAN, "witness", node=heir, detail=detail)
         return after
 
-    def _elected(self) -> bool:
+    def _try_to_elect(self) -> bool:
         """Refusals pass: the heir may still be fenced."""
         answer = self.node(self.bystander).elect_leaders([(self.name, self.index)], ElectionType.UNCLEAN)
         errors = {answer.error, *(one.error for one in answer.partitions)} - {Error.NONE}
@@ -135,7 +135,7 @@ class UncleanPartition(Partition):
         return self.bench.eventually(lambda: self._acts(self.bench.id_of(name)), f"{name} leading {self.name}")
 
     def _acts(self, id: int) -> PartitionMetadata | None:
-        state = self.seen()
+        state = self.bystander_state()
         if state.leader != id:
             return None
         try:

@@ -72,7 +72,7 @@ class Log:
     def leader(self) -> NodeClient:
         return self.stage.broker
 
-    def led(self) -> None:
+    def await_leader(self) -> None:
         """Return once the broker leads the partition."""
 
         def leads() -> bool:
@@ -171,7 +171,7 @@ class Stage:
         """`version`, or the broker's highest if that is lower."""
         return min(version, self.bench.column.ranges[api])
 
-    def settled(self, ask: Callable[[], A]) -> A:
+    def answer_when_ready(self, ask: Callable[[], A]) -> A:
         """The first answer of a coordinator that has loaded and is not busy."""
         return served(self.bench, ask)
 
@@ -203,27 +203,27 @@ class Stage:
 
     def logs(self, count: int) -> list[Log]:
         """New partitions that take requests."""
-        return self._led(*(Log(self, topic) for topic in new_topics(self.bench, [self._replicas] * count)))
+        return self._await_leaders(*(Log(self, topic) for topic in new_topics(self.bench, [self._replicas] * count)))
 
     def log_with(self, **configs: str) -> Log:
         """The same, one whose topic has settings."""
         [topic] = new_topics(self.bench, [self._replicas], **configs)
-        [log] = self._led(Log(self, topic))
+        [log] = self._await_leaders(Log(self, topic))
         return log
 
     def logs_of_a_topic(self, count: int) -> list[Log]:
         """New partitions of one topic."""
         topic = new_topic(self.bench, [self._replicas] * count)
-        return self._led(*(Log(self, topic, index) for index in range(count)))
+        return self._await_leaders(*(Log(self, topic, index) for index in range(count)))
 
     @property
     def _replicas(self) -> tuple[int, ...]:
         return (self.bench.id_of(self._broker),)
 
     @staticmethod
-    def _led(*logs: Log) -> list[Log]:
+    def _await_leaders(*logs: Log) -> list[Log]:
         for log in logs:
-            log.led()
+            log.await_leader()
         return list(logs)
 
     def idempotent(self, epoch: int = 0) -> StageProducer:
@@ -249,7 +249,7 @@ class Stage:
         return producer
 
 
-def unchanged(before: DescribedTransaction, after: DescribedTransaction) -> bool:
+def is_unchanged(before: DescribedTransaction, after: DescribedTransaction) -> bool:
     """True if the coordinator shows the same transaction."""
     differing = ("version", "throttle_time_ms")
     first, second = ({k: v for k, v in asdict(t).items() if k not in differing} for t in (before, after))
@@ -261,7 +261,7 @@ def ready(bench: Bench) -> Ready:
     [broker] = bench.brokers
     stage = Stage(bench, Ready(broker))
     for kind in (CoordinatorType.TRANSACTION, CoordinatorType.GROUP):
-        accepted(stage.settled(partial(stage.broker.find_coordinator, "kit", kind)))
+        accepted(stage.answer_when_ready(partial(stage.broker.find_coordinator, "kit", kind)))
     stage.transactional()
     return Ready(broker)
 

@@ -18,7 +18,7 @@ ALL = 1024 * 1024
 """Bytes of a Fetch that takes in every log of these checks."""
 
 
-def delivered(read: FetchedPartition, position: int) -> dict[int, bytes | None]:
+def delivered_records(read: FetchedPartition, position: int) -> dict[int, bytes | None]:
     """The records that a read_committed consumer at `position` hands on, by offset.
 
     As clients do it: from the first offset that the answer lists for an aborted transaction, the batches of its producer are
@@ -60,7 +60,7 @@ class KnownRecords:
         else:
             self.visible.update(records)
 
-    def ended(self, producer: StageProducer, committed: bool) -> None:
+    def end(self, producer: StageProducer, committed: bool) -> None:
         records = self._open.pop(producer.transactional_id, {})
         if committed:
             self.visible.update(records)
@@ -85,14 +85,14 @@ class KnownRecords:
         last = read.batches[-1].last_offset if read.batches else offset - 1
         owed = {at: value for at, value in self.visible.items() if offset <= at <= last}
         bounded = self.first_open is None or last < self.first_open
-        return bounded and delivered(read, offset) == owed
+        return bounded and delivered_records(read, offset) == owed
 
     def through(self, version: int | None = None) -> tuple[bool, FetchedPartition]:
         """Whether one Fetch from the log start gives all that is visible below the first open transaction; and its answer."""
         read = self.read(0, version)
         bound = self.first_open
         owed = {at: value for at, value in self.visible.items() if bound is None or at < bound}
-        return self.shown_by(read, 0) and delivered(read, 0) == owed, read
+        return self.shown_by(read, 0) and delivered_records(read, 0) == owed, read
 
     def from_any_offset(self, row: str, case: str, *, most: int = ALL) -> Iterator[ObservationClaim]:
         """A Fetch from each offset below the first open transaction, or the log end: all of it has to be given."""

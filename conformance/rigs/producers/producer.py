@@ -50,8 +50,8 @@ class CheckProducer(Producer):
     def enter(self, to: WritablePartition, count: int = 1) -> ProducedPartition:
         """The first write of the transaction to a partition, in the producer's protocol."""
         if not self.dialect.bumps:
-            self.granted(self.add(to), "producer")
+            self.require(self.add(to), "producer")
         return self.write(to, count)
 
-    def granted(self, answer: A, due: Due) -> A:
+    def require(self, answer: A, due: Due) -> A:
         return self.bench.require(answer, due, self.timeout_ms / 1000)

@@ -24,13 +24,13 @@ def gives(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
-def fenced(answer: InitProducerIdAnswer) -> bool:
+def is_fenced(answer: InitProducerIdAnswer) -> bool:
     """The fencing error of this request version, without producer id and epoch."""
     error = Error.PRODUCER_FENCED if answer.version >= PRODUCER_FENCED_FROM else Error.INVALID_PRODUCER_EPOCH
     return (answer.error, answer.producer_id, answer.producer_epoch) == (error, -1, -1)
 
 
-def bumped(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseClaim:
+def is_bumped(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseClaim:
     """Premise: the producer, which has no open transaction, was answered its next epoch."""
     met = gives(answer, producer.producer_id, producer.epoch + 1)
     return premise(met, f"bumped to {producer.epoch + 1}", promised=("KIP360-INIT-03", "untouched"))
@@ -77,14 +77,14 @@ def ready_to_write(stage: Stage, kind: str, log: Log, epoch: int) -> StageProduc
         return stage.idempotent(epoch)
     producer = stage.transactional(kind)
     producer.bump(epoch % BUMPS)
-    joined(producer, log)
+    join_transaction(producer, log)
     return producer
 
 
-def joined(producer: StageProducer, log: Log) -> None:
+def join_transaction(producer: StageProducer, log: Log) -> None:
     """The partition belongs to the transaction, where a write does not add it by itself."""
     if producer.transactional_id and not producer.dialect.bumps:
-        producer.granted(producer.add(log), "producer")
+        producer.require(producer.add(log), "producer")
 
 
 def at_the_next_epoch(producer: StageProducer, log: Log) -> None:
@@ -95,7 +95,7 @@ def at_the_next_epoch(producer: StageProducer, log: Log) -> None:
     producer.end(committed=True)
     if not producer.dialect.bumps:
         producer.bump()
-    joined(producer, log)
+    join_transaction(producer, log)
 
 
 class Sent(NamedTuple):
@@ -110,7 +110,7 @@ def fill(producer: StageProducer, log: Log, sizes: list[int]) -> list[Sent]:
     return [Sent(producer.batch(log, size), producer.write(log, size)) for size in sizes]
 
 
-def appended(answer: ProducedPartition, at: int) -> bool:
+def is_appended(answer: ProducedPartition, at: int) -> bool:
     """Appended at this offset."""
     return answer.error is Error.NONE and answer.base_offset == at
 
@@ -120,7 +120,9 @@ def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
-def rolled_back(producer: StageProducer, log: Log, aborted: DescribedTransaction, case: str = "") -> ObservationClaim:
+def is_rolled_back(
+    producer: StageProducer, log: Log, aborted: DescribedTransaction, case: str = ""
+) -> ObservationClaim:
     """The producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
     at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + 1)
     marker, before = log.last_marker(), log.end()

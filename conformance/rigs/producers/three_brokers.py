@@ -111,7 +111,7 @@ class ThreeBrokers:
         view = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION)
         return self.bench.name_of(self.bench.eventually(lambda: view.newest(besides), str(view), due="coordinator"))
 
-    def taken_over(self, producer: CheckProducer, former: str) -> str:
+    def await_takeover(self, producer: CheckProducer, former: str) -> str:
         """The name of the next coordinator, as soon as another broker than `former` is named."""
         view = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION)
 
@@ -141,7 +141,7 @@ class ThreeBrokers:
     # --- fail-over
 
     @contextmanager
-    def replaced(self, partition: Partition, how: How) -> Iterator[PartitionMetadata]:
+    def replace_leader(self, partition: Partition, how: How) -> Iterator[PartitionMetadata]:
         """Another broker leads the partition for as long as the block lasts; afterwards all brokers are up again.
 
         A coordinator is replaced by its partition of the internal topic. All replicas are in the ISR before, so that there is
@@ -152,7 +152,7 @@ class ThreeBrokers:
             yield partition.move_leader()
             return
         old = self.leader_of(partition)
-        with self.gone(old, how):
+        with self.without(old, how):
             alive = self.others(old)
             yield self.bench.eventually(
                 lambda: led_besides(partition, self.bench.id_of(old), alive), f"another leader of {partition}", STARTS_WITHIN,
@@ -161,7 +161,7 @@ class ThreeBrokers:
         partition.whole()
 
     @contextmanager
-    def gone(self, name: str, how: How) -> Iterator[None]:
+    def without(self, name: str, how: How) -> Iterator[None]:
         """The broker is killed, stopped or frozen for as long as the block lasts."""
         processes = self.bench.processes
         {"kill": processes.kill, "stop": processes.stop, "freeze": processes.pause}[how](name, role="broker")
@@ -181,32 +181,32 @@ class ThreeBrokers:
         coordinator = self.coordinator_of(producer)
         asked = producer.at(self.bench.node(coordinator))
         with ExitStack() as broken:
-            with self.gone(leader, "freeze"):
-                ended = asked.granted(asked.finish(committed), "producer")
+            with self.without(leader, "freeze"):
+                ended = asked.require(asked.finish(committed), "producer")
                 prepared = asked.described()
-                broken.enter_context(self.gone(coordinator, how))
-            self.taken_over(producer, coordinator)
+                broken.enter_context(self.without(coordinator, how))
+            self.await_takeover(producer, coordinator)
             yield ended, prepared
 
     def leads(self, partition: Partition, name: str, seen_by: str) -> None:
         """Return once this broker serves as leader, and another names it."""
         id, node = self.bench.id_of(name), self.bench.node(name)
 
-        def led() -> bool:
+        def is_led() -> bool:
             serves = node.list_offsets(partition.name, partition.index).error is Error.NONE
             return serves and partition.state(seen_by).leader == id
 
-        self.bench.eventually(led, f"{name} leading {partition}", STARTS_WITHIN, due="leader")
+        self.bench.eventually(is_led, f"{name} leading {partition}", STARTS_WITHIN, due="leader")
 
     def leaderless(self, partition: Partition, seen_by: str) -> None:
         """Return once a broker shows that the partition has no leader."""
 
-        def gone() -> bool:
+        def has_no_leader() -> bool:
             return partition.state(seen_by).leader == -1
 
-        self.bench.eventually(gone, f"no leader of {partition}", STARTS_WITHIN, due="leader")
+        self.bench.eventually(has_no_leader, f"no leader of {partition}", STARTS_WITHIN, due="leader")
 
-    def moved_to(self, partition: Partition, name: str) -> None:
+    def move_to(self, partition: Partition, name: str) -> None:
         """Reassign the partition to this broker alone, which copies its log and leads."""
         id, node = self.bench.id_of(name), partition.leader()
         accepted(node.alter_partition_reassignments([Reassignment(partition.name, partition.index, (id,))]))
@@ -219,7 +219,7 @@ class ThreeBrokers:
 
     # --- what a partition holds
 
-    def known(
+    def producer_state(
         self, partition: Partition, producer: CheckProducer, node: NodeClient | None = None
     ) -> ProducerState | None:
         """A replica's state of a producer, by default the leader's."""
@@ -232,7 +232,7 @@ class ThreeBrokers:
         start = max(0, leader.list_offsets(partition.name, partition.index, EARLIEST).offset)
         fetched = leader.fetch(partition.at(start))
         own = [one for one in fetched.batches if one.control and one.producer_id == producer.producer_id]
-        known = self.known(partition, producer, leader)
+        known = self.producer_state(partition, producer, leader)
         stable = leader.list_offsets(partition.name, partition.index, LATEST, isolation_level=READ_COMMITTED)
         marker = own[-1].records[0].control_type if own else None
         open_from = known.current_txn_start_offset if known else -1

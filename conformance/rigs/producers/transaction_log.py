@@ -73,10 +73,10 @@ class TransactionLog:
         found: LoggedTransaction | None = None
         for record in self._records():
             if name_of(record) == self._id:
-                found = None if record.value is None else self._decoded(record.value)
+                found = None if record.value is None else self._decode(record.value)
         return found
 
-    def _decoded(self, value: bytes) -> LoggedTransaction:
+    def _decode(self, value: bytes) -> LoggedTransaction:
         [version] = VERSION.unpack_from(value)
         return self._bench.decode(ARTIFACTS, "TransactionLogValue", value[VERSION.size :], LoggedTransaction, version)
 

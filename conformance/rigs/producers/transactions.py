@@ -46,9 +46,9 @@ class Transaction:
         """A fetch from the offset `after` that returns the transaction's marker, and the marker in it."""
         leader = partition.leader()
 
-        def found() -> tuple[FetchedPartition, Batch] | None:
+        def marker_if_there() -> tuple[FetchedPartition, Batch] | None:
             read = leader.fetch(partition.at(after))
             markers = [one for one in read.batches if one.control and one.producer_id == self.producer.producer_id]
             return (read, markers[0]) if markers else None
 
-        return self.bench.eventually(found, f"the marker of {self.id} in {partition.name}")
+        return self.bench.eventually(marker_if_there, f"the marker of {self.id} in {partition.name}")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, NamedTuple
 
-from conformance.core.checks import Claim, excused, held_if
+from conformance.core.checks import Claim, excuse, held_if
 from conformance.judging.excuses import NODE_SLOW, STARVED
 from conformance.rigs.quorum.frozen import SOON
 from history.due import starved
@@ -40,7 +40,7 @@ def shortest_of(wait: Callable[[], Wait], enough: float) -> list[Wait]:
     return waits
 
 
-def bounded(
+def bound_holds(
     waits: list[Wait],
     share: float,
     *by: object,
@@ -56,8 +56,8 @@ def bounded(
     """
     shortest = min(one.lasted for one in waits)
     too_long = shortest >= share + AT_ONCE
-    if right and too_long and (excuse := _excuse(waits, share)):
-        return excused(excuse, **more)
+    if right and too_long and (reason := _excuse(waits, share)):
+        return excuse(reason, **more)
     shown = "; ".join(f"{one.lasted:.0f} ms, the step before {one.step:.0f} ms" for one in waits)
     early = shortest < share and not at_most
     return held_if(

@@ -15,7 +15,7 @@ SMALL = 4096
 """Bytes: room for one or two batches of metadata."""
 
 
-def fetched(
+def try_fetch(
     quorum: Quorum,
     name: str,
     offset: int,
@@ -40,7 +40,7 @@ def fetched(
                 wanted, FetchOptions(cluster_id=quorum.cluster_id, **options), version=version
             )
 
-    return quorum.tried(name, ask, disk=False)
+    return quorum.attempt(name, ask, disk=False)
 
 
 def own_end(id: int, described: QuorumAnswer) -> int:
@@ -56,7 +56,7 @@ def majority_has(described: QuorumAnswer) -> bool:
 
 def log_end(quorum: Quorum) -> int:
     """The leader's log end offset, as of a moment ago."""
-    described = quorum.described()
+    described = quorum.describe_by_leader()
     return own_end(described.leader_id, described)
 
 

@@ -96,15 +96,15 @@ class Frozen:
 
     # --- its state
 
-    def reported(self) -> LeaderAndEpoch:
+    def reported_leader(self) -> LeaderAndEpoch:
         """Leader and epoch as the voter has them; -1 for an unknown leader."""
         return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
-    def stored(self) -> Stored:
+    def quorum_state(self) -> Stored:
         return stored_in(self.bench.read_file(self.name, QUORUM_STATE))
 
     def next_epoch(self, ahead: int = 1) -> int:
-        return self.reported().leader_epoch + ahead
+        return self.reported_leader().leader_epoch + ahead
 
     # --- requests to it
 
@@ -184,7 +184,7 @@ class Frozen:
         """Make it a candidate, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
         epoch = epoch_of(self.follow(leader, ahead))
         self.end(leader, epoch, [self.id])
-        return self.asked_for_vote(epoch)
+        return self.await_vote(epoch)
 
     def vote_after(self, epoch: int, *, granted: Received | None = None, within: float = SOON) -> Received | None:
         """The next Vote or pre-vote that it sends in this epoch or later; after a `granted` pre-vote only the next Vote, in any
@@ -214,7 +214,7 @@ class Frozen:
         self._open = None
         return sent
 
-    def asked_for_vote(self, epoch: int) -> Received:
+    def await_vote(self, epoch: int) -> Received:
         """Like `vote_after`; Overdue if there is none."""
         asked = self.vote_after(epoch)
         if asked is None:
@@ -241,12 +241,12 @@ class Frozen:
         epoch = candidate_epoch(asked)
         self.grant(asked)
         led = LeaderAndEpoch(self.id, epoch)
-        self.answered_until(
-            lambda: self.reported() == led, asked, self.grant, f"{self.name} leading {epoch}", due="leadership"
+        self.answer_until(
+            lambda: self.reported_leader() == led, asked, self.grant, f"{self.name} leading {epoch}", due="leadership"
         )
         return epoch
 
-    def answered_until(
+    def answer_until(
         self,
         done: Callable[[], bool],
         asked: Received,
@@ -258,7 +258,7 @@ class Frozen:
     ) -> None:
         """Wait for the effect of the answer to a request. The request is answered again whenever the voter repeats it."""
 
-        def looked() -> bool:
+        def answer_and_look() -> bool:
             if done():
                 return True
             # At this peer only: requests to the other one belong to the next step.
@@ -267,7 +267,7 @@ class Frozen:
                 answer(again)
             return False
 
-        self.bench.eventually(looked, what, within, due=due)
+        self.bench.eventually(answer_and_look, what, within, due=due)
 
     def _repeats(self, asked: Received, earlier: Received) -> bool:
         """Whether a request repeats an earlier one. A voter repeats it once its time-out has passed; it then ignores the answer
@@ -280,7 +280,7 @@ class Frozen:
     def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:
         """Answer a fetch with records. Returns the fetch that follows."""
         records = b"".join(encode_batch(one) for one in batches)
-        following = self._moved_on(
+        following = self._fetch_after(
             fetch, lambda asked: self.serve(asked, records=records, high_watermark=high_watermark)
         )
         if following is None:
@@ -289,9 +289,9 @@ class Frozen:
 
     def diverge(self, fetch: Received, diverging: EpochAndOffset) -> Received | None:
         """Answer a fetch with a diverging epoch. Returns the fetch that follows."""
-        return self._moved_on(fetch, lambda asked: self.serve(asked, diverging=diverging))
+        return self._fetch_after(fetch, lambda asked: self.serve(asked, diverging=diverging))
 
-    def _moved_on(self, fetch: Received, answer: Callable[[Received], object]) -> Received | None:
+    def _fetch_after(self, fetch: Received, answer: Callable[[Received], object]) -> Received | None:
         """The fetch after an answer that moves the log's end.
 
         A node that gave up its fetch before the answer arrived repeats it once its time-out has passed, and is answered again. A
@@ -439,7 +439,7 @@ def _first_records(frozen: Frozen) -> int:
     """Make it leader, and wait until it has committed its first metadata, which both peers fetch. Returns its log end."""
     epoch = frozen.lead()
 
-    def committed() -> bool:
+    def has_committed() -> bool:
         described = frozen.client.describe_quorum()
         for end in [v.log_end_offset for v in described.current_voters if v.replica_id == frozen.id]:
             for peer in PEERS:
@@ -447,7 +447,7 @@ def _first_records(frozen: Frozen) -> int:
         return described.high_watermark > 1
 
     what = f"a high watermark of {frozen.name} beyond its first metadata, which all voters have"
-    frozen.bench.eventually(committed, what, due="high watermark")
+    frozen.bench.eventually(has_committed, what, due="high watermark")
     return frozen.log_end().offset
 
 

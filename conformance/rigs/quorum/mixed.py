@@ -30,32 +30,32 @@ class Mixed(Quorum):
         killed = self.one("leader")
         self.controllers = self.followers()
         self.bench.processes.kill(killed, role="active controller")
-        return self.bench.eventually(lambda: self._elected(voter), f"a successor of {killed}", due="leadership")
+        return self.bench.eventually(lambda: self._try_to_elect(voter), f"a successor of {killed}", due="leadership")
 
-    def _elected(self, voter: int) -> LeaderAndEpoch | None:
+    def _try_to_elect(self, voter: int) -> LeaderAndEpoch | None:
         asked = self.peers.receive("Vote", peer=voter, within=OFTEN)
         if asked is not None:
             grant(self.peers, asked)
-        first, *others = (self.reported(name) for name in self.controllers)
+        first, *others = (self.reported_leader(name) for name in self.controllers)
         live = {self.bench.id_of(name) for name in self.controllers}
         return first if first.leader_id in live and others == [first] else None
 
     def start_of(self, led: LeaderAndEpoch) -> LogEnd:
         """The end of the former epochs' log, where the leader's own epoch begins."""
 
-        def entered() -> LogEnd | None:
+        def start_if_entered() -> LogEnd | None:
             former, own = self.epochs()[-2:]
             return LogEnd(former.epoch, own.start) if own.epoch == led.leader_epoch else None
 
         what = f"epoch {led.leader_epoch} in the log of its leader"
-        return self.bench.eventually(entered, what, due="epoch in the log")
+        return self.bench.eventually(start_if_entered, what, due="epoch in the log")
 
     def describe(self, led: LeaderAndEpoch) -> QuorumAnswer:
         return self.client(self.bench.name_of(led.leader_id)).describe_quorum()
 
     def has_snapshot(self) -> bool:
         """True if a log that ends in epoch 0 gets a snapshot id in time."""
-        led = self.settled()
+        led = self.agreed_leader()
         return self.bench.wait.comes_true(
             lambda: self.fetch_as(-1, led, LogEnd(0, 1)).snapshot_id is not None,
             "a snapshot after epoch 0",
@@ -66,14 +66,14 @@ class Mixed(Quorum):
         """A snapshot that the leader names to a log that ends in epoch 0, or (newer releases) to an empty one. None if
         not in time.
         """
-        led, found = self.settled(), list[EpochAndOffset]()
+        led, found = self.agreed_leader(), list[EpochAndOffset]()
 
-        def named() -> bool:
+        def is_named() -> bool:
             answers = [self.fetch_as(-1, led, log) for log in (LogEnd(0, 1), LogEnd(0, 0))]
             found.extend(answer.snapshot_id for answer in answers if answer.snapshot_id is not None)
             return bool(found)
 
-        return found[0] if self.bench.wait.comes_true(named, "a snapshot", SNAPSHOT_WITHIN) else None
+        return found[0] if self.bench.wait.comes_true(is_named, "a snapshot", SNAPSHOT_WITHIN) else None
 
     def fetch_as(self, replica: int, led: LeaderAndEpoch, log: LogEnd) -> FetchedPartition:
         """Fetch from the leader as a replica whose log ends there."""
@@ -103,7 +103,7 @@ def prepare_mixed(bench: Bench) -> QuorumData:
     mixed = Mixed(bench, data)
 
     def whole() -> bool:
-        led = mixed.settled()
+        led = mixed.agreed_leader()
         return mixed.describe(led).high_watermark >= 0
 
     bench.eventually(whole, "a leader of the quorum that commits", due="quorum")

@@ -80,7 +80,7 @@ class Tried(NamedTuple, Generic[A]):
     after: Condition
 
     @property
-    def unchanged(self) -> bool:
+    def is_unchanged(self) -> bool:
         return self.before == self.after
 
     @property
@@ -113,29 +113,29 @@ class Quorum:
 
     # --- its state
 
-    def reported(self, name: str) -> LeaderAndEpoch:
+    def reported_leader(self, name: str) -> LeaderAndEpoch:
         """Leader and epoch as the controller has them; -1 for an unknown leader."""
         return leader_known_to(self.client(name), self.peer_of(name), self.cluster_id)
 
-    def settled(self) -> LeaderAndEpoch:
+    def agreed_leader(self) -> LeaderAndEpoch:
         """The leader and epoch on which all controllers agree."""
 
         known = {self.bench.id_of(name) for name in self.controllers}
 
-        def agreed() -> LeaderAndEpoch | None:
-            answers = {self.reported(name) for name in self.controllers}
+        def leader_if_agreed() -> LeaderAndEpoch | None:
+            answers = {self.reported_leader(name) for name in self.controllers}
             first = answers.pop()
             return first if not answers and first.leader_id in known else None
 
-        return self.bench.eventually(agreed, "all controllers naming one leader and epoch", due="quorum")
+        return self.bench.eventually(leader_if_agreed, "all controllers naming one leader and epoch", due="quorum")
 
-    def stored(self, name: str) -> Stored:
+    def quorum_state(self, name: str) -> Stored:
         return stored_in(self.bench.read_file(name, QUORUM_STATE))
 
     def condition(self, name: str, disk: bool = True) -> Condition:
         """The controller's quorum-state, then its answer."""
-        stored = self.stored(name) if disk else None
-        return Condition(self.reported(name), stored)
+        stored = self.quorum_state(name) if disk else None
+        return Condition(self.reported_leader(name), stored)
 
     def epochs(self) -> list[EpochStart]:
         """The epoch start offsets of the leader's log, from its disk; Overdue if it has none there."""
@@ -151,25 +151,25 @@ class Quorum:
         found = self.bench.read_file(self.one("leader"), FIRST_SNAPSHOT)
         return [EpochStart(0, 0)] if found.content is not None else []
 
-    def described(self) -> QuorumAnswer:
+    def describe_by_leader(self) -> QuorumAnswer:
         """The leader's own answer to DescribeQuorum, in which it is among the voters; Overdue if it gives no such answer."""
 
-        def answered() -> QuorumAnswer | None:
+        def answer_of_leader() -> QuorumAnswer | None:
             answer = self.client(self.one("leader")).describe_quorum()
             return answer if any(v.replica_id == answer.leader_id for v in answer.current_voters) else None
 
         return self.bench.eventually(
-            answered, "a leader that describes itself among the voters", due="quorum description"
+            answer_of_leader, "a leader that describes itself among the voters", due="quorum description"
         )
 
     # --- roles
 
     def one(self, role: Role) -> str:
-        leader = self.bench.name_of(self.settled().leader_id)
+        leader = self.bench.name_of(self.agreed_leader().leader_id)
         return leader if role == "leader" else self.followers()[0]
 
     def followers(self) -> list[str]:
-        leader = self.settled().leader_id
+        leader = self.agreed_leader().leader_id
         return [name for name in self.controllers if self.bench.id_of(name) != leader]
 
     def any(self, number: int) -> str:
@@ -196,29 +196,31 @@ class Quorum:
 
     # --- requests
 
-    def tried(self, name: str, ask: Callable[[LeaderAndEpoch], A], *, disk: bool = True) -> Tried[A]:
+    def attempt(self, name: str, ask: Callable[[LeaderAndEpoch], A], *, disk: bool = True) -> Tried[A]:
         """Send a request to a settled quorum; `ask` gets its leader and epoch. `disk` False leaves quorum-state unread.
 
         A spontaneous election would look like an effect of the request. So a try after which the node answers differently is
         repeated if by then the whole quorum has a leader of a later epoch; such tries are counted. A change in each of three
         tries is the effect of the request.
         """
-        tried = self._tried(name, ask, disk)
+        tried = self._attempt(name, ask, disk)
         for _ in range(TRIES - 1):
             epoch = tried.before.reported.leader_epoch
-            if tried.after.reported == tried.before.reported or self.settled().leader_epoch <= epoch:
+            if tried.after.reported == tried.before.reported or self.agreed_leader().leader_epoch <= epoch:
                 break
             self.bench.excuse(ELECTED_MEANWHILE)
-            tried = self._tried(name, ask, disk)
+            tried = self._attempt(name, ask, disk)
         return tried
 
-    def _tried(self, name: str, ask: Callable[[LeaderAndEpoch], A], disk: bool) -> Tried[A]:
-        def agreed() -> Condition | None:
-            settled = self.settled()
+    def _attempt(self, name: str, ask: Callable[[LeaderAndEpoch], A], disk: bool) -> Tried[A]:
+        def condition_if_agreed() -> Condition | None:
+            settled = self.agreed_leader()
             before = self.condition(name, disk)
             return before if before.reported == settled else None
 
-        before = self.bench.eventually(agreed, f"{name} naming the leader of all controllers", due="quorum")
+        before = self.bench.eventually(
+            condition_if_agreed, f"{name} naming the leader of all controllers", due="quorum"
+        )
         return Tried(before, ask(before.reported), self.condition(name, disk))
 
 
@@ -246,7 +248,7 @@ def skipped_epochs(log: list[EpochStart]) -> list[int]:
 def prepare_quorum(bench: Bench) -> QuorumData:
     """A settled quorum with several past epochs, some of which left no record in the log."""
     quorum = Quorum(bench, QuorumData(cluster_id_of(bench)))
-    before = quorum.settled()
+    before = quorum.agreed_leader()
     if before.leader_epoch <= OLD_EPOCHS or not skipped_epochs(quorum.epochs()):
         _raise_epoch(quorum, before)
     what = "the quorum's leader having a high watermark that brokers can ask for"
@@ -262,11 +264,11 @@ def _raise_epoch(quorum: Quorum, before: LeaderAndEpoch) -> None:
         quorum.peer_of(leader), epoch, last_offset=0, last_offset_epoch=0, cluster_id=quorum.cluster_id, version=0
     )
     what = f"an election after epoch {epoch}"
-    quorum.bench.eventually(lambda: quorum.settled().leader_epoch >= epoch, what, due="quorum")
+    quorum.bench.eventually(lambda: quorum.agreed_leader().leader_epoch >= epoch, what, due="quorum")
 
 
 def _serves(quorum: Quorum) -> bool:
-    own = quorum.described()
+    own = quorum.describe_by_leader()
     asked = [quorum.bench.node(broker).describe_quorum() for broker in quorum.bench.brokers]
     in_log = quorum.epochs()[-1].epoch == own.leader_epoch
     return in_log and all(

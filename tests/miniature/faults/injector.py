@@ -208,10 +208,10 @@ class MiniFaults(Faults):
 
     def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0, *, follow: bool = True) -> Injected:
         key = self._key if topic is None else (topic.name, index)
-        return self._recorded("inject", fault, lambda: self._mini.inject(fault, key, self._tape, follow=follow))
+        return self._record("inject", fault, lambda: self._mini.inject(fault, key, self._tape, follow=follow))
 
     def heal(self, fault: Fault) -> Injected:
-        return self._recorded("heal", fault, lambda: self._mini.heal(fault, self._tape))
+        return self._record("heal", fault, lambda: self._mini.heal(fault, self._tape))
 
     def heal_all(self) -> None:
         self._mini.heal_all(self._tape)

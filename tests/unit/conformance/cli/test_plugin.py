@@ -139,7 +139,9 @@ def test_under_a_clock_long_checks_and_machines_come_last(kit: Kit) -> None:
 
 def test_what_kills_a_node_comes_first_on_its_cluster(kit: Kit) -> None:
     listed = kit.listed("--kafka-version", "4.3", "--conformance-profile", "quick")
-    late = [not is_first(KNOWN[id]) for id, _ in listed if adapt_topology(KNOWN[id].topology, "4.3.1").name == "combined"]
+    late = [
+        not is_first(KNOWN[id]) for id, _ in listed if adapt_topology(KNOWN[id].topology, "4.3.1").name == "combined"
+    ]
     assert late == sorted(late)
     assert set(late) == {False, True}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.administration import reassigned
+from conformance.core.administration import new_replicas
 from conformance.core.roles import Absent
 from strategies.steps import Change
 
@@ -26,7 +26,7 @@ BROKERS = (1, 2, 3)
 def test_the_replicas_follow_from_those_held(
     held: tuple[int, ...], change: Change, pick: int, wanted: tuple[int, ...]
 ) -> None:
-    assert reassigned(held, BROKERS, change, pick) == wanted
+    assert new_replicas(held, BROKERS, change, pick) == wanted
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_the_replicas_follow_from_those_held(
 )
 def test_what_is_not_possible_is_left_out(held: tuple[int, ...], change: Change) -> None:
     with pytest.raises(Absent, match=rf"replicas .* of brokers \[1, 2, 3\] cannot {change}"):
-        reassigned(held, BROKERS, change, 0)
+        new_replicas(held, BROKERS, change, 0)

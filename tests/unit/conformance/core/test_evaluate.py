@@ -16,7 +16,7 @@ from conformance.catalogue import shipped
 from conformance.cli import rejudge
 from conformance.core import checks
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Claim, Rig, held_if, premise, recorded
+from conformance.core.checks import Check, Claim, Rig, held_if, premise, record_only
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import Outcome, evaluate, judged_on
 from conformance.judging.judge import Excuse, Finding, judge
@@ -100,7 +100,7 @@ class Play:
         """On the history as read from the file."""
         history = list(read_histories(self.writer.path))[number]
         bench = Bench(StoredTape(history), COLUMN, Bench.members_of(history.example.members), None)
-        return evaluate(check, bench, check.drawn(history.example.inputs), history.example.context)
+        return evaluate(check, bench, check.parse_inputs(history.example.inputs), history.example.context)
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def grows_in_both_rows(log: Log, case: str, rises: int) -> Generator[Claim, None
     after = log.end()
     yield held_if(after.offset == log.data.start + rises, after, variant="exact")
     yield held_if(after.leader_epoch == 3, after, row=OTHER, case="follower", label="epoch-regression")
-    yield recorded(after, case=case, detail=f"case {case}")
+    yield record_only(after, case=case, detail=f"case {case}")
 
 
 def loses_its_premise_late(log: Log) -> Generator[Claim, None, None]:

@@ -47,4 +47,7 @@ def test_several_log_directories_are_for_releases_whose_controllers_know_them(ve
 
 
 def test_levels_of_the_user_come_before_those_of_the_topology() -> None:
-    assert adapt_topology(CLUSTER, "4.3.1", {"kraft.version": "0"}).features == {**CLUSTER.features, "kraft.version": "0"}
+    assert adapt_topology(CLUSTER, "4.3.1", {"kraft.version": "0"}).features == {
+        **CLUSTER.features,
+        "kraft.version": "0",
+    }

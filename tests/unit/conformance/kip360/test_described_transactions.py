@@ -12,7 +12,7 @@ def test_the_text_holds_nothing_that_differs_between_processes() -> None:
     """A stored example is judged in another process: addresses of objects and the order of sets are others there."""
     producer: Any = SimpleNamespace(producer_id=7, timeout_ms=60_000)
     known = Known(producer=producer, epoch=2)
-    known.opened(("b", 0), ("a", 1), ("a", 0), around=(5, 6))
+    known.open(("b", 0), ("a", 1), ("a", 0), around=(5, 6))
     assert str(known) == (
         "id 7, Ongoing at epoch 2, time-out 60000 ms, partitions [('a', 0), ('a', 1), ('b', 0)], began (5, 6)"
     )

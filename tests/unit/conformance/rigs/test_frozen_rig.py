@@ -9,9 +9,9 @@ import pytest
 from conformance.core.bench import File
 from conformance.core.checks import Claim, ExcuseClaim, ObservationClaim
 from conformance.judging.excuses import GIVEN_UP, NODE_SLOW, STARVED
-from conformance.kip595.frozen_begin_and_end import accepted, backoff_ms
+from conformance.kip595.frozen_begin_and_end import backoff_ms, is_accepted
 from conformance.kip595.frozen_followers import sole_in_flight
-from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, Wait, bounded, shortest_of
+from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, Wait, bound_holds, shortest_of
 from conformance.rigs.quorum.frozen import ANSWERS, Frozen, LogEnd, log_end_of
 from conformance.rigs.quorum.quorum import Stored, stored_in
 from fixtures.cluster import Received
@@ -110,14 +110,14 @@ def test_an_answer_counts_if_the_next_fetch_came_within_the_request_timeout(
 ) -> None:
     voter = Voter()
     voter.left_open = [msgspec.structs.replace(fetch_from(HERE, n), at=at) for n, at in enumerate(next_at, 1)]
-    assert accepted(voter, fetch_from(HERE), served=200.0) is taken
+    assert is_accepted(voter, fetch_from(HERE), served=200.0) is taken
 
 
 @pytest.mark.parametrize(("served", "taken"), [(20.0, True), (149.0, True), (150.0, False)])
 def test_without_a_next_fetch_an_answer_counts_if_it_was_quick(served: float, taken: bool) -> None:
     voter = Voter()
     voter.left_open = []
-    assert accepted(voter, fetch_from(HERE), served) is taken
+    assert is_accepted(voter, fetch_from(HERE), served) is taken
 
 
 @pytest.mark.parametrize(("seconds", "alone"), [(0.0, False), (0.14, False), (0.278, True), (0.3, True)])
@@ -147,20 +147,20 @@ def test_a_wait_that_is_the_same_for_all_positions_is_seen() -> None:
     """For the position with the shortest share it is too long, however often it is measured."""
     waits = shortest_of(lambda: Wait(512.0, 5.0), backoff_ms(1, 3) + AT_ONCE)
     assert len(waits) == TRIES
-    assert result(bounded(waits, backoff_ms(1, 3))) == "violated"
-    assert result(bounded(waits, backoff_ms(1, 2))) == "held"
+    assert result(bound_holds(waits, backoff_ms(1, 3))) == "violated"
+    assert result(bound_holds(waits, backoff_ms(1, 2))) == "held"
 
 
 @pytest.mark.parametrize(
     ("lasted", "shown"), [(199.0, "violated"), (250.0, "held"), (449.0, "held"), (450.0, "violated"), (inf, "violated")]
 )
 def test_a_wait_is_neither_shorter_than_its_share_nor_much_longer(lasted: float, shown: str) -> None:
-    assert result(bounded([Wait(lasted, 5.0)], 250.0)) == shown
+    assert result(bound_holds([Wait(lasted, 5.0)], 250.0)) == shown
 
 
 def test_a_wait_of_at_most_a_bound_may_be_shorter() -> None:
-    assert result(bounded([Wait(3.0, 5.0)], 1000.0, at_most=True)) == "held"
-    assert result(bounded([Wait(1200.0, 5.0)], 1000.0, at_most=True)) == "violated"
+    assert result(bound_holds([Wait(3.0, 5.0)], 1000.0, at_most=True)) == "held"
+    assert result(bound_holds([Wait(1200.0, 5.0)], 1000.0, at_most=True)) == "violated"
 
 
 @pytest.mark.parametrize(("steps", "shown"), [((5.0, 65.0), NODE_SLOW), ((5.0, 60.0), "violated")])
@@ -168,20 +168,20 @@ def test_a_wait_is_excused_where_a_step_without_waiting_was_similarly_slow(
     steps: tuple[float, float], shown: str
 ) -> None:
     """It is 250 ms too long, which a step of 65 ms explains, as less than four times that."""
-    assert result(bounded([Wait(500.0, step) for step in steps], 250.0)) == shown
-    assert result(bounded([Wait(inf, step) for step in steps], 250.0)) == "violated"
+    assert result(bound_holds([Wait(500.0, step) for step in steps], 250.0)) == shown
+    assert result(bound_holds([Wait(inf, step) for step in steps], 250.0)) == "violated"
 
 
 @pytest.mark.parametrize(("late", "shown"), [((0.12, 0.2), STARVED), ((0.12, 0.11), "violated")])
 def test_waits_are_excused_where_the_kit_starved_each_time(late: tuple[float, float], shown: str) -> None:
     """A quarter of 450 ms is 112 ms."""
-    assert result(bounded([Wait(600.0, 5.0, one) for one in late], 250.0)) == shown
+    assert result(bound_holds([Wait(600.0, 5.0, one) for one in late], 250.0)) == shown
 
 
 @pytest.mark.parametrize(("late", "shown"), [(2.5, STARVED), (2.4, "violated")])
 def test_a_wait_without_end_is_excused_only_by_starvation_of_ten_seconds(late: float, shown: str) -> None:
-    assert result(bounded([Wait(inf, 900.0, late)], 250.0)) == shown
+    assert result(bound_holds([Wait(inf, 900.0, late)], 250.0)) == shown
 
 
 def test_slowness_excuses_nothing_else_that_is_wrong() -> None:
-    assert result(bounded([Wait(500.0, 400.0)], 250.0, right=False)) == "violated"
+    assert result(bound_holds([Wait(500.0, 400.0)], 250.0, right=False)) == "violated"

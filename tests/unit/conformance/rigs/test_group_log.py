@@ -95,7 +95,7 @@ class Replayed(GroupLog):
     ],
 )  # fmt: skip
 def test_the_committed_offset_is_the_last_of_plain_and_decided_ones(found: list[Batch], stored: int) -> None:
-    assert Replayed(*found).committed(0) == stored
+    assert Replayed(*found).committed_offset(0) == stored
 
 
 def assignment(at: int, member: str, epoch: int | None, *partitions: int, group: str = "g") -> Batch:
@@ -116,7 +116,7 @@ def test_the_state_is_that_of_the_newest_records_of_the_group() -> None:
         assignment(6, "m", 4, 0),
         assignment(7, "m", 9, 5, group="h"),
     )
-    assert log.replayed() == GroupState(4, 3, {"m": (4, frozenset({0}))})
+    assert log.replay() == GroupState(4, 3, {"m": (4, frozenset({0}))})
 
 
 STORED = StoredGroup("consumer", 3, "range", (StoredMember("m", b"topics", b"partitions", "i"),))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.rigs.producers.outcomes import KnownRecords, delivered
+from conformance.rigs.producers.outcomes import KnownRecords, delivered_records
 from protocol.codes import Error
 from protocol.log import AbortedTransaction, FetchedPartition
 from protocol.records import Batch, Codec, ControlType, Record
@@ -67,7 +67,7 @@ def known() -> KnownRecords:
 
 
 def test_aborted_records_are_skipped_up_to_their_marker() -> None:
-    assert delivered(read(*LOG), 0) == known().visible
+    assert delivered_records(read(*LOG), 0) == known().visible
 
 
 @pytest.mark.parametrize("offset", range(8))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.kip360.broker_restarts import Written, written_by
-from conformance.kip360.several_partitions import Item, answered, errors
+from conformance.kip360.several_partitions import Item, errors, is_answered
 from conformance.rigs.producers.combined_node import Log, LogState
 from protocol.codes import Error
 from protocol.log import ProduceAnswer, ProducedPartition
@@ -90,7 +90,7 @@ GAP = Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 def test_a_partition_is_answered_for_itself(
     item: Item, after: LogState, given: list[tuple[int, Error, int]], right: bool
 ) -> None:
-    assert answered(item, BEFORE, after, LOG, answer(*given)) == right
+    assert is_answered(item, BEFORE, after, LOG, answer(*given)) == right
 
 
 def test_a_partition_that_is_answered_twice_is_answered_wrong() -> None:
