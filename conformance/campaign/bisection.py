@@ -17,7 +17,7 @@ Outcome = Literal["good", "bad", ""]
 
 
 class VerdictBoundary(msgspec.Struct, frozen=True, kw_only=True):
-    """`first` is the first version with the outcome `becomes`, `before` the last version with the other one.
+    """A change of the outcome: `first` is the first version with the outcome `becomes`, `before` the last one with the other.
 
     `between` are versions without an outcome, or not run yet: the change may lie at any of them.
     """
@@ -52,6 +52,6 @@ def changes(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[Ve
     ]
 
 
-def unseen(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
-    """Versions that were not run, since their neighbours agree."""
+def skipped_versions(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
+    """The versions that were not run, since their neighbours agree."""
     return [version for version in versions if version not in outcomes]

@@ -27,7 +27,7 @@ _OWN = (*SELECTING, "--conformance-run", "--conformance-out", "--baseline")
 
 
 class RunningColumn(msgspec.Struct, frozen=True):
-    """`began` is monotonic time, in seconds."""
+    """A process that runs a column; `began` is monotonic time, in seconds."""
 
     column: ColumnRun
     process: subprocess.Popen[bytes]
@@ -57,8 +57,8 @@ class Runner:
         self._ends_within = ends_within
         self._running: dict[str, RunningColumn] = {}
 
-    def elapsed(self, column: ColumnRun) -> float:
-        """Seconds that a column has been running, or ran."""
+    def seconds_of(self, column: ColumnRun) -> float:
+        """The seconds that a column has been running, or ran."""
         running = self._running.get(column.name)
         return time.monotonic() - running.began if running else column.seconds
 
@@ -70,7 +70,7 @@ class Runner:
 
         Raises KeyboardInterrupt after Ctrl-C or a signal; no column is running then, and each has had time to clean up.
         """
-        waiting = list(self.plan.left)
+        waiting = list(self.plan.columns_left)
         try:
             while waiting or self._running:
                 while waiting and len(self._running) < self._at_once:
@@ -108,7 +108,8 @@ class Runner:
         self._running[column.name] = RunningColumn(column, process, time.monotonic())
 
     def command(self, column: ColumnRun) -> list[str]:
-        """For pytest the last option wins: the user's seed and number of workers override those of the plan."""
+        """The command of a column. For pytest the last option wins: the user's seed and number of workers override those of
+        the plan."""
         seed = (
             [] if os.environ.get("KAFKA_CONFORMANCE_CONFORMANCE_SEED") else ["--conformance-seed", str(self.plan.seed)]
         )
@@ -134,7 +135,7 @@ class Runner:
         self._note_ended()
 
     def _kill_all(self) -> None:
-        """No column outlives this process; containers that it left are removed by the next run."""
+        """Kill what is left: no column outlives this process. Containers that it left are removed by the next run."""
         for running in self._running.values():
             with suppress(ProcessLookupError):
                 os.killpg(running.process.pid, signal.SIGKILL)
@@ -149,12 +150,13 @@ def given_by_environment() -> dict[str, str]:
 
 
 def _environment() -> dict[str, str]:
-    """The environment without variables that would add columns, or belong to the whole campaign."""
+    """This process's environment without variables that would add columns, or belong to the whole campaign."""
     own = {option.variable for option in OPTIONS if option.flag in _OWN}
     return {name: value for name, value in os.environ.items() if name not in own}
 
 
 def log_of(out: Path, column: ColumnRun) -> Path:
+    """The file in which a column's output is kept."""
     return out / "logs" / f"{column.run}.log"
 
 

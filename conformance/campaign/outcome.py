@@ -16,19 +16,20 @@ from history.shards import read_header, read_shard, read_shards
 
 
 def code_of(out: Path, columns: Sequence[ColumnRun], known: Baseline) -> int:
-    """130 or 2 if a column ended with it; else the code of all cells together; 3 if a column had trouble that no cell shows."""
+    """The exit code: 130 or 2 if a column ended with it; else that of all cells together; 3 if a column had trouble that no
+    cell shows."""
     codes = {column.code for column in columns}
     for code in (EXIT_INTERRUPTED, EXIT_WRONG_USE):
         if code in codes:
             return code
     judged = exit_code(EXIT_SATISFIED, judged_columns(out / "shards"), known)
-    if judged == EXIT_SATISFIED and any(_troubled(column, out / "shards") for column in columns):
+    if judged == EXIT_SATISFIED and any(_is_troubled(column, out / "shards") for column in columns):
         return EXIT_TROUBLE
     return judged
 
 
 def judged_columns(folder: Path) -> list[Cell]:
-    """All cells, judged one column at a time: the lines of all columns of many nights may not fit into memory.
+    """Judge all cells one column at a time: the lines of all columns of many nights may not fit into memory.
 
     A file without a header counts for every column, and no cell of them is satisfied then.
     """
@@ -41,7 +42,7 @@ def judged_columns(folder: Path) -> list[Cell]:
     return [cell for column in columns for cell in column]
 
 
-def _troubled(column: ColumnRun, folder: Path) -> bool:
+def _is_troubled(column: ColumnRun, folder: Path) -> bool:
     """True if it was killed, left no shard, or had another trouble than a column without a satisfied cell."""
     own = judge_shards(read_shards(folder, column.run), run=column.run)
     if column.code not in (EXIT_SATISFIED, EXIT_VIOLATED, EXIT_TROUBLE) or not own:
@@ -50,4 +51,5 @@ def _troubled(column: ColumnRun, folder: Path) -> bool:
 
 
 def _explains_trouble(own: Sequence[Cell]) -> bool:
+    """True if a cell shows that something went wrong, so that the column's exit code needs no other reason."""
     return exit_code(EXIT_SATISFIED, own, Baseline()) == EXIT_TROUBLE

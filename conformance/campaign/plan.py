@@ -42,7 +42,7 @@ class ColumnRun(msgspec.Struct, kw_only=True):
     seconds: float = 0.0
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.code in ENDED
 
 
@@ -61,8 +61,8 @@ class Plan(msgspec.Struct, kw_only=True):
     """`legs` on disk: the name in plans that were written by earlier versions of the kit."""
 
     @property
-    def left(self) -> list[ColumnRun]:
-        return [column for column in self.columns if not column.ended]
+    def columns_left(self) -> list[ColumnRun]:
+        return [column for column in self.columns if not column.has_ended]
 
     def same_as(self, other: Plan) -> bool:
         """True if both would run the same columns with the same options."""
@@ -86,11 +86,12 @@ def new_plan(
 
 
 def column_runs_for(columns: Sequence[WantedColumn]) -> list[ColumnRun]:
+    """The processes for these columns, each with the options that select its column."""
     return [ColumnRun(name=column.title, selection=column.selection) for column in columns]
 
 
-def planned(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:
-    """The plan to run: the interrupted one if it has the wanted columns and options, or else the wanted one.
+def choose_plan(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:
+    """Choose the plan to run: the interrupted one if it has the wanted columns and options, or else the wanted one.
 
     A new one moves the contents of `out` to `earlier/`. With `add`, columns that exist are kept and only missing ones are run.
     Raises WrongUse while another process runs columns of `out`.
@@ -98,9 +99,11 @@ def planned(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:
     known = read_plan(out)
     if known is not None:
         refuse_running(out, known.columns)
-    if known is not None and (add or (known.left and known.same_as(wanted))):
+    if known is not None and (add or (known.columns_left and known.same_as(wanted))):
         plan = _gone_on_with(known, wanted)
-        say(f"{out}: {len(plan.columns) - len(plan.left)} columns are complete, {len(plan.left)} are left")
+        say(
+            f"{out}: {len(plan.columns) - len(plan.columns_left)} columns are complete, {len(plan.columns_left)} are left"
+        )
     elif add:
         plan = wanted  # These shards were written by plain pytest; its columns are not known by name.
     else:
@@ -123,12 +126,13 @@ def begin(out: Path, plan: Plan, file: str, say: Say) -> None:
 
 
 def put_aside_unended(out: Path, plan: Plan, say: Say) -> None:
-    for column in plan.left:
+    """Move aside the recordings of columns that did not end."""
+    for column in plan.columns_left:
         put_aside(out, recorded_by(out, column.run), say)
 
 
 def refuse_running(out: Path, columns: Sequence[ColumnRun]) -> None:
-    """Raises WrongUse if a column is still running: two commands would move each other's recordings aside."""
+    """Refuse to go on while a column is still running, with WrongUse: two commands would move each other's recordings aside."""
     running = [column for column in columns if column.run and column.code is None and alive(column.run)]
     if running:
         names = ", ".join(f"{column.name} (run {column.run})" for column in running)
@@ -154,7 +158,7 @@ def write_plan(out: Path, plan: Plan, file: str = PLAN) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Written atomically: it is read again after this process was killed."""
+    """Write a file atomically: it is read again after this process was killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.draft")
     draft.write_bytes(content)

@@ -95,7 +95,8 @@ def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard], plan
 
 
 def _selection(label: str, header: Header, plan: Plan | None) -> list[str]:
-    """For shards that recorded no selection: the options of the plan, or else from the label or the image."""
+    """The options that select the column again; for shards that recorded none, those of the plan, or else from the label or
+    the image."""
     columns = plan.columns if plan is not None else []
     known = next((column.selection for column in columns if column.run == header.run), None)
     if known is not None:

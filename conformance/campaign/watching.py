@@ -35,7 +35,7 @@ class ColumnState(msgspec.Struct, kw_only=True):
     now: list[Doing] = []
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.state not in ("waiting", "running")
 
 
@@ -50,11 +50,11 @@ def _state(runner: Runner, column: ColumnRun) -> ColumnState:
         state = "running"
     else:
         state = "waiting" if column.code is None else _ENDS.get(column.code, f"ended with {column.code}")
-    return _shown(column.name, state, runner.elapsed(column), progress)
+    return _state_in(column.name, state, runner.seconds_of(column), progress)
 
 
-def _shown(name: str, state: str, seconds: float, progress: Sequence[ColumnProgress]) -> ColumnState:
-    """One pytest process has one column, unless its options add more."""
+def _state_in(name: str, state: str, seconds: float, progress: Sequence[ColumnProgress]) -> ColumnState:
+    """The state of a column from its progress: one pytest process has one column, unless its options add more."""
     so_far = progress[0].so_far if progress else SoFar()
     now = progress[0].now if progress and state == "running" else []
     return ColumnState(name=name, state=state, seconds=seconds, so_far=so_far, now=now)
@@ -70,9 +70,10 @@ class Violated:
         self._reported: set[tuple[str, str]] | None = None
 
     def new(self, columns: Sequence[ColumnState]) -> list[str]:
+        """The violated rows that were not reported yet, a line for each."""
         found = [(column.name, row) for column in columns for row in column.so_far.violated]
         if self._reported is None:
-            before = {column.name for column in columns if column.ended}
+            before = {column.name for column in columns if column.has_ended}
             self._reported = {one for one in found if one[0] in before}
         news = [one for one in found if one not in self._reported]
         self._reported.update(news)
@@ -94,14 +95,14 @@ class Lines:
         for line in self._violated.new(columns):
             self._say(line)
         for column in columns:
-            if column.ended and column.name not in self._ended:
+            if column.has_ended and column.name not in self._ended:
                 self._ended.add(column.name)
                 self._say(line_of(column))
             elif column.state == "running" and self._is_time(column.name):
                 self._say(line_of(column))
 
     def _is_time(self, name: str) -> bool:
-        """The first line comes after the first interval, not at once."""
+        """True once each interval is over: the first line comes after the first interval, not at once."""
         now = self._clock()
         if now - self._last.setdefault(name, now) < self._every:
             return False
@@ -110,6 +111,7 @@ class Lines:
 
 
 def line_of(column: ColumnState) -> str:
+    """One line about a running column."""
     parts = [
         f"{column.name}  {column.state}  {minutes(column.seconds)}",
         f"{column.so_far.done} of {column.so_far.of} checks",
@@ -121,6 +123,7 @@ def line_of(column: ColumnState) -> str:
 
 
 def at_work(doing: Doing) -> str:
+    """The check that a worker is at, and the faults that stand there."""
     faults = f" under {', '.join(doing.faults)}" if doing.faults else ""
     return f"{doing.worker} {doing.check.rpartition('.')[2]}{faults}"
 
@@ -208,7 +211,7 @@ class RunShown:
         self._began = time.monotonic()
 
     def show(self) -> None:
-        elapsed = time.monotonic() - self._began
+        seconds_of = time.monotonic() - self._began
         self._lines.show(
-            [_shown(column.label, "running", elapsed, [column]) for column in read_progress(self._out, self._run)]
+            [_state_in(column.label, "running", seconds_of, [column]) for column in read_progress(self._out, self._run)]
         )

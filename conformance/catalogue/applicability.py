@@ -20,7 +20,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """`4.3.1` and `4.3.1-SNAPSHOT` as (4, 3, 1)."""
+    """The numbers of a version: `4.3.1` and `4.3.1-SNAPSHOT` as (4, 3, 1)."""
     return tuple(int(part) for part in re.findall(r"\d+", version.split("-")[0])[:3])
 
 
@@ -39,7 +39,7 @@ def in_range(version: str, text: str) -> bool:
 
 @cache
 def need(text: str) -> tuple[str, str, int]:
-    """`Fetch >= 9` as (name, sign, level)."""
+    """The parts of a need: `Fetch >= 9` as (name, sign, level)."""
     match = _NEED.match(text)
     if match is None:
         raise ValueError(
@@ -59,6 +59,6 @@ def _meets_one(facts: Facts, name: str, sign: str, level: int) -> bool:
 
 
 def applies(facts: Facts, ranges: Sequence[str], needs: Sequence[str]) -> bool:
-    """Empty `ranges` put no bound on the version."""
+    """True if the version and the declared levels are within the row's. Empty `ranges` put no bound on the version."""
     inside = not ranges or any(in_range(facts.version, text) for text in ranges)
     return inside and meets(facts, needs)

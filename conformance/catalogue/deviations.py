@@ -32,6 +32,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     takes: tuple[str, ...] = ()
 
     def covers(self, requirement: str, version: str) -> bool:
+        """True if it is a deviation from this row in this version."""
         return requirement == self.requirement and any(in_range(version, text) for text in self.versions)
 
     def explains(self, violated: Iterable[str]) -> bool:

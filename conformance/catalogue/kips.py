@@ -109,5 +109,5 @@ KIPS: dict[str, Kip] = {
 
 
 def with_titles(promised: str) -> str:
-    """`promised`, with the title of each KIP."""
+    """Add its title to each KIP that `promised` names."""
     return NAMED.sub(lambda kip: f"{kip[0]} {KIPS[kip[0]].title}" if kip[0] in KIPS else kip[0], promised)

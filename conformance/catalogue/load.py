@@ -43,7 +43,7 @@ class Catalogue:
         return id in self._rows
 
     def judges(self, id: str) -> bool:
-        """Whether observations of this row can be violations; false if its level is only recorded."""
+        """True if observations of this row can be violations, and its level is not only recorded."""
         return id not in self._rows or self._rows[id].level not in RECORDED
 
     def __len__(self) -> int:

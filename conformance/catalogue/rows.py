@@ -96,12 +96,12 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def before(self) -> str:
-        """For a row of level `later`: the row whose rule the later KIP changed."""
+        """The row whose rule the later KIP changed, for a row of level `later`."""
         return self.id.removesuffix(LATER)
 
     @property
     def hash(self) -> str:
-        """Identity of the requirement: id, applicability, ids of cases and tokens of expectations, without its words."""
+        """The identity of the requirement: id, applicability, ids of cases and tokens of expectations, without its words."""
         cases = [(case.id, case.applies, case.needs) for case in self.cases]
         expectations = [(one.versions, one.needs, one.expect) for one in self.expectations]
         judged = (self.id, self.applies, self.needs, cases, expectations)

@@ -14,7 +14,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from conformance.campaign.bisection import Outcome, changes, unseen, wanted_next
+from conformance.campaign.bisection import Outcome, changes, skipped_versions, wanted_next
 from conformance.campaign.column_runs import PYTEST, log_of
 from conformance.campaign.plan import (
     BISECT,
@@ -179,7 +179,7 @@ def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out:
         lines.append(
             f"no change: {outcomes[decided[0]]} from {decided[0]} to {decided[-1]}, on {len(decided)} versions"
         )
-    if skipped := unseen(versions, outcomes):
+    if skipped := skipped_versions(versions, outcomes):
         lines.append(f"not run, since their neighbours agree (--all runs them): {', '.join(skipped)}")
     evidence = [
         f"{version}: {out / folder}" for version in versions if version in seen for folder in seen[version].evidence

@@ -21,7 +21,7 @@ from conformance.campaign.column_runs import PYTEST
 from conformance.campaign.hunt.findings import Finding, Replays, add, replays_in, seen_in
 from conformance.campaign.hunt.pages import FINDINGS, index_of, replay_command, report_of
 from conformance.campaign.hunt.replaying import Wanted, since_when, to_confirm, to_search
-from conformance.campaign.hunt.rounds import FAILING, Kept, kept_in, next_round, round_minutes, settled
+from conformance.campaign.hunt.rounds import FAILING, Kept, kept_in, next_round, round_minutes, settled_breaches
 from conformance.campaign.hunt.state import Hunt, Round, read_hunt, write_hunt
 from conformance.campaign.hunt.totals import totals_of
 from conformance.campaign.plan import ColumnRun, Plan, read_plan, refuse_running, write_whole
@@ -153,7 +153,7 @@ class Hunter:
         beginning = Beginning(
             schedules=[each.schedule for each in kept if each.name in one.schedules],
             opening=one.opening,
-            known=settled(self.hunt, one.column),
+            known=settled_breaches(self.hunt, one.column),
             reached=str(self._out / FOLDER),
             turn=one.number,
         )
@@ -205,7 +205,7 @@ class Hunter:
         try:
             run_columns(self._out / REPLAYS, plan, at_once=len(runs), command=self._command)
         except KeyboardInterrupt:
-            self._note(wanted, [run if run.ended else None for run in runs])
+            self._note(wanted, [run if run.has_ended else None for run in runs])
             raise
         self._note(wanted, runs)
 

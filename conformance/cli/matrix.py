@@ -20,8 +20,8 @@ from conformance.campaign.plan import (
     RERUN,
     ColumnRun,
     Plan,
+    choose_plan,
     new_plan,
-    planned,
     put_aside_unended,
     read_plan,
     refuse_running,
@@ -169,7 +169,8 @@ def _run(asked: Asked, means: Means) -> int:
         run_columns(asked.out, plan, at_once=asked.at_once, command=means.pytest)
     except KeyboardInterrupt:
         say(
-            f"interrupted; {len(plan.left)} of {len(plan.columns)} columns are left. The same command continues with them."
+            f"interrupted; {len(plan.columns_left)} of {len(plan.columns)} columns are left. "
+            "The same command continues with them."
         )
         _concluded(asked.out, plan, [], means.merge)
         return EXIT_INTERRUPTED
@@ -252,7 +253,7 @@ def _planned(asked: Asked, columns: Sequence[ColumnRun]) -> Plan:
     """The plan to run. Also keeps a copy of the baseline, which may be among the recordings that are moved aside."""
     baseline = file.read_bytes() if (file := _baseline_of(asked)) else None
     wanted = new_plan(columns, asked.rest, given_by_environment(), asked.baseline)
-    plan = planned(asked.out, wanted, add=asked.add, say=say)
+    plan = choose_plan(asked.out, wanted, add=asked.add, say=say)
     if baseline is not None:
         (asked.out / COPY).write_bytes(baseline)
     return plan
@@ -261,7 +262,7 @@ def _planned(asked: Asked, columns: Sequence[ColumnRun]) -> Plan:
 def _baseline_of(asked: Asked) -> Path | None:
     """The file of the baseline: the copy of an interrupted command that this one goes on with, if there is one."""
     copy, known = asked.out / COPY, read_plan(asked.out)
-    if known is not None and known.left and known.baseline == asked.baseline and copy.exists():
+    if known is not None and known.columns_left and known.baseline == asked.baseline and copy.exists():
         return copy
     return Path(asked.baseline) if asked.baseline else None
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, TypeAlias
 import click
 import msgspec
 
-from conformance.campaign.rewritten_shards import rewritten
+from conformance.campaign.rewritten_shards import rewrite
 from conformance.catalogue import Facts
 from conformance.catalogue.former_cases import current_case
 from conformance.catalogue.former_ids import current_id
@@ -153,7 +153,7 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
         if into is not None:
             for id, shard in shards.items():
                 with _opened(into, id) as file:
-                    file.write(rewritten(shard, again[id], whole=whole))
+                    file.write(rewrite(shard, again[id], whole=whole))
 
 
 def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:

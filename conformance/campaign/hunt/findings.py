@@ -48,7 +48,8 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
     words: list[str] = []
 
     @property
-    def shrunk(self) -> bool:
+    def is_shrunk(self) -> bool:
+        """True if replays of its shrunk schedule showed it again."""
         return self.seen > 0
 
 
@@ -74,7 +75,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, kw_only=True):
-    """`schedule` and `detail` are those of the sighting `shown`, an index; `replays` are on fresh clusters, by column.
+    """A bug as a hunt knows it. `schedule` and `detail` are those of the sighting `shown`, an index; `replays` are on fresh
+    clusters, by column.
 
     `name` is that of its folder. It stays when a shrunk schedule takes the place of one that was not.
     """
@@ -109,13 +111,13 @@ class Finding(msgspec.Struct, kw_only=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether its row is known to be broken on every version on which it was seen."""
+        """True if its row is known to be broken on every version on which it was seen."""
         return all(sighting.known for sighting in self.sightings)
 
-    def takes(self, seen: Seen) -> None:
-        """A further sighting. If it is the first whose schedule was shrunk, the finding has that schedule from then on."""
+    def add_sighting(self, seen: Seen) -> None:
+        """Add a sighting. If it is the first whose schedule was shrunk, the finding has that schedule from then on."""
         shape = shape_of(seen.schedule.steps)
-        is_shorter = seen.sighting.shrunk and not self.source.shrunk and shape != self.shape
+        is_shorter = seen.sighting.is_shrunk and not self.source.is_shrunk and shape != self.shape
         self.sightings.append(seen.sighting)
         if is_shorter:
             self.shown = len(self.sightings) - 1
@@ -136,7 +138,8 @@ class Finding(msgspec.Struct, kw_only=True):
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        """By column that it was replayed on: `bad` where it was seen, `good` where chance does not explain that it was not."""
+        """The outcome for each column that it was replayed on: `bad` if it was seen there, `good` if chance does not explain
+        that it was not."""
         return {column: _outcome(replays, self.rate) for column, replays in self.replays.items()}
 
 
@@ -162,7 +165,7 @@ def seen_in(
         if shard.header is not None
         for line, replay in _schedules_of(shard)
     ]
-    return sorted(found, key=lambda one: not one.sighting.shrunk)
+    return sorted(found, key=lambda one: not one.sighting.is_shrunk)
 
 
 def _schedules_of(shard: Shard) -> Iterator[tuple[ObservationLine, ReplayLine | None]]:
@@ -219,7 +222,7 @@ def known_as(deviations: Iterable[Deviation], row: str, version: str, case: str,
 
 
 def replays_in(shards: Iterable[Shard], row: str, label: str) -> Replays:
-    """How many examples of a replay broke the row with this label. One that ended in trouble without it does not count."""
+    """Count the examples of a replay that broke the row with this label. One that ended in trouble without it does not count."""
     lines = [line for shard in shards for line in shard.lines]
     shown = {
         line.example
@@ -235,7 +238,7 @@ def replays_in(shards: Iterable[Shard], row: str, label: str) -> Replays:
 
 
 def add(findings: list[Finding], seen: Seen) -> Finding | None:
-    """The finding if it is new; else it is a further sighting of one of `findings`.
+    """File a violation. Returns a new finding, or None if it is a further sighting of one of `findings`.
 
     A schedule that was not shrunk has no shape of its own: it belongs to the first finding with its row, label and case, and the
     first shrunk schedule takes the place of one that was not.
@@ -245,20 +248,21 @@ def add(findings: list[Finding], seen: Seen) -> Finding | None:
     if same is None:
         findings.append(Finding.of(seen))
         return findings[-1]
-    same.takes(seen)
+    same.add_sighting(seen)
     return None
 
 
 def _same(alike: Sequence[Finding], shape: Shape, sighting: Sighting) -> Finding | None:
-    """Of findings with one row and label, the one that a schedule of this shape belongs to."""
+    """The first of `alike`, findings with one row and label, that a schedule of this shape belongs to."""
     exact = [one for one in alike if one.shape == shape]
     of_case = [one for one in alike if any(earlier.case == sighting.case for earlier in one.sightings)]
-    if not sighting.shrunk:
+    if not sighting.is_shrunk:
         return next(iter([*exact, *of_case]), None)
-    begun = [one for one in alike if one.source.shrunk and _begins(one.shape, shape)]
-    return next(iter([*exact, *begun, *(one for one in of_case if not one.source.shrunk)]), None)
+    begun = [one for one in alike if one.source.is_shrunk and _begins(one.shape, shape)]
+    return next(iter([*exact, *begun, *(one for one in of_case if not one.source.is_shrunk)]), None)
 
 
 def _begins(whole: Shape, shape: Shape) -> bool:
-    """A replay of `whole` ends where the violation shows, which may be earlier on another version."""
+    """True if `shape` is how `whole` begins: a replay ends where the violation shows, which may be earlier on another
+    version."""
     return bool(shape) and whole[: len(shape)] == shape

@@ -24,7 +24,8 @@ FINDINGS = "findings"
 
 
 def report_of(finding: Finding, command: str, since: Sequence[str], files: Sequence[str]) -> str:
-    """`command` replays the schedule, `since` are the changes over the releases, `files` those of the evidence below the page."""
+    """The page of a finding. `command` replays the schedule, `since` are the changes over the releases, `files` those of the
+    evidence below the page."""
     parts = [
         _promise(finding),
         ["## What was seen", "", "```", finding.detail, "```", ""],
@@ -94,7 +95,7 @@ def _rounds(sightings: Sequence[Sighting]) -> str:
 
 
 def _first(sightings: Sequence[Sighting]) -> str:
-    shrunk = next((one for one in sightings if one.shrunk), None)
+    shrunk = next((one for one in sightings if one.is_shrunk), None)
     return f"{shrunk.seen} of {shrunk.tries}" if shrunk else "not shrunk" if sightings else ""
 
 
@@ -115,11 +116,12 @@ def _steps(finding: Finding) -> list[str]:
     lines = [f"{n}. {in_words(step)}" for n, step in enumerate(finding.schedule.steps, start=1)]
     kinds = dict.fromkeys(str(step.get("do", "")) for step in finding.schedule.steps)
     meanings = [f"- {kind}: {explained[kind]}" for kind in kinds if kind in explained]
-    title = "## The shrunk schedule" if finding.source.shrunk else "## The schedule, which could not be shrunk"
+    title = "## The shrunk schedule" if finding.source.is_shrunk else "## The schedule, which could not be shrunk"
     return [title, "", *lines, "", *(["The steps:", "", *meanings, ""] if meanings else [])]
 
 
 def replay_command(hunt: Hunt, finding: Finding, schedule: Path) -> str:
+    """The command with which a reader replays the finding's schedule."""
     found = hunt.rounds[finding.source.round - 1]
     return shlex.join([COMMAND, "pytest", *found.selection, *found.options, "--replay", str(schedule)])
 
@@ -128,7 +130,7 @@ def replay_command(hunt: Hunt, finding: Finding, schedule: Path) -> str:
 
 
 def index_of(hunt: Hunt, reached: Sequence[str] = ()) -> str:
-    """`reached` are the lines about what the examples of all rounds have reached."""
+    """The first page of a hunt. `reached` are the lines about what the examples of all rounds have reached."""
     return "\n".join(
         [
             "# Hunt",

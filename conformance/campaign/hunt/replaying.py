@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from conformance.campaign.bisection import changes, unseen, wanted_next
+from conformance.campaign.bisection import changes, skipped_versions, wanted_next
 from conformance.campaign.hunt.findings import Finding
 from conformance.campaign.hunt.state import Hunt
 from conformance.campaign.plan import ColumnRun, column_runs_for
@@ -34,7 +34,8 @@ def _on_its_own(hunt: Hunt, finding: Finding) -> Wanted:
 
 
 def to_search(hunt: Hunt, releases: Sequence[str]) -> list[Wanted]:
-    """The next versions for each finding that was confirmed, is not known, and whose changes are not all narrowed down.
+    """The next versions to try for each finding that was confirmed, is not known, and whose changes are not all narrowed
+    down.
 
     `releases` are those that can be run, the oldest first.
     """
@@ -51,12 +52,12 @@ def _anchors(releases: Sequence[str]) -> list[str]:
 
 
 def since_when(finding: Finding, releases: Sequence[str]) -> list[str]:
-    """The changes that the replays show, in words, and the releases that were left out; nothing before there are any."""
+    """Describe the changes that the replays show, and name the releases that were skipped; empty before there are any."""
     outcomes = finding.outcomes
     decided = [version for version in releases if outcomes.get(version)]
     if len(decided) < 2:
         return []
     lines = [str(change) for change in changes(releases, outcomes)]
     lines = lines or [f"no change: {outcomes[decided[0]]} on {', '.join(decided)}"]
-    left_out = unseen(releases, outcomes)
+    left_out = skipped_versions(releases, outcomes)
     return [*lines, *([f"not replayed: {', '.join(left_out)}"] if left_out else [])]

@@ -36,7 +36,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None]) -> list[Kept]:
-    """The schedules of these machines, by name. One that is not readable any more stays where it is, and is named."""
+    """The schedules of these machines in a folder, by name. One that is not readable any more stays where it is, and is
+    named."""
     by_id = {machine.id: machine for machine in machines}
     kept = []
     for path in sorted((out / FAILING).glob("*.json")):
@@ -54,12 +55,12 @@ def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None
 
 
 def round_minutes(hours: float, columns: int) -> float:
-    """So long that each column has two rounds within the hours, but half of the hours at most."""
+    """The minutes of a round: as many as let each column have two rounds within the hours, but half of the hours at most."""
     return min(max(30 * hours / columns, LEAST_MINUTES), MOST_MINUTES, 30 * hours)
 
 
 def next_column(hunt: Hunt, columns: Sequence[ColumnRun]) -> ColumnRun:
-    """The one whose last round is the longest ago; columns without any come first, in their order."""
+    """The column whose last round is the longest ago; columns without any come first, in their order."""
     last = {one.column: one.number for one in hunt.rounds}
     return min(columns, key=lambda column: last.get(column.name, -1))
 
@@ -78,11 +79,11 @@ def next_round(
         seed=(hunt.seed + number) % 2**32,
         minutes=minutes,
         opening=not any(one.totals.count for one in hunt.rounds_of(column.name)),
-        schedules=untried(hunt, column.name, kept)[: max(1, int(workers * minutes * SCHEDULES_A_MINUTE))],
+        schedules=untried_schedules(hunt, column.name, kept)[: max(1, int(workers * minutes * SCHEDULES_A_MINUTE))],
     )
 
 
-def untried(hunt: Hunt, column: str, kept: Sequence[Kept]) -> list[str]:
+def untried_schedules(hunt: Hunt, column: str, kept: Sequence[Kept]) -> list[str]:
     """The names of schedules that were neither played nor found on this column in this night, new findings first."""
     tonight = [one for one in hunt.rounds_of(column) if one.night == len(hunt.nights) - 1]
     tried = {name for one in tonight for name in (*one.schedules, *hunt.found_in(one.number))}
@@ -90,7 +91,7 @@ def untried(hunt: Hunt, column: str, kept: Sequence[Kept]) -> list[str]:
     return sorted((one.name for one in kept if one.name not in tried), key=lambda name: (name in known, name))
 
 
-def settled(hunt: Hunt, column: str) -> list[Breach]:
+def settled_breaches(hunt: Hunt, column: str) -> list[Breach]:
     """The breaches that the next round on this column does not investigate again."""
     if len(hunt.rounds_of(column)) % LOOKED_AT_AGAIN == 0:
         return []

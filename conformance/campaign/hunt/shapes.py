@@ -31,7 +31,7 @@ def shape_of(steps: Sequence[Mapping[str, Any]]) -> Shape:
 
 
 def _words(part: Any, names: dict[str, str]) -> Iterator[str]:
-    """Kind and subject come first, whatever the order of the fields."""
+    """The words of a step, kind and subject first, whatever the order of the fields."""
     if isinstance(part, Mapping):
         yield from (part[tag] for tag in TAGS if isinstance(part.get(tag), str))
         yield from (_number(str(part[field]), names) for field in [SUBJECT_FIELD] if field in part)

@@ -54,12 +54,12 @@ class Round(msgspec.Struct, kw_only=True):
 
     @property
     def folder(self) -> str:
-        """Below the folder of the hunt."""
+        """The folder of the round, below that of the hunt."""
         return f"rounds/{self.number:03}"
 
 
 class Hunt(msgspec.Struct, kw_only=True):
-    """`seed` is that from which each round's is made."""
+    """A hunt over several nights. `seed` is that from which each round's is made."""
 
     schema: int = SCHEMA
     seed: int
@@ -79,19 +79,19 @@ class Hunt(msgspec.Struct, kw_only=True):
         return [one for one in self.rounds if one.column == column]
 
     def totals(self) -> dict[str, Totals]:
-        """By column, of all rounds."""
+        """The totals of all rounds, by column."""
         columns: dict[str, Totals] = {}
         for one in self.rounds:
             columns[one.column] = columns.get(one.column, Totals()) + one.totals
         return columns
 
     def found_in(self, number: int) -> Mapping[str, Finding]:
-        """By name, the findings that were seen in a round."""
+        """The findings that were seen in a round, by name."""
         return {one.name: one for one in self.findings if any(s.round == number for s in one.sightings)}
 
 
 def read_hunt(out: Path) -> Hunt | None:
-    """None if there is none yet. Raises WrongUse for a file that is not the state of a hunt."""
+    """Read the state of a hunt; None if there is none yet. Raises WrongUse for a file that is not the state of a hunt."""
     path = out / HUNT
     if not path.exists():
         return None

@@ -43,11 +43,12 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """All examples."""
+        """The number of all examples."""
         return sum(self.examples.values())
 
     @property
     def judged(self) -> int:
+        """The number of examples that were judged to their end."""
         return self.examples.get("judged", 0)
 
 
@@ -56,7 +57,7 @@ def _sum(one: Counts, other: Counts) -> Counts:
 
 
 def totals_of(shards: Iterable[Shard], run: str) -> Totals:
-    """Of the shards of one run."""
+    """Add up the shards of one run."""
     return sum((_totals(one) for one in reached(shards, run).values()), Totals())
 
 
@@ -73,6 +74,6 @@ def _totals(one: CheckTotals) -> Totals:
 
 
 def was_unhealed(detail: str) -> bool:
-    """Whether an example with this detail left a cluster that had to be replaced, and not for want of time."""
+    """True if an example with this detail left a cluster that had to be replaced, and not for want of time."""
     _, replaced, reason = detail.partition(REPLACED_NOTE)
     return bool(replaced) and not reason.startswith(f": {OutOfTime.__name__}")

@@ -8,7 +8,7 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.campaign.bisection import Outcome, VerdictBoundary, changes, unseen, wanted_next
+from conformance.campaign.bisection import Outcome, VerdictBoundary, changes, skipped_versions, wanted_next
 
 Truth = dict[str, Outcome]
 TELLS: list[Outcome] = ["good", "bad", ""]
@@ -59,7 +59,7 @@ def test_between_anchors_that_differ_a_change_is_found(drawn: tuple[list[str], l
 def test_all_versions_as_anchors_is_looking_at_every_version(drawn: tuple[list[str], list[str], Truth]) -> None:
     versions, _, truth = drawn
     lines, rounds = searched(versions, versions, truth)
-    assert (lines, rounds, unseen(versions, lines)) == (truth, 1, [])
+    assert (lines, rounds, skipped_versions(versions, lines)) == (truth, 1, [])
     assert changes(versions, lines) == changes(versions, truth)
 
 
@@ -70,7 +70,7 @@ def test_one_change_is_found_in_as_many_rounds_as_halving_takes(count: int, firs
     lines, rounds = searched(versions, sorted({versions[0], versions[-1]}, key=versions.index), truth)
     assert rounds <= 2 + log2(len(versions))
     assert [c.first for c in changes(versions, lines)] == versions[first:][:1]
-    assert set(unseen(versions, lines)) == set(versions) - lines.keys()
+    assert set(skipped_versions(versions, lines)) == set(versions) - lines.keys()
 
 
 def brute(versions: list[str], truth: Truth) -> list[tuple[str, str]]:

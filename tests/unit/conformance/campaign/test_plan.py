@@ -15,9 +15,9 @@ from conformance.campaign.plan import (
     ENDED,
     PLAN,
     Plan,
+    choose_plan,
     column_runs_for,
     new_plan,
-    planned,
     read_plan,
     recorded_by,
     write_plan,
@@ -83,13 +83,13 @@ def test_no_recording_is_lost_and_only_what_ended_stays_in_place(
 ) -> None:
     with interrupted(codes) as (out, before, files):
         wanted = again(before, options=["--other"] if other_options else None)
-        plan = planned(out, wanted, add=add, say=quiet)
-        goes_on = add or (bool(before.left) and not other_options)
-        kept = {name for column in before.columns if column.ended and goes_on for name in files[column.name]}
+        plan = choose_plan(out, wanted, add=add, say=quiet)
+        goes_on = add or (bool(before.columns_left) and not other_options)
+        kept = {name for column in before.columns if column.has_ended and goes_on for name in files[column.name]}
         assert {path for path in in_place(out) if not path.startswith("earlier/")} == kept
         assert everything(out) == sorted(text for of in files.values() for text in of.values())
-        assert [column.name for column in plan.left] == [
-            column.name for column in before.columns if not (column.ended and goes_on)
+        assert [column.name for column in plan.columns_left] == [
+            column.name for column in before.columns if not (column.has_ended and goes_on)
         ]
         assert (plan.seed == before.seed) or not goes_on
         assert read_plan(out) == plan
@@ -99,15 +99,15 @@ def test_no_recording_is_lost_and_only_what_ended_stays_in_place(
 @given(codes=COLUMNS)
 def test_planning_once_more_changes_nothing(codes: list[int | None]) -> None:
     with interrupted(codes) as (out, before, _):
-        first = planned(out, again(before), add=True, say=quiet)
+        first = choose_plan(out, again(before), add=True, say=quiet)
         files = in_place(out)
-        assert planned(out, again(before), add=True, say=quiet) == first
+        assert choose_plan(out, again(before), add=True, say=quiet) == first
         assert in_place(out) == files
 
 
 def test_added_columns_come_after_those_that_exist() -> None:
     with interrupted([0, 130]) as (out, before, _):
-        plan = planned(out, again(before, "4.9.0"), add=True, say=quiet)
+        plan = choose_plan(out, again(before, "4.9.0"), add=True, say=quiet)
         assert [(column.name, column.code) for column in plan.columns] == [
             ("4.0.0", 0),
             ("4.1.0", 130),
@@ -119,7 +119,7 @@ def test_a_column_that_still_runs_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("conformance.campaign.plan.alive", lambda run: run == "run-1")
     with interrupted([0, None]) as (out, before, files):
         with pytest.raises(WrongUse, match=r"4\.1\.0 \(run run-1\) is running"):
-            planned(out, again(before), add=True, say=quiet)
+            choose_plan(out, again(before), add=True, say=quiet)
         assert in_place(out) == {path for of in files.values() for path in of}
 
 
@@ -146,4 +146,4 @@ def test_each_version_image_and_distribution_is_a_column() -> None:
         ("mine:1", ["--kafka-image", "mine:1"]),
         ("/opt/mine", ["--kafka-home", "/opt/mine"]),
     ]
-    assert not any(column.ended for column in found)
+    assert not any(column.has_ended for column in found)

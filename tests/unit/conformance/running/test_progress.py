@@ -223,7 +223,7 @@ def test_the_state_of_a_column_is_what_its_code_says(tmp_path: Path) -> None:
         column.code = code
     shown = states(Runner(tmp_path, plan, at_once=1, workers=1))
     assert [one.state for one in shown] == ["waiting", "satisfied", "violated", "ended with -9"]
-    assert [one.ended for one in shown] == [False, True, True, True]
+    assert [one.has_ended for one in shown] == [False, True, True, True]
 
 
 # --- a plain pytest

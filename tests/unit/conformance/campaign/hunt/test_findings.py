@@ -48,7 +48,7 @@ def test_a_shrunk_schedule_that_is_the_beginning_of_another_is_the_same_finding(
 
 def test_a_schedule_that_was_not_shrunk_belongs_to_any_finding_of_its_row_label_and_case() -> None:
     [finding] = added(seen(1), seen(2, schedule=OTHER, seen=0, tries=0))
-    assert [one.shrunk for one in finding.sightings] == [True, False]
+    assert [one.is_shrunk for one in finding.sightings] == [True, False]
     assert finding.source.round == 1
     assert len(added(seen(1), seen(2, schedule=OTHER, seen=0, tries=0, case="another"))) == 2
 
@@ -92,7 +92,7 @@ def test_a_breach_without_replays_has_the_schedule_of_its_example(tmp_path: Path
     folder = tmp_path / "rounds" / "001"
     write_round(folder, "unshrunk")
     [one] = seen_in(folder, read_shards(folder / "shards"), [], 1, "4.3.1")
-    assert (one.sighting.shrunk, len(one.schedule.steps)) == (False, 4)
+    assert (one.sighting.is_shrunk, len(one.schedule.steps)) == (False, 4)
 
 
 def test_replays_are_counted_by_row_and_label(tmp_path: Path) -> None:

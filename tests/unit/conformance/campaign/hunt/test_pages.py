@@ -52,8 +52,8 @@ epoch 3 was fenced
 def test_a_report_stands_alone() -> None:
     all_machines()  # they explain their steps
     finding = found(1)
-    finding.takes(seen(2, "4.3.1", seen=0, tries=0))
-    finding.takes(seen(3))
+    finding.add_sighting(seen(2, "4.3.1", seen=0, tries=0))
+    finding.add_sighting(seen(3))
     finding.replays = {"3.9.2": Replays(seen=3, tries=5), "3.7.2": Replays(seen=0, tries=4, trouble=1)}
     text = report_of(finding, "./kit pytest", ["first bad: 3.9.2 (3.7.2 is good)"], ["logs", "report.md"])
     assert text.startswith(EXPECTED)
@@ -72,7 +72,7 @@ def test_a_report_names_what_it_lacks() -> None:
 def test_a_known_deviation_is_told_with_its_ticket(known: str) -> None:
     finding = found(1, known=known)
     assert "**Known**: KAFKA-18106. This schedule may still show another bug" in report_of(finding, "", [], [])
-    finding.takes(seen(2, "4.3.1"))
+    finding.add_sighting(seen(2, "4.3.1"))
     assert "**Known on some versions** (KAFKA-18106), not known on 4.3.1." in report_of(finding, "", [], [])
 
 

@@ -7,7 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.campaign.hunt.rounds import Kept, kept_in, next_column, next_round, round_minutes, settled, untried
+from conformance.campaign.hunt.rounds import (
+    Kept,
+    kept_in,
+    next_column,
+    next_round,
+    round_minutes,
+    settled_breaches,
+    untried_schedules,
+)
 from conformance.campaign.hunt.totals import Totals
 from conformance.campaign.plan import column_runs_for
 from conformance.core.machines import all_machines
@@ -50,27 +58,27 @@ def test_as_many_schedules_are_tried_first_as_fit_into_a_quarter_of_the_round() 
 
 def test_those_that_did_not_fit_come_in_the_next_round_of_the_column() -> None:
     hunt = hunt_of("3.9.2", schedules=["a", "b"])
-    assert untried(hunt, "3.9.2", kept("a", "b", "c")) == ["c"]
-    assert untried(hunt, "4.3.1", kept("a", "b", "c")) == ["a", "b", "c"]
+    assert untried_schedules(hunt, "3.9.2", kept("a", "b", "c")) == ["c"]
+    assert untried_schedules(hunt, "4.3.1", kept("a", "b", "c")) == ["a", "b", "c"]
 
 
 def test_in_the_next_night_all_are_tried_again() -> None:
     hunt = hunt_of("3.9.2", schedules=["a"])
     hunt.begin(8.0)
-    assert untried(hunt, "3.9.2", kept("a")) == ["a"]
+    assert untried_schedules(hunt, "3.9.2", kept("a")) == ["a"]
 
 
 def test_what_was_found_on_the_column_in_this_night_is_not_tried_there() -> None:
     finding = found(1, "3.9.2")
     hunt = hunt_of("3.9.2", findings=[finding])
-    assert untried(hunt, "3.9.2", kept(finding.name)) == []
-    assert untried(hunt, "4.3.1", kept(finding.name)) == [finding.name]
+    assert untried_schedules(hunt, "3.9.2", kept(finding.name)) == []
+    assert untried_schedules(hunt, "4.3.1", kept(finding.name)) == [finding.name]
 
 
 def test_known_findings_come_last() -> None:
     known = found(1, "3.9.2", known="KAFKA-1")
     hunt = hunt_of("3.9.2", findings=[known])
-    assert untried(hunt, "4.3.1", kept(known.name, "z")) == ["z", known.name]
+    assert untried_schedules(hunt, "4.3.1", kept(known.name, "z")) == ["z", known.name]
 
 
 def test_only_schedules_of_the_machines_that_run_are_kept(tmp_path: Path) -> None:
@@ -91,26 +99,26 @@ BREACH = Breach(ROW, "fence-leak", CASES[ROW])
 def test_a_breach_is_settled_after_two_rounds_without_anything_new() -> None:
     finding = found(1)
     hunt = hunt_of("3.9.2", "3.9.2", "3.9.2", findings=[finding])
-    finding.takes(seen(2))
-    assert settled(hunt, "3.9.2") == []
-    finding.takes(seen(3))
-    assert settled(hunt, "3.9.2") == [BREACH]
-    assert settled(hunt, "4.3.1") == []
+    finding.add_sighting(seen(2))
+    assert settled_breaches(hunt, "3.9.2") == []
+    finding.add_sighting(seen(3))
+    assert settled_breaches(hunt, "3.9.2") == [BREACH]
+    assert settled_breaches(hunt, "4.3.1") == []
 
 
 def test_another_finding_of_the_breach_unsettles_it() -> None:
     finding, other = found(1), found(3, schedule=[{"do": "heal"}])
-    finding.takes(seen(2))
-    finding.takes(seen(3))
-    assert settled(hunt_of("3.9.2", "3.9.2", "3.9.2", findings=[finding, other]), "3.9.2") == []
+    finding.add_sighting(seen(2))
+    finding.add_sighting(seen(3))
+    assert settled_breaches(hunt_of("3.9.2", "3.9.2", "3.9.2", findings=[finding, other]), "3.9.2") == []
 
 
 def test_every_tenth_round_looks_at_it_again() -> None:
     finding = found(1)
     for number in range(2, 11):
-        finding.takes(seen(number))
-    assert settled(hunt_of(*["3.9.2"] * 9, findings=[finding]), "3.9.2") == [BREACH]
-    assert settled(hunt_of(*["3.9.2"] * 10, findings=[finding]), "3.9.2") == []
+        finding.add_sighting(seen(number))
+    assert settled_breaches(hunt_of(*["3.9.2"] * 9, findings=[finding]), "3.9.2") == [BREACH]
+    assert settled_breaches(hunt_of(*["3.9.2"] * 10, findings=[finding]), "3.9.2") == []
 
 
 @pytest.mark.parametrize(
