@@ -65,17 +65,17 @@ STARTS = Owed("GEN-10", "start")
 
 
 def hindrance(history: History) -> str:
-    """Why the tested system, and not the kit, kept an example from its end: the row that it broke and how.
+    """The row that the tested system broke, and how, so that an example did not reach its end.
 
-    Empty where the history does not say so, and where the machine ended a process for want of memory.
+    Empty if the history does not say so, if the kit is the reason, or if the machine ended a process for want of memory.
     """
     return _reasons(history, (Overdue, Ended))
 
 
 def ended_by_itself(history: History) -> str:
-    """The processes that ended by themselves; empty where none did, and where the machine ended one for want of memory.
+    """The processes that ended by themselves; empty if none did, or if the machine ended one for want of memory.
 
-    It may be known only long after a request failed for it, so it tells also what kept an example from its end before.
+    It may be known only long after a request failed for it, so it also tells what kept an example from its end before.
     """
     return _reasons(history, (Ended,))
 
@@ -88,7 +88,7 @@ def _reasons(history: History, kinds: tuple[type[Overdue] | type[Ended], ...]) -
 
 
 def _is_the_kits(history: History, overdue: Overdue) -> bool:
-    """Did the kit itself keep a node from answering?"""
+    """True if the kit itself kept a node from answering."""
     return overdue.due == "answer" and _stood(history, overdue)
 
 
@@ -117,13 +117,13 @@ class _Late(NamedTuple):
 
 
 def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
-    """Bounds that are long enough for the row."""
+    """The bounds that passed and that are long enough for the row."""
     passed = [event for event in noted if isinstance(event, Overdue)]
     return [_Late(e, _case(history, e), _late_by(history, e)) for e in passed if e.within >= OWED[e.due].within]
 
 
 def _case(history: History, overdue: Overdue) -> str:
-    """That of the row which promises it; a leader is a case of its own where only brokers may lead whose disk was replaced."""
+    """The case of the row that promises it. A leader has its own case if only brokers may lead whose disk was replaced."""
     if overdue.due == "leader":
         replaced = _replaced_disks(history, overdue)
         left = candidates(history, overdue)
@@ -150,7 +150,7 @@ def _late_by(history: History, overdue: Overdue) -> str:
 
 
 def _stood(history: History, overdue: Overdue) -> bool:
-    """Did a fault stand while the request waited that was not answered? It may be healed by the time that this shows."""
+    """True if a fault stood while the request waited that was not answered. It may be healed by the time that this shows."""
     lost = next(
         (e for e in reversed(history.events) if isinstance(e, Answer) and e.n < overdue.n and e.kind == "Unanswered"),
         None,
@@ -198,29 +198,32 @@ def _ended_by(history: History, end: Ended) -> str:
 
 
 def _may_end(history: History, end: Ended) -> bool:
-    """With its last log directory a broker ends itself, and a fault may say that it ends processes."""
+    """True if a fault may have ended the process: a broker ends itself with its last log directory, and effects may say so."""
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
     stood = [(fault, fault.effects) for fault in injected if fault.effects and not _is_over(history, fault, end)]
     return any(_ends(effects, alone=len(stood) == 1) and _hits(history, fault, end.node) for fault, effects in stood)
 
 
 def _hits(history: History, fault: Fault, node: str) -> bool:
-    """Does the fault hit processes of this node? One of every broker hits no controller."""
+    """True if the fault hits processes of this node. A fault of every broker hits no controller."""
     brokers = {member["name"] for member in history.example.members if member.get("role") != "controller"}
     everywhere = fault.effects is not None and fault.effects.every_broker
     return node in fault.node.split(",") or (everywhere and node in brokers)
 
 
 def _ends(effects: Effects, *, alone: bool) -> bool:
-    """A broker with other log directories ends itself where one of those fails too, or where it cannot tell the controllers of
-    the first: both take another fault."""
+    """True if such a fault may end a process.
+
+    A broker with other log directories ends itself if one of those fails too, or if it cannot tell the controllers of the
+    first: both take another fault.
+    """
     if effects.fails_directory:
         return not alone
     return effects.process == "may-restart" or effects.loses_log_dir or effects.fails_writes
 
 
 def _is_over(history: History, fault: Fault, end: Ended) -> bool:
-    """Was it healed, and had the node answered a later request, before the process ended?"""
+    """True if the fault was healed, and the node had answered a later request, before the process ended."""
     healed = (e.n for e in history.events[fault.n :] if isinstance(e, Fault) and _heals(e, fault))
     since = next(healed, end.n)
     answered = ((call.n, answer) for call, answer in history.answered() if call.node == end.node)
@@ -259,7 +262,9 @@ def _stops(effects: Effects | None) -> bool:
 
 
 def node_comes_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
-    """Each node counts for the clause of all nodes, and for that of what happened to it."""
+    """Each node that was started or let go is back in every ISR. It counts for the case of all nodes, and for that of what
+    happened to it.
+    """
     began, ended = healed
     for _ in began.node.split(","):
         for case in (STARTS.case, *_hit(began.effects)):
@@ -288,7 +293,7 @@ REACTIONS: dict[str, Due] = {
 
 
 def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]:
-    """The reactions of the cluster that came in time. Whether one that did not come was due is not known here."""
+    """The reactions of the cluster that came in time. It is not known here whether a missing one was due."""
     return [e for e in noted if isinstance(e, Fault) and e.phase == "consequence" and e.detail.get("met")]
 
 

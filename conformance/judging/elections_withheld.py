@@ -36,8 +36,9 @@ def withheld_by_elections(history: History, overdue: Overdue) -> str:
 
 
 def candidates(history: History, overdue: Overdue) -> list[set[int]]:
-    """Of each partition without a leader the replicas in its ISR, and its eligible and last known leader replicas, as described
-    last; all replicas where it has none of these."""
+    """The replicas of each partition without a leader that may lead: its ISR, eligible and last known leader replicas, as
+    described.
+    """
     before = _answered_since_return(history, overdue.n)
     eligible, known = _named(before, "eligible_leader_replicas"), _named(before, "last_known_elr")
     answers = [answer for call, answer in before if call.op == "metadata"]
@@ -67,7 +68,7 @@ def _last_return(history: History, event: int) -> int:
 
 
 def _described(answers: Iterable[Answer]) -> Iterator[Described]:
-    """Each partition as each broker described it last."""
+    """The last description of each partition by each broker."""
     for answer in answers:
         alive = frozenset(broker["node_id"] for broker in answer.value["brokers"])
         for topic in answer.value["topics"]:
@@ -76,10 +77,7 @@ def _described(answers: Iterable[Answer]) -> Iterator[Described]:
 
 
 def _no_replica_may_lead(described: Described, eligible: dict[Place, set[int]]) -> bool:
-    """Is it without a leader, and no replica in ISR or ELR alive?
-
-    An empty ISR says nothing by itself: eligible leader replicas (KIP-966) are in another answer.
-    """
+    """True if the partition has no leader, and no replica in ISR or ELR is alive."""
     place, partition, alive = described
     electable = {*partition["isr_nodes"], *eligible.get(place, ())}
     return partition["leader_id"] < 0 and bool(electable) and electable.isdisjoint(alive)
@@ -97,7 +95,9 @@ def _named(before: Sequence[tuple[Call, Answer]], field: str) -> dict[Place, set
 
 
 def _preferred_is_out(described: Described, refused: frozenset[Place]) -> bool:
-    """Is its preferred leader, the first replica, out of the ISR or fenced, and was its election refused for that reason?"""
+    """True if the preferred leader, the first replica, is out of the ISR or fenced, and its election was refused for that
+    reason.
+    """
     place, partition, alive = described
     preferred = partition["replica_nodes"][:1]
     return place in refused and not {*preferred} <= {*partition["isr_nodes"]} & alive

@@ -65,7 +65,7 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def refusal(self) -> str:
-        """Why the shard does not count, or an empty text."""
+        """The reason why the shard does not count; empty if it does."""
         if self.foreign is not None:
             return f"it is of schema {self.foreign}, this kit reads {SCHEMA}: merge it with the kit that wrote it"
         if self.header is None:
@@ -94,9 +94,9 @@ class Quarantine(msgspec.Struct, kw_only=True):
 class ColumnFacts(msgspec.Struct, kw_only=True):
     """A column as all of its shards declare it.
 
-    `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `checks` are by row,
-    with the ids of today; `changed` are the rows that no shard ran as they are today; `incomplete` describes what is known to be
-    missing; `ended_early` are the runs that did, and why; `patches` is how it compares with the patch before it.
+    `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `checks` are
+    by row, with the ids of today; `changed` are the rows that no shard ran as they are today; `incomplete` describes what
+    is known to be missing; `ended_early` are the runs that did, and why; `patches` compares it with the patch before it.
     """
 
     kafka_version: str
@@ -141,7 +141,9 @@ class Intake(msgspec.Struct, kw_only=True):
 def take_in(
     summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False, by_run: bool = False
 ) -> Intake:
-    """With `by_run`, what each run saw of a column is a column of its own, called after both."""
+    """Sort the shards into columns and the quarantine. With `by_run`, each run's part of a column is a column of its own,
+    named after both.
+    """
     known = sorted(summaries, key=lambda summary: summary.shard)
     headers = {each.shard: each.header for each in known if each.header is not None and not each.refusal}
     quarantine = Quarantine(
@@ -170,7 +172,7 @@ def _name(header: Header, by_run: bool) -> str:
 
 
 def _unnamed(header: Header) -> str:
-    """Names that no column or run can go by: they become names of folders, and rows are looked up by the version."""
+    """The reason why no column or run can have this name: names become folders, and rows are looked up by the version."""
     for what, name in (("column", header.column.label), ("run", header.run)):
         if not 0 < len(name) <= NAME_LENGTH:
             return f"its header names a {what} in {len(name)} characters; there must be 1 to {NAME_LENGTH}"
@@ -200,7 +202,7 @@ def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Qua
 
 
 def _ended_early(known: Sequence[ShardSummary], named: dict[str, str]) -> dict[str, set[str]]:
-    """By a column's name. No line is missing then, so that what was observed counts as it does in a whole run."""
+    """The runs that ended early, by column. Their shards are complete, so their observations count in full."""
     found: dict[str, set[str]] = defaultdict(set)
     for summary in known:
         if summary.shard in named and summary.header is not None and summary.ended_early:

@@ -46,10 +46,10 @@ S = TypeVar("S", bound=Story)
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
-    """One instance in which the premise held: did the row hold too, for which case, shown by which events?
+    """One instance in which the premise held: whether the row held too, for which case, and which events show it.
 
-    Unlike an `Observation` it knows neither row nor example, which are its judge's and its history's, so that a judge can be of
-    any row, and what is found again after each step stays cheap.
+    Unlike an `Observation` it knows neither row nor example, which are its judge's and its history's, so that a judge can
+    be of any row, and what is found again after each step stays cheap.
     """
 
     held: bool
@@ -145,7 +145,7 @@ class Judge:
 
 
 def _ascending(numbers: tuple[int, ...]) -> list[int]:
-    """Each once. Most findings are shown by one event, or by two in their order."""
+    """The numbers in order, each once. Most findings are shown by one event, or by two in their order."""
     if len(numbers) == 1 or (len(numbers) == 2 and numbers[0] < numbers[1]):
         return [*numbers]
     return sorted(set(numbers))
@@ -227,7 +227,7 @@ class Judging:
         return Reading(self._history.example, self._plan.stories)
 
     def feed(self, events: Iterable[AnyEvent]) -> None:
-        """The next events of the example, in their order."""
+        """Read the next events of the example."""
         new = [*events]
         self._history.events += new
         if self._plan.looks:
@@ -240,7 +240,7 @@ class Judging:
         self.feed(events[len(self._history.events) :])
 
     def judged(self) -> Judged:
-        """All so far: observations in the order of the judges, then of their subjects' names; excuses are counted."""
+        """The results so far: observations in the order of the judges, then of their subjects' names, and counts of excuses."""
         found = self._all()
         return Judged(
             [self._observation(judge, claim, story) for judge, claim, story in found if type(claim) is Finding],
@@ -272,7 +272,7 @@ class Judging:
         return [(self._plan.judges[n], claim, story) for n, claims, story in numbered for claim in claims]
 
     def _of_look(self, look: Look) -> list[tuple[int, list[Claim]]]:
-        """Of a whole history, under no name; looked at again when it has grown."""
+        """The claims about a whole history; it is looked at again when it has grown."""
         if self._has_changed((look, "", 0), (len(self._history.events), 0)):
             parts = look(self._history, self._noted)
             judges = self._plan.of_all(look) if parts else ()
@@ -290,7 +290,7 @@ class Judging:
         return self._claims[at]
 
     def _of_joint(self, joint: Joint) -> list[tuple[int, list[Claim], Story | None]]:
-        """Of all stories of some types; judged again when any of them has grown."""
+        """The claims about all stories of some types; they are judged again when any of them has grown."""
         together = Together(self._reading.timeline, {type: self._reading.stories(type) for type in joint})
         if self._has_changed((joint, "", 0), (together.version, together.timeline.version)):
             self._claims[joint, "", 0] = [(n, [*judge.function(together)]) for n, judge in self._plan.of_all(joint)]
@@ -305,7 +305,7 @@ _Claimed: TypeAlias = tuple[Judge, Claim, Story | None]
 
 
 def _counted(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:
-    """How often each judge left which case undecided, in the order of their rows, cases and names."""
+    """The number of times that each judge left a case undecided, in the order of rows, cases and names."""
     return [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(Counter(excuses).items())]
 
 

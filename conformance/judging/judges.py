@@ -106,7 +106,7 @@ def wrong_with(judge: Judge) -> str:
 
 
 def usable(judges: Sequence[Judge]) -> tuple[Judge, ...]:
-    """The same judges; raises ValueError with the name of one that can't be used, or that is there twice."""
+    """Return the judges; raises ValueError with the name of one that can't be used, or that is there twice."""
     for judge in judges:
         if wrong := wrong_with(judge):
             raise ValueError(f"judge {judge}: {wrong}")

@@ -58,10 +58,11 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Narration:
-    """Puts the events of one history in words, in their order. A request that is repeated gets a line when its answer differs: a
-    read also if other reads came between, any other only right after the same one.
+    """The events of one history in words, in their order.
 
-    With `about`, only events that concern these subjects do. `shown` are the numbers of the events that show a violation.
+    A request that is repeated gets a line when its answer differs: a read also if other reads came between, any other only
+    right after the same one. With `about`, only events that concern these subjects do. `shown` are the numbers of the
+    events that show a violation.
     """
 
     def __init__(self, history: History, about: Collection[Subject] = (), shown: Collection[int] = ()) -> None:
@@ -73,7 +74,7 @@ class Narration:
         self._last: dict[tuple[str, ...], str] = {}
 
     def lines(self, begin: int = 0, end: int | None = None) -> list[str]:
-        """Of the events from `begin` up to `end`; an arrow marks those that show the violation."""
+        """The lines of the events from `begin` up to `end`; an arrow marks those that show the violation."""
         return [one.line for one in self.events(begin, end)]
 
     def events(self, begin: int = 0, end: int | None = None) -> list[EventLine]:
@@ -111,7 +112,7 @@ class Narration:
         return EventLine(event=answer, node=call.node, request=request, text=text, shown=shown) if text else None
 
     def _is_repeated(self, call: Call, answer: Answer, request: str, text: str) -> bool:
-        """Of requests that were not sent the reasons may differ."""
+        """True if the same request has just had the same answer. Requests that were not sent may differ in their reasons."""
         key = (call.node, request if call.op in READS else call.op)
         outcome = f"{request} {answer.kind if answer.outcome == 'fail' else text}"
         before, self._last[key] = self._last.get(key), outcome
@@ -124,7 +125,7 @@ class Narration:
         return not found or bool(found & self._about)
 
     def _metadata(self, call: Call, answer: Answer, always: bool) -> str:
-        """Leader, epoch and ISR by the metadata of one broker, where they differ from what it answered last."""
+        """Leader, epoch and ISR by the metadata of one broker, if they differ from its last answer."""
         changed = []
         for name, partition in _partitions(answer.value):
             if "partition" in self._kinds and Subject("partition", name) not in self._about:
@@ -142,7 +143,7 @@ class Narration:
 
 
 def main_subjects(subjects: Collection[Subject]) -> list[Subject]:
-    """The partitions among them, to which whatever else they are has written; where there is none, all."""
+    """The partitions among the subjects, to which all others have written; all subjects if there is no partition."""
     return [subject for subject in subjects if subject.kind == "partition"] or [*subjects]
 
 
@@ -153,8 +154,10 @@ def _partitions(value: Plain) -> Iterator[tuple[str, Plain]]:
 
 
 def leaders_before(history: History, about: Collection[Subject], events: Sequence[int]) -> list[dict[Subject, str]]:
-    """For each of these event numbers, in ascending order, the partitions among the subjects that have been described before it:
-    leader and epoch in words, by the metadata of the newest epoch. One pass over the history."""
+    """The leader and epoch, in words, of each partition among the subjects before each of these events.
+
+    The event numbers are ascending; the metadata of the newest epoch counts. It takes one pass over the history.
+    """
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
     newest: dict[Subject, Plain] = {}
     found = []
@@ -265,7 +268,7 @@ def _produce(request: Plain) -> str:
 
 
 def _produce_many(request: Plain) -> str:
-    """Also of a request that stays in flight, which is sent with acks=all."""
+    """A Produce of several partitions in words, also one that stays in flight, which is sent with acks=all."""
     each = "; ".join(f"{_place(one)}{_written(one['records'])}" for one in request["partitions"])
     return f"Produce acks {request.get('acks', -1)} {each}"
 
@@ -334,7 +337,7 @@ def _hint(value: Plain) -> str:
 
 
 def _without_nothing(value: Any) -> Any:
-    """Without what says nothing: null, empty, -1, no error."""
+    """A value without its empty parts: null, empty, -1, no error."""
     if isinstance(value, dict):
         nothing: tuple[Any, ...] = (None, "", [], {}, -1)
         kept = {k: _without_nothing(v) for k, v in value.items() if k not in ("throttle_time_ms", "version")}

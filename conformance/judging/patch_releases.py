@@ -20,7 +20,7 @@ GONE, HIGHEST_VERSION, LOWEST_VERSION = "api-gone", "highest-version", "lowest-v
 
 
 class PatchComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """One case on one shape of a cluster, beside the patch before it; `detail` names what was taken away."""
+    """One case on one shape of a cluster, compared with the patch before it; `detail` names what was taken away."""
 
     case: str
     held: bool
@@ -28,7 +28,7 @@ class PatchComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def comparisons(columns: Mapping[str, Sequence[Header]]) -> dict[str, list[PatchComparison]]:
-    """By column: what it offers beside the newest older patch of its minor. Only released versions are compared."""
+    """Compare each column with the newest older patch of its minor. Only released versions are compared."""
     released = {name: headers for name, headers in columns.items() if _is_release(headers[0].column)}
     return {name: list(_compared(headers, released.values())) for name, headers in released.items()}
 
@@ -52,7 +52,7 @@ def _is_older_patch(one: str, of: str) -> bool:
 
 
 def _offered(headers: Sequence[Header]) -> dict[str, dict[str, int]]:
-    """By topology the ranges of its APIs."""
+    """The ranges of APIs that each topology offers."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for header in headers:
         found[header.topology] |= {name: level for name, level in header.column.ranges.items() if _is_of_api(name)}

@@ -202,7 +202,7 @@ def _tallies(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTall
 
 
 def verdict_lines(cells: Sequence[Cell]) -> list[str]:
-    """For a terminal: the number of cells of each verdict per column, then each cell that needs a look."""
+    """Lines for a terminal: the number of cells of each verdict per column, then each cell that needs a look."""
     lines = []
     for label in sorted({cell.kafka_version for cell in cells}):
         column = [cell for cell in cells if cell.kafka_version == label]

@@ -1,4 +1,4 @@
-"""Reads a history event by event: feeds the timeline, and hands the facts of each answer to the stories of their subjects."""
+"""Reading of a history, event by event: the timeline, and the facts of each answer for the stories of their subjects."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Reading:
             story.take(fact)
 
     def _begin(self, type: type[Story], stories: Named, name: str, number: int) -> Story:
-        """A request without an answer that was sent to a topic of this name before may reach the new one."""
+        """Begin a story. A request without an answer that was sent to an earlier topic of this name may reach the new one."""
         story = type(name, self.timeline)
         story.number = number
         for former in [stories[name, n] for n in range(number) if (name, n) in stories][-1:]:
@@ -91,7 +91,7 @@ class Reading:
         return story
 
     def _end_stories(self) -> None:
-        """From here on two leaders of one epoch are legal: the stories that depend on the quorum keep what they have."""
+        """End the stories that depend on the quorum: from here on two leaders of one epoch are legal."""
         ended = [story for story in self._stories if story.ends_with_quorum_state]
         last = self.timeline.frozen()
         for story in ended:

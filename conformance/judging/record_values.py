@@ -9,7 +9,7 @@ LONGEST = 40
 
 
 def value_in_words(value: str | None) -> str:
-    """Bytes are base64 in a history; a value that is text is shown as such, a long one by its beginning and its size."""
+    """A value as text if it is text, a long one by its beginning and its size. Bytes are base64 in a history."""
     if value is None:
         return "null"
     try:

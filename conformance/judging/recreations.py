@@ -1,4 +1,4 @@
-"""Topics that are deleted and created again under their name: which of them a request and its answer are about."""
+"""Topics that are deleted and created again under their name: the topic that a request and its answer are about."""
 
 from __future__ import annotations
 
@@ -49,10 +49,12 @@ class _Topic:
 
 
 class Recreations:
-    """Numbers the topics of one name in a history: 0 for the first, and one more for each that was created after a deletion.
+    """Numbers for the topics of one name in a history: 0 for the first, and one more for each that was created after a
+    deletion.
 
-    That is one whose creation was acknowledged with its id. Once a deletion was requested, an answer is about the topic whose id
-    it tells; without an id it is about the latest topic, if the broker had told the id of that for some time.
+    A topic counts as created if its creation was acknowledged with its id. Once a deletion was requested, an answer is
+    about the topic whose id it tells; without an id it is about the latest topic, if the broker had told the id of that for
+    some time.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -64,7 +66,7 @@ class Recreations:
     # --- following the history
 
     def asked(self, call: Call) -> None:
-        """From a request to delete it on, a topic may be gone."""
+        """Take a request. After a request to delete it, a topic may be gone."""
         for wanted in call.request["topics"] if call.op == "delete_topics" else ():
             topic = self._topics.setdefault(name_of(wanted), _Topic())
             if _may_mean(call, wanted, topic):
@@ -98,7 +100,7 @@ class Recreations:
     # --- asking
 
     def number(self, name: str, node: str, call: Call, answer: Answer) -> int:
-        """Which topic of that name what a node answered is about, or UNTOLD, or DELETED."""
+        """The number of the topic of that name that a node's answer is about, or UNTOLD, or DELETED."""
         if name not in self._deleted:
             return 0
         topic, id = self._topics[name], _id_in(name, call, answer)
@@ -112,17 +114,17 @@ class Recreations:
         return self._topics[name].number
 
     def knows_latest(self, name: str, node: str, call: Call) -> bool:
-        """Had the broker applied the creation of the latest topic of that name before the request?"""
+        """True if the broker had applied the creation of the latest topic of that name before the request."""
         return self._serves(self._topics[name], node, call)
 
     def _serves(self, topic: _Topic, node: str, call: Call) -> bool:
-        """Had the broker certainly applied, before the request, what made the topic?"""
+        """True if the broker had certainly applied the topic's creation before the request."""
         since = topic.named.get((node, self._timeline.incarnations.get(node, 0)))
         return since is not None and self._timeline.time(call.n) - since > APPLIES_WITHIN
 
 
 def _may_mean(call: Call, wanted: Any, topic: _Topic) -> bool:
-    """A request by the id of another topic means none of this one."""
+    """True unless the request has the id of another topic."""
     id = deleted_by(call, wanted)
     return not (id and topic.id) or id == topic.id
 
@@ -168,7 +170,7 @@ class ProducedToDeleted(Exchange, frozen=True, gc=False):
 
 
 def unanswered(fact: Any) -> Any:
-    """The same request with an unknown outcome; None for one that changes nothing, or certainly has not."""
+    """A request with an unknown outcome in place of its answer; None for one that changes nothing, or certainly has not."""
     replace = msgspec.structs.replace
     match fact:
         case ProduceResult(failed=False):

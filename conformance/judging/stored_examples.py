@@ -35,12 +35,12 @@ class JudgedExample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place(path: PurePath, offset: int) -> str:
-    """Where a frame is, in words: `<run>/<worker>.jsonl.zst at byte 0`."""
+    """The place of a frame, in words: `<run>/<worker>.jsonl.zst at byte 0`."""
     return f"{path.parent.name}/{path.name} at byte {offset}"
 
 
 def judged(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> Iterator[JudgedExample]:
-    """Each example of a frame (there is one) that is of a column of `shards`. Trouble with one is in `error`, never raised."""
+    """Judge the example of a frame if it is of a column of `shards`. Trouble with it is in `error`, never raised."""
     try:
         histories = list(group(lines_of(frame)))
     except Exception:  # any damage to one frame leaves the others usable

@@ -141,7 +141,7 @@ class Timeline:
             self.version += 1
 
     def _note_creation(self, topic: dict[str, Any], answer: Answer) -> None:
-        """A refused one changes nothing, nor does one of unknown outcome while the topic is there."""
+        """Note a creation. A refused one changes nothing, nor does one of unknown outcome while the topic is there."""
         name = topic["name"]
         results = answer.value["topics"] if answer.outcome == "ok" else ()
         error = next((one["error_code"] for one in results if one["name"] == name), -1)
@@ -250,8 +250,9 @@ class Timeline:
         return bisect_left(self._events, seconds, key=lambda event: event.t)
 
     def incarnation(self, node: str, event: int) -> int:
-        """Which incarnation of the node this was; it rises at each phase of a fault that may have restarted it, and when that is
-        taken back."""
+        """The number of the node's incarnation at an event. It rises at each phase of a fault that may have restarted it, and
+        when that fault is taken back.
+        """
         return bisect_left(self._starts.get(node, ()), event)
 
     def faults_between(self, first: int, second: int) -> list[FaultPhase]:
@@ -259,6 +260,7 @@ class Timeline:
         return self.faults[bisect_left(self._fault_events, first + 1) : bisect_left(self._fault_events, second)]
 
     def fault_between(self, first: int, second: int) -> bool:
+        """True if a phase of a fault lies between two other events."""
         place = bisect_left(self._fault_events, first + 1)
         return place < len(self._fault_events) and self._fault_events[place] < second
 
@@ -267,22 +269,22 @@ class Timeline:
         return [span for span in self.spans if span.began < second and first < span.ended]
 
     def down(self, node: str, first: int, second: int) -> bool:
-        """Did the node certainly do nothing from one event to the other?"""
+        """True if the node certainly did nothing from one event to the other."""
         return stood((span for span in self.spans if span.effects.idles), node, first, second)
 
     def cut_off(self, node: str, first: int, second: int) -> bool:
-        """Was the node certainly cut off from the controllers from one event to the other?"""
+        """True if the node was certainly cut off from the controllers from one event to the other."""
         return stood((span for span in self.spans if span.effects.cut_off), node, first, second)
 
 
 def stood(spans: Iterable[FaultSpan], node: str, first: int, second: int) -> bool:
-    """Did one of these faults certainly stand on the node from one event to the other?"""
+    """True if one of these faults certainly stood on the node from one event to the other."""
     mine = (span for span in spans if node in span.nodes)
     return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)
 
 
 def _log_ends(event: Fault) -> dict[str, int]:
-    """By node, the log end after a cut, as the witness has it: [before, after]."""
+    """The log end after a cut, by node, from the witness: [before, after]."""
     seen = event.detail.get("disk", {event.node: event.detail})
     ends = {node: one.get("log end") for node, one in seen.items()}
     return {node: end[1] for node, end in ends.items() if isinstance(end, list)}

@@ -12,7 +12,9 @@ ENDS = {0: "abort", 1: "commit"}
 
 
 def by_producer(batch: Plain) -> str:
-    """` by producer 7, epoch 1, from sequence 4, in a transaction`; empty for a batch without a producer id."""
+    """The producer of a batch in words: ` by producer 7, epoch 1, from sequence 4, in a transaction`; empty without a producer
+    id.
+    """
     if batch.get("producer_id", -1) < 0:
         return ""
     sequence = f", from sequence {batch['base_sequence']}" if batch.get("base_sequence", -1) >= 0 else ""
@@ -21,7 +23,7 @@ def by_producer(batch: Plain) -> str:
 
 
 def control(batch: Plain) -> str:
-    """`commit marker of coordinator epoch 0`, or only that it is a control batch."""
+    """A control batch in words: `commit marker of coordinator epoch 0`, or only that it is one."""
     for record in batch.get("records", ()):
         if record.get("control_type") in ENDS:
             return f"{ENDS[record['control_type']]} marker of coordinator epoch {record['coordinator_epoch']}"

@@ -93,7 +93,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
-    """Why this case does not carry `satisfied`, or an empty text."""
+    """The reason why this case does not carry `satisfied`; empty if it does."""
     floor = floor_of(row, case)
     for what, have, want in (
         ("observations", tally.held, floor.observations),

@@ -10,7 +10,7 @@ from conformance.judging.laws.story import WireStory
 
 @story_judge("GEN-03", WireStory, "pairings")
 def answers_match_their_requests(story: WireStory) -> Iterator[Finding]:
-    """Each item of a batch request is answered exactly once, and no other item is."""
+    """A batch request is answered with one answer for each of its items, and no other."""
     for one in story.pairings:
         yield Finding(not one.wrong, one.case, (one.asked, one.event), one.wrong, "mispaired-answer")
 

@@ -56,7 +56,10 @@ def _misdescribed(one: Description) -> str:
 
 
 def _of_group(group: GroupDescription) -> str:
-    """As KIP-848 defines the states; the assignment epoch follows the group epoch, and members follow the assignment."""
+    """The contradiction in a group's description by the states of KIP-848; empty for none.
+
+    The assignment epoch follows the group epoch, and members follow the assignment.
+    """
     state, members = group.state, group.member_epochs
     shown = f"{state} with members at {members}, group epoch {group.epoch}, assignment epoch {group.assignment_epoch}"
     fits = {

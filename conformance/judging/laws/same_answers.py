@@ -75,7 +75,7 @@ together_is_as_one_by_one = Judge("GEN-04", sweeps, _batch_answers_equal_single_
 
 
 def _every_version_answers_the_same(sweep: Sweep) -> Iterator[Claim]:
-    """Each answer in another version than the highest has what the highest one has, and refusals are of their kind."""
+    """An answer in another version than the highest has what the highest one has, and refusals are of their kind."""
     compared = [one for answers in sweep.by_question.values() for one in _representatives(answers)]
     compared.sort(key=attrgetter("event"))
     for _, items in groupby(compared, key=attrgetter("event")):
@@ -115,7 +115,7 @@ def _of_answer(sweep: Sweep, items: Sequence[About]) -> Iterator[Claim]:
 
 
 def _has_versions(sweep: Sweep, one: About) -> bool:
-    """Was the item asked for in several versions? An API with one version has nothing to compare."""
+    """True if the item was asked for in several versions. An API with one version has nothing to compare."""
     return len({each.version for each in sweep.by_question[one.question]}) > 1
 
 
@@ -152,7 +152,7 @@ def _expected(sweep: Sweep, one: About, best: About) -> Iterator[Plain]:
 
 
 def _changed_fetch(sweep: Sweep, one: About, best: About) -> Plain | None:
-    """Topics by id (KIP-516), and followers that serve consumers (KIP-392)."""
+    """The answer before topics by id (KIP-516), and before followers served consumers (KIP-392)."""
     if one.version < BY_ID_FROM[one.op] and best.error == Error.UNKNOWN_TOPIC_ID:
         return {"error_code": int(Error.UNKNOWN_TOPIC_OR_PARTITION)}
     crosses = one.version < FOLLOWERS_SERVE_FROM <= best.version
@@ -162,14 +162,14 @@ def _changed_fetch(sweep: Sweep, one: About, best: About) -> Plain | None:
 
 
 def _changed_offset_fetch(_: Sweep, one: About, best: About) -> Plain | None:
-    """By name a topic need not exist for what is committed for it (KIP-848)."""
+    """The answer of a version that names topics: a topic need not exist for what is committed for it (KIP-848)."""
     if one.version >= BY_ID_FROM[one.op] or best.error != Error.UNKNOWN_TOPIC_ID:
         return None
     return {name: NOTHING_COMMITTED[name] for name in one.shared(best)}
 
 
 def _changed_groups(_: Sweep, one: About, best: About) -> Plain | None:
-    """A group that does not exist was Dead (KIP-1043)."""
+    """The answer before KIP-1043: a group that does not exist was Dead."""
     if one.version >= UNKNOWN_GROUPS_FROM or best.error != Error.GROUP_ID_NOT_FOUND:
         return None
     return {**one.value, "error_code": NONE, "group_state": "Dead", "members": []}
@@ -186,7 +186,7 @@ CHANGED: dict[str, Callable[[Sweep, About, About], Plain | None]] = {
 
 
 def _may_refuse_zstd(sweep: Sweep, one: About, best: About) -> bool:
-    """Is it a Fetch in a version without zstd (KIP-110), of a topic that has it? Any broker may say that first."""
+    """True for a Fetch in a version without zstd (KIP-110), of a topic that has it. Any broker may say that first."""
     codecs = {batch["codec"] for batch in best.value.get("batches", ())}
     holds = ZSTD in codecs or best.item[0] in sweep.zstd
     return one.op == "fetch_many" and one.version < ZSTD_FROM and holds
@@ -196,7 +196,7 @@ def _may_refuse_zstd(sweep: Sweep, one: About, best: About) -> bool:
 
 
 def _role(sweep: Sweep, one: About) -> str:
-    """Whether the item is unknown, or the broker not its leader or coordinator; empty for neither."""
+    """The role of an answer: its item is unknown, or the broker is not its leader or coordinator; empty for neither."""
     if one.op in OF_PARTITIONS:
         leader = sweep.leaders.get((one.item[0], one.item[1]))
         return UNKNOWN if leader is None else _unless(leader == sweep.id_of(one))

@@ -11,7 +11,7 @@ from history.subjects import Kind
 
 
 class WireStory(Story):
-    """A kept law appears once for each case, a broken one each time, in the order of the answers."""
+    """All answers of a history: a kept law appears once for each case, a broken one each time, in the order of the answers."""
 
     kind: ClassVar[Kind] = "wire"
 

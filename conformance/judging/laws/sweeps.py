@@ -1,4 +1,4 @@
-"""Sweeps in a history: which answers they hold about which items, and what the cluster was at rest as (GEN-04, GEN-05).
+"""Sweeps in a history: their answers about each item, and the state of the cluster at rest (GEN-04, GEN-05).
 
 A sweep counts if nothing could have changed while it lasted, by the history: no fault stood, no other request was made, and
 before and after it all brokers that were asked described every partition alike, with a leader and a full ISR.
@@ -151,7 +151,7 @@ class About(msgspec.Struct, frozen=True):
         return int(self.value["error_code"])
 
     def shared(self, other: About) -> Plain:
-        """Its fields that the other's version has too."""
+        """The fields that the other's version has too."""
         return _shown(SWEPT[self.op], self.value, min(self.version, other.version))
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ class Sweep:
 
     @cached_property
     def leaders(self) -> dict[tuple[str, int], int]:
-        """Of each partition that Metadata describes."""
+        """The leader of each partition that Metadata describes."""
         topics = ((one.item[0], one.value) for one in self.answers if one.op == "metadata" and one.error == NONE)
         return {
             (name, state["partition_index"]): state["leader_id"]
@@ -204,7 +204,7 @@ class Sweep:
 
     @cached_property
     def coordinators(self) -> dict[str, int]:
-        """Of each group that FindCoordinator was asked for."""
+        """The coordinator of each group that FindCoordinator was asked for."""
         found = (one for one in self.answers if one.op == "find_coordinator_many" and one.error == NONE)
         return {one.item[0]: one.value["node_id"] for one in found}
 
@@ -248,9 +248,9 @@ def _read(history: History, timeline: Timeline, begin: int, end: int) -> Sweep |
 
 
 def _is_at_rest(answers: Sequence[About]) -> bool:
-    """Whether all brokers described each topic alike, at first and at last, with leaders and full ISRs.
+    """True if all brokers described each topic alike, at first and at last, with leaders and full ISRs.
 
-    That is by the highest version: what others say is to be compared with it.
+    Only answers of the highest version count: others are to be compared with it.
     """
     described: dict[Key, set[bytes]] = {}
     states: list[Plain] = []
@@ -268,7 +268,9 @@ def _is_full(state: Plain) -> bool:
 
 
 def _items_of(history: History, answer: Answer) -> Iterator[About]:
-    """Empty for a request without an answer, and for an item that is missing (which GEN-03 is about)."""
+    """The answers about each item; none for a request without an answer, nor for an item that is missing (which GEN-03 is
+    about).
+    """
     call = history.events[answer.call]
     assert isinstance(call, Call)
     if answer.outcome != "ok":

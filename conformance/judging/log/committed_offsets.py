@@ -1,6 +1,6 @@
-"""Committed offsets and their epochs (KIP-320), through whatever happens to the group coordinator.
+"""Committed offsets and their epochs (KIP-320), whatever happens to the group coordinator.
 
-Which partition of __consumer_offsets holds a group is not looked up: what damages any of them ends all claims.
+The partition of __consumer_offsets that holds a group is not looked up: damage to any of them ends all claims.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ NO_OFFSET = -1
 class Shown(NamedTuple):
     """An OffsetFetch, the last commit certainly acknowledged before it, all commits that it may show, and all commits ever.
 
-    `excuse` is the evidence by which it may show an earlier commit or none; it may never show what was not committed.
+    `excuse` is the evidence by which it may show an earlier commit or none; it may never show an offset that was not
+    committed.
     """
 
     fetch: FetchedOffset
@@ -39,6 +40,7 @@ class Shown(NamedTuple):
 
     @property
     def held(self) -> bool:
+        """True if it shows the last commit, or one that may have followed it."""
         return self._is_one_of(self.legal)
 
     def _is_one_of(self, commits: list[OffsetCommit]) -> bool:
@@ -46,10 +48,11 @@ class Shown(NamedTuple):
 
     @property
     def excused(self) -> bool:
-        """Does it show an earlier commit, or none?"""
+        """True if it shows an earlier commit or none, and there is an excuse for that."""
         return bool(self.excuse) and (self.fetch.offset == NO_OFFSET or self._is_one_of(self.ever))
 
     def claims(self, case: str) -> Iterator[Claim]:
+        """Judge what it shows."""
         if self.held:
             yield from [Finding(True, case, self.by)] if not self.excuse else []
         elif self.excused:
@@ -76,7 +79,7 @@ def committed_offsets_keep_their_epoch(story: PartitionStory) -> Iterator[Claim]
 
 @log_judge("KIP320-OC-03", "committed")
 def committed_offsets_survive_their_coordinator(story: PartitionStory) -> Iterator[Claim]:
-    """They do when it is killed and returns, and when another broker takes over."""
+    """A committed offset survives when its coordinator is killed and returns, and when another broker takes over."""
     for one in _shown(story):
         took = _coordinator(story, one.last)
         lives = [story.timeline.incarnation(took, event) for event in (one.last.event, one.fetch.event)]
@@ -86,7 +89,9 @@ def committed_offsets_survive_their_coordinator(story: PartitionStory) -> Iterat
 
 
 def _coordinator(story: PartitionStory, commit: OffsetCommit) -> str:
-    """The broker that took a commit; for a client's, the group's coordinator before or after, without an event in between."""
+    """The broker that took a commit. For a client's commit it is the group's coordinator just before or after, if no fault
+    came in between.
+    """
     if commit.node in story.timeline.ids:
         return commit.node
     place = bisect_left(story.committed, commit.event, key=by_event)
@@ -98,6 +103,7 @@ def _coordinator(story: PartitionStory, commit: OffsetCommit) -> str:
 
 
 def _shown(story: PartitionStory) -> Iterator[Shown]:
+    """Pair each OffsetFetch with the commits that were certainly acknowledged before it."""
     open_commits: dict[str, list[OffsetCommit]] = {}
     ever: dict[str, list[OffsetCommit]] = {}
     ahead = sorted(story.commits, key=by_event)
@@ -132,8 +138,10 @@ def _excuse(story: PartitionStory, commit: OffsetCommit, fetch: FetchedOffset) -
 
 
 def _take(known: list[OffsetCommit], commit: OffsetCommit) -> None:
-    """An acknowledged commit replaces those that were acknowledged before it was sent. One with unknown outcome may
-    be written at any time.
+    """Add a commit to those that may be shown.
+
+    An acknowledged commit replaces those that were acknowledged before it was sent. A commit of unknown outcome may be
+    written at any time.
     """
     if commit.error == NONE:
         known[:] = [one for one in known if one.error != NONE or one.event > commit.asked]
@@ -142,7 +150,9 @@ def _take(known: list[OffsetCommit], commit: OffsetCommit) -> None:
 
 
 def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
-    """Does no fault keep it from what controllers decide? Such a fault hits it, or a controller that goes on running."""
+    """True if no fault keeps the coordinator from what controllers decide. Such a fault hits it, or a controller that goes on
+    running.
+    """
     brokers = story.timeline.broker_names
     return all(
         fetch.node not in span.nodes
@@ -153,6 +163,7 @@ def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
 
 
 def _is_clean(story: PartitionStory, commit: OffsetCommit, fetch: FetchedOffset) -> bool:
+    """True if no replica of __consumer_offsets lost records between the commit and the fetch."""
     lost = [s for s in story.timeline.spans if _loses(s.effects) and commit.asked < s.ended and s.began < fetch.event]
     return not any(span.effects.every_partition or span.partition.startswith(OFFSETS_TOPIC) for span in lost)
 

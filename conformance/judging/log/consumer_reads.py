@@ -32,13 +32,14 @@ class ConsumerRead(msgspec.Struct, frozen=True):
 
     @property
     def wrong(self) -> str:
+        """The uncommitted records that the answer certainly had, in words; empty if it had none."""
         if self.beyond is None or not self.proof:
             return ""
         return f"{self.read.node} gave a consumer {self.beyond} with the high watermark {self.read.high_watermark}"
 
     @property
     def raced(self) -> bool:
-        """May the high watermark have risen while the answer was being made? A broker reads it before the records."""
+        """True if the high watermark may have risen while the answer was being made: a broker reads it before the records."""
         return self.beyond is not None and not self.proof
 
     @property
@@ -47,7 +48,9 @@ class ConsumerRead(msgspec.Struct, frozen=True):
 
 
 class ConsumerReads:
-    """Those of one partition, in the order of the answers; none of the metadata log, whose observers need no replica id."""
+    """The consumer fetches of one partition, in the order of the answers. The metadata log has none: its observers need no
+    replica id.
+    """
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -80,7 +83,7 @@ class ConsumerReads:
 
 @log_judge("KIP320-FETCH-04", "reads")
 def followers_serve_up_to_their_high_watermark(story: PartitionStory) -> Iterator[Claim]:
-    """A follower gives consumers the records below its own high watermark, and no more."""
+    """A follower gives consumers the records below its own high watermark, and none above."""
     for one in story.derived(ConsumerReads).all:
         if one.role == "follower" and one.raced:
             yield Excuse(RISEN, "follower-serves")
@@ -90,7 +93,7 @@ def followers_serve_up_to_their_high_watermark(story: PartitionStory) -> Iterato
 
 @log_judge("KIP320-FETCH-07", "reads")
 def consumers_get_no_uncommitted_records(story: PartitionStory) -> Iterator[Claim]:
-    """Consumers are given nothing from the high watermark up to the log end, from whatever offset at or below it they fetch."""
+    """Consumers get no record at or above the high watermark, from whatever offset at or below it they fetch."""
     for one in story.derived(ConsumerReads).all:
         if one.raced:
             yield Excuse(RISEN, "uncommitted")

@@ -25,10 +25,10 @@ LATELY = 5.0
 
 
 class FinalState(msgspec.Struct, frozen=True):
-    """How an example ended: the last look at the partition, and what each replica held on the wire and on disk.
+    """The end of an example: the last Metadata, and each replica's log as it was fetched and as it is on disk.
 
-    `certain`: a disagreement breaks the row, since replicas had all agreed, or had all the time that they get. Logs must agree
-    `below` an offset, infinite unless a replica that lost its leader-epoch-checkpoint has not rejoined the ISR.
+    `certain`: a disagreement breaks the row, since all replicas had agreed, or had all the time that they get. Logs must
+    agree `below` an offset, infinite unless a replica that lost its leader-epoch-checkpoint has not rejoined the ISR.
     """
 
     since: int
@@ -40,20 +40,22 @@ class FinalState(msgspec.Struct, frozen=True):
     below: float
 
     def differs(self, node: str) -> str:
-        """The difference of its log from the leader's; empty if there is none, or it is unknown. High watermarks don't count."""
+        """The difference between a node's log and the leader's; empty if there is none, or it is unknown. High watermarks
+        don't count.
+        """
         if self.leader is None:
             return ""
         return next((_differs(self.leader, read, self.below) for read in self.others if read.node == node), "")
 
     def converged(self, node: str, id: int) -> bool:
-        """Is it in the ISR, with the log of the leader?"""
+        """True if the node is in the ISR, with the log of the leader."""
         known = {read.node for read in (self.leader, *self.others) if read is not None}
         led = self.look is not None and self.look.leader >= 0 and id in self.look.isr
         return led and node in known and not self.differs(node)
 
 
 def end_of(story: PartitionStory) -> FinalState | None:
-    """None where no example ended, or where replicas may differ, being compacted or corrupt."""
+    """The final state of a partition; None if the example has no end, or if replicas may differ, being compacted or corrupt."""
     timeline, damage = story.timeline, story.derived(Damage)
     since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
     if since < 0 or story.is_compacted or damage.is_corrupt:
@@ -71,9 +73,10 @@ def end_of(story: PartitionStory) -> FinalState | None:
 
 
 def _had_time(story: PartitionStory) -> bool:
-    """Did all brokers answer to the end, and name one another alive for long, with no fault left?
+    """True if all brokers answered to the end, and named one another alive for long, with no fault left.
 
-    A fault that was taken back is not left, though it may not count as healed: that takes a full ISR, which is the question.
+    A fault that was taken back is not left, though it may not count as healed: that takes a full ISR, which is the
+    question.
     """
     timeline, end = story.timeline, story.timeline.time(story.timeline.disagreed)
     if timeline.healed < 0 or any(min(span.taken_back, span.ended) == NEVER for span in timeline.spans):
@@ -91,7 +94,7 @@ def _had_time(story: PartitionStory) -> bool:
 
 
 def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:
-    """Both log ends must equal the leader's high watermark."""
+    """The difference between the log ends, which both must equal the leader's high watermark; empty if there is none."""
     if other.log_end == leader.log_end == leader.high_watermark:
         return ""
     mark = f"log end and HW {leader.log_end, leader.high_watermark} on {leader.node}"
@@ -99,7 +102,7 @@ def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:
 
 
 def _differs(one: FetchResult, other: FetchResult, below: float) -> str:
-    """The difference between two full-log reads, from the higher log start up to an offset."""
+    """The difference between two full reads, from the higher log start up to an offset; empty if there is none."""
     if min(one.log_end, below) != min(other.log_end, below):
         return f"log end {one.log_end} on {one.node}, {other.log_end} on {other.node}"
     low = max(one.log_start, other.log_start)
@@ -114,7 +117,7 @@ def _differs(one: FetchResult, other: FetchResult, below: float) -> str:
 
 @log_judge("KIP101-INV-18", "metadata", "full_reads", "on_disk")
 def replicas_agree_at_quiescence(story: PartitionStory) -> Iterator[Claim]:
-    """Healed, and without writes, all replicas reach the same log, all in the ISR, with the same epochs."""
+    """Once faults are healed and writes have ended, all replicas reach the same log and leader epochs, and all are in the ISR."""
     end = end_of(story)
     if end is None:
         return
@@ -137,7 +140,7 @@ def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 
 def _all_replaced(story: PartitionStory, look: PartitionMetadata) -> bool:
-    """Did each replica that may be elected, by what was described last, lose its log directory?"""
+    """True if each replica that may be elected, by the last description, lost its log directory."""
     described = story.derived(Registrations).of(look.epoch)
     named = {*described.members, *described.last_known} if described is not None else {*look.isr}
     return story.derived(Damage).all_hit(named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir)
@@ -164,7 +167,7 @@ def _watermark(leader: FetchResult, other: FetchResult) -> Finding:
 
 
 def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
-    """The same on disk, where stamps and base offsets count too; and entries of epochs that hold records."""
+    """Compare the logs on disk, by leader epochs and base offsets too, and the cache entries of epochs with records."""
     damage = story.derived(Damage)
     led = [held for held in end.disk if end.leader is not None and held.node == end.leader.node]
     for other in end.disk if led else ():
@@ -188,13 +191,13 @@ def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 
 def _map_starts(story: PartitionStory, *replicas: ReplicaOnDisk) -> list[int]:
-    """Where maps were trimmed: a crash may set the log start back behind that."""
+    """The first offsets of leader epoch caches that were trimmed: a crash may set the log start back below them."""
     trimmed = story.derived(LogStarts).may_fall
     return [held.epochs[0][1] for held in replicas if held.epochs] if trimmed else []
 
 
 def _entries(held: ReplicaOnDisk, low: int) -> dict[int, int | None]:
-    """Start of each epoch with records at or above an offset, None where there is no entry."""
+    """The start offset of each epoch with records at or above an offset; None if the cache has no entry."""
     starts = dict(held.epochs or ())
     with_records = dict.fromkeys(epoch for _, last, epoch, _ in held.batches if last >= low)
     return {epoch: max(starts[epoch], low) if epoch in starts else None for epoch in with_records}
@@ -205,7 +208,9 @@ def _entries(held: ReplicaOnDisk, low: int) -> dict[int, int | None]:
 
 @log_judge("KIP320-REPL-09", "full_reads")
 def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
-    """A replica that was fenced, or led on with a tail of its own, comes back to the common log and into the ISR by itself."""
+    """A replica that was fenced, or that led on with uncommitted records of its own, rejoins the common log and the ISR by
+    itself.
+    """
     end = end_of(story)
     if end is None or end.look is None or end.leader is None:
         return
@@ -227,7 +232,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _fenced(story: PartitionStory) -> Iterator[tuple[str, int]]:
-    """Followers that were seen fenced and out of the ISR, each with the first look."""
+    """Followers that were seen fenced and out of the ISR, each with the first Metadata that shows it."""
     found: dict[int, int] = {}
     for seen in story.first_metadata:
         if seen.leader >= 0 and seen.unfenced:
@@ -247,7 +252,7 @@ def _missed_epochs(story: PartitionStory) -> set[str]:
 
 
 def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
-    """Leaders that had records of their own epoch which the final log has not, each with what first showed one."""
+    """Leaders with records of their own epoch that the final log lacks, each with the first event that shows one."""
     damage = story.derived(Damage)
     found: dict[str, int] = {}
     for read in story.derived(Leadership).leader_reads:

@@ -30,7 +30,7 @@ ADOPTED_WITHIN = 10.0
 
 @log_judge("KIP320-DR-02", "deletions", "on_disk")
 def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[Claim]:
-    """Records that DeleteRecords acknowledged are gone from every live replica until it crashes; no others are gone."""
+    """Records that DeleteRecords acknowledged are gone from every live replica until it crashes; no other record is gone."""
     starts = story.derived(LogStarts)
     for trim in story.deletions:
         if trim.error == NONE:
@@ -60,7 +60,7 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
 
 
 def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
-    """No replica's log begins above the offset that DeleteRecords was asked for."""
+    """Judge that no replica's log begins above the offset that DeleteRecords was asked for."""
     known: set[tuple[str, int]] = set()
     for read in story.reads if story.deletions else ():
         if read.log_start > starts.bound(read.event) and (one := (read.node, read.log_start)) not in known:
@@ -70,7 +70,9 @@ def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
 
 
 def _returned(story: PartitionStory) -> Iterator[Claim]:
-    """A replica that was live and in sync when the trim was answered, and has run on, returns nothing below it."""
+    """Judge that a replica returns no deleted record if it was live and in sync at the answer to DeleteRecords, and has run
+    on.
+    """
     floors: dict[str, list[DeleteRecordsResult]] = {}
     for trim in story.deletions:
         for node in _reached(story, trim) if trim.low_watermark > 0 else ():
@@ -115,7 +117,9 @@ def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchR
 
 
 def _reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
-    """The leader, which trimmed, and followers that were alive and in the ISR before and after, with no fault about them."""
+    """The nodes that certainly applied the deletion: the leader, and followers that were alive, in sync and without a fault
+    before and after it.
+    """
     replicas = story.derived(Replicas)
     place = bisect_left(story.metadata, trim.asked, key=by_event)
     before = story.metadata[place - 1] if place else None
@@ -184,7 +188,7 @@ def _had_to_hear(story: PartitionStory, led: FetchResult, other: FetchResult) ->
 
 
 def _copied(story: PartitionStory, replica: FetchResult, written: ProduceResult, epoch: int) -> bool:
-    """Whether the replica copied the record from the leader of the epoch, and has run on since."""
+    """True if the replica copied the record from the leader of the epoch, and has run on since."""
     lives = {story.timeline.incarnation(replica.node, event) for event in (written.asked, replica.event)}
     held = replica.at(written.offset)
     runs_on = len(lives) == 1 and story.derived(Replicas).always_include(replica.node)

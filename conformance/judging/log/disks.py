@@ -49,7 +49,9 @@ OUTLIVES_DISKS = tuple(
 
 
 def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
-    """The event of the first disk lost since then, if too few replicas were lost to lose the record; else -1."""
+    """The event of the first disk lost after the write; -1 if none was, or if enough replicas were lost that the record may be
+    gone.
+    """
     possible = story.derived(min_insync_replicas).possible(write.asked, NEVER)
     lost = [span for span in story.derived(Damage).hits(_loses_log) if span.began > write.asked]
     crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
@@ -67,7 +69,7 @@ def _hit_since(story: PartitionStory, write: ProduceResult, does: Callable[[Effe
 
 
 def _ended_by(span: FaultSpan) -> int:
-    """The event by which a process has ended that does."""
+    """The event by which a process has ended if the fault ends it."""
     return span.ended if span.effects.fails_directory else span.began
 
 
@@ -86,7 +88,9 @@ def _loses_log(effects: Effects) -> bool:
 def _lasted(
     story: PartitionStory, write: ProduceResult, reads: Sequence[FetchResult]
 ) -> tuple[int, int] | Finding | Excuse | None:
-    """The events of the write and of the last read of a later leader that has it; or that it is gone; None if no read tells."""
+    """The events of the write and of the last read of a later leader that has it; or a claim that it is gone; None if no read
+    tells.
+    """
     acknowledged, starts = acknowledged_at(story, write, story.derived(newest_stamps)), story.derived(LogStarts)
     kept_as: dict[tuple[int, int], Batch] = {}
     lasted: tuple[int, int] | None = None

@@ -51,7 +51,7 @@ def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Findi
 
 
 class _Waiting:
-    """A partition that, since this answer, has no leader that acts, though a replica may lead."""
+    """A partition that has had no acting leader since a Metadata answer, though a replica may lead."""
 
     def __init__(self, story: PartitionStory, since: PartitionMetadata, case: str) -> None:
         self.story, self.since, self.case = story, since, case
@@ -73,8 +73,9 @@ class _Waiting:
         return self.since.event, seen.event
 
     def is_left_alone(self, seen: PartitionMetadata, able: set[int]) -> bool:
-        """Has no fault stood since then, except on brokers that are none of the replicas that may lead, and that do nothing or
-        have lost a log directory?"""
+        """True if no fault has stood since then, except on brokers that are not among the replicas that may lead, and that do
+        nothing or have lost a log directory.
+        """
         timeline = self.story.timeline
         names = {timeline.names.get(id, "") for id in able}
         spans = timeline.standing(self.since.event, seen.event)
@@ -86,7 +87,7 @@ class _Waiting:
 
 
 def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMetadata) -> tuple[set[int], str]:
-    """Live replicas that may lead, if there is no leader or one that is certainly down; and the case."""
+    """The live replicas that may lead, if there is no leader or one that is certainly down, and the case."""
     if seen.leader >= 0 and not _is_down(story, seen, seen.leader):
         return set(), ""
     down = {id for id in seen.replicas if _is_down(story, seen, id)}
@@ -117,7 +118,7 @@ def _eligible(story: PartitionStory, described: Registration) -> set[int]:
 
 
 def _is_permitted(story: PartitionStory, seen: PartitionMetadata) -> bool:
-    """Had the partition no leader, and was an unclean election certainly permitted from the request to the answer?"""
+    """True if the partition had no leader, and an unclean election was certainly permitted from the request to the answer."""
     setting = story.derived(unclean_election)
     return seen.leader < 0 and setting.possible(seen.asked, seen.event) == {"true"}
 
@@ -131,14 +132,14 @@ def _permitted_as(story: PartitionStory, seen: PartitionMetadata) -> str:
 
 
 def _switched_on(story: PartitionStory, seen: PartitionMetadata) -> bool:
-    """Was it permitted by a request made after the partition had lost its leader?"""
+    """True if a request made after the partition had lost its leader permitted the unclean election."""
     permitted = story.derived(unclean_election).in_force(seen.asked)
     leaderless_since = story.derived(Leadership).first_named(seen.epoch)
     return seen.leader < 0 and permitted is not None and permitted.since > leaderless_since
 
 
 def _is_down(story: PartitionStory, seen: PartitionMetadata, id: int) -> bool:
-    """Was this replica certainly down, or without its log directory, from the request to the answer?"""
+    """True if the replica was certainly down, or without its log directory, from the request to the answer."""
     node = story.timeline.names.get(id, "")
     was_down = story.timeline.down(node, seen.asked, seen.event)
     return id in seen.replicas and (was_down or story.derived(Replicas).was_offline(node, seen.asked, seen.event))
@@ -149,10 +150,11 @@ def _is_down(story: PartitionStory, seen: PartitionMetadata, id: int) -> bool:
 
 @log_judge("GEN-09", "metadata")
 def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
-    """A leaderless partition gets a leader from ISR or ELR, its last known leader once both are empty, or another by permission.
+    """A leaderless partition gets a leader from ISR or ELR, its last known leader once both are empty, or another by
+    permission.
 
     Only a live replica that may not lead puts this to the test. While there is no leader, ISR and ELR lose members and gain
-    none. Where the metadata log was read, `conformance.judging.log.registered_elections` judges by that.
+    none. If the metadata log was read, `conformance.judging.log.registered_elections` judges by that.
     """
     if story.registered_states:
         return
@@ -175,7 +177,7 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
 
 
 def election_case(story: PartitionStory, electable: frozenset[int] | None, event: int) -> str:
-    """The case of GEN-09, by the replicas that may lead, as in Registration, and the faults and settings until an event."""
+    """The case of GEN-09, by the replicas that may lead (as in Registration) and by the faults and settings until an event."""
     if electable == frozenset():
         return "last-known"
     if story.derived(Damage).all_hit(electable or (), event, lambda effects: effects.damages_log):

@@ -1,5 +1,5 @@
-"""Positions that readers come back with, an offset and the epoch of the record before it (KIP-320): those that still stand,
-and those that the log was cut below.
+"""Positions that readers come back with, an offset and the epoch of the record before it (KIP-320): those that are still
+valid, and those below which the log was truncated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
 
 
 def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
-    """Fetches of consumers that named both epochs, with the log that they were answered from."""
+    """Fetches of consumers that named both epochs, each with the log that it was answered from."""
     damage = story.derived(Damage)
     for read in story.reads:
         named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
@@ -39,7 +39,7 @@ def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[Fet
 
 
 def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[ErrorResponse, ReplicaLog]]:
-    """The same, answered with OFFSET_OUT_OF_RANGE."""
+    """Such fetches that were answered with OFFSET_OUT_OF_RANGE, each with that log."""
     damage = story.derived(Damage)
     for one in story.errors:
         named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
@@ -50,7 +50,7 @@ def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tupl
 
 
 def _is_genuine(own: ReplicaLog, offset: int, epoch: int) -> bool:
-    """Is the record before the position in the answerer's log, with that stamp?"""
+    """True if the record before the position is in the responding replica's log, with that leader epoch."""
     batch = own.at(offset - 1)
     return batch is not None and batch.epoch == epoch
 
@@ -60,7 +60,7 @@ def _is_genuine(own: ReplicaLog, offset: int, epoch: int) -> bool:
 
 @log_judge("KIP101-INV-20", "reads", "epoch_ends")
 def valid_positions_are_not_reported_as_truncated(story: PartitionStory) -> Iterator[Claim]:
-    """No Fetch and no OffsetForLeaderEpoch reports an (offset, epoch) as truncated that the responding replica holds, or that a
+    """No Fetch and no OffsetForLeaderEpoch reports a position as truncated that the responding replica holds, or that a
     consumer was given.
     """
     own_logs = story.derived(ReplicaLogs)
@@ -73,7 +73,11 @@ def valid_positions_are_not_reported_as_truncated(story: PartitionStory) -> Iter
 
 @log_judge("KIP320-FETCH-09", "reads", "errors", "epoch_ends")
 def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Claim]:
-    """The same by role; and it is out of range only below the log start. An answer of ListOffsets is a position too."""
+    """Neither a leader nor a follower reports a valid position as diverging, or as out of range unless it is below the log
+    start.
+
+    An answer of ListOffsets is a position too.
+    """
     own_logs = story.derived(ReplicaLogs)
     for case, finding in _genuine_fetches(story, own_logs):
         yield Finding(finding.held, case, finding.by, finding.detail, finding.label)
@@ -87,7 +91,7 @@ def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Clai
 
 
 def _given_positions(story: PartitionStory) -> Iterator[Claim]:
-    """Records given to a consumer below the high watermark were committed: a later leader lacks them only by a permitted loss.
+    """Judge that a later leader lacks a record that a consumer was given below the high watermark only by a permitted loss.
 
     It counts whatever that leader's log holds: a log that lost the record is the case that matters.
     """
@@ -116,7 +120,9 @@ def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None
 
 
 def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
-    """The same for epoch end offsets: the epoch of such a record ends above it, unless the log start may have passed it."""
+    """Judge that the epoch of such a record ends above it in an answer of OffsetForLeaderEpoch, unless the log start may have
+    passed it.
+    """
     leadership, damage = story.derived(Leadership), story.derived(Damage)
     permitted, starts = story.derived(PermittedLosses), story.derived(LogStarts)
     for end in story.epoch_ends:
@@ -180,9 +186,10 @@ def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
 
 
 def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
-    """The latest offset comes with the leader's epoch, which may be later than the stamp before it and have left no entry.
+    """Judge positions that ListOffsets gave.
 
-    A lower epoch may then be named, but no end below the position.
+    The latest offset comes with the leader's epoch, which may be later than that of the record before it and have left no
+    entry. A lower epoch may then be named, but no end below the position.
     """
     listed = {(one.offset, one.epoch): one for one in reversed(story.listed) if one.timestamp >= -2}
     for read, own in _fetches(story, own_logs):
@@ -199,7 +206,9 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
 
 @log_judge("KIP320-FETCH-06", "reads")
 def truncation_is_reported(story: PartitionStory) -> Iterator[Finding]:
-    """A reader whose LastFetchedEpoch ended below its position in the answerer's own log is told so, and served nothing."""
+    """A reader whose LastFetchedEpoch ended below its position in the responding replica's log is told so, and gets no
+    records.
+    """
     own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
     for read, own in _fetches(story, own_logs):
         why = _must_diverge(story, own, read)
@@ -211,7 +220,9 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
-    """The part of its log that shows it; empty if it may serve the fetch, or that is unknown (catalogue, section M)."""
+    """The part of the log that shows the divergence; empty if the replica may serve the fetch, or if that is unknown
+    (catalogue, section M).
+    """
     if read.incarnation and story.derived(LogStarts).may_fall:
         return ""  # a crash may have set it back below the first entry of a leader epoch cache that was trimmed
     later = own.after_epoch(read.last)
@@ -227,7 +238,9 @@ def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> 
 
 @log_judge("KIP320-CONS-02", "reads", "errors")
 def out_of_range_is_below_the_log_start(story: PartitionStory) -> Iterator[Finding]:
-    """With epochs named, OFFSET_OUT_OF_RANGE comes only below the log start or for an unknown epoch; past the end diverges."""
+    """If epochs are named, OFFSET_OUT_OF_RANGE comes only below the log start or for an unknown epoch; a position past the log
+    end diverges.
+    """
     own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
     for one, own in _out_of_range(story, own_logs):
         shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"

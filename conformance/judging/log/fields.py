@@ -53,13 +53,15 @@ def offsets_of_a_fetch_agree(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _offsets(read: FetchResult) -> tuple[int, int, int, int]:
-    """In the order that they have to keep; -1 for those that the answer lacks."""
+    """The offsets of an answer in the order that they have to keep; -1 for those that it lacks."""
     end = read.log_end if read.full else -1
     return read.log_start, read.last_stable_offset, read.high_watermark, end
 
 
 def _disordered(reads: list[FetchResult], place: int, wrong: str) -> Iterator[Claim]:
-    """A violation if a later request to the same process is still answered with that high watermark."""
+    """Judge an answer whose offsets are out of order: a violation if a later answer of the same process has that high
+    watermark.
+    """
     read = reads[place]
     own = (o for o in reads[place + 1 :] if (o.node, o.incarnation) == (read.node, read.incarnation))
     after = next((o for o in own if o.asked > read.event), None)

@@ -32,8 +32,8 @@ STAYS = 3
 
 @log_judge("KIP101-INV-16", "metadata")
 def isr_members_are_valid(story: PartitionStory) -> Iterator[Claim]:
-    """A fenced replica leaves the ISR and is not added to it; a live leader is in it; its members are replicas; it is empty only
-    without a leader.
+    """A fenced replica leaves the ISR and is not added to it, a live leader is in it, and its members are replicas. It is
+    empty only without a leader.
     """
     leadership = story.derived(Leadership)
     known: set[tuple[object, ...]] = set()
@@ -59,10 +59,10 @@ def _membership(held: bool, case: str, seen: PartitionMetadata) -> Finding:
 
 
 def _fenced(story: PartitionStory) -> Iterator[Claim]:
-    """Looks of one incarnation of a broker, one after the other.
+    """Judge the successive answers of each broker incarnation.
 
-    It reads the partitions a moment before the brokers, so that one look may show the ISR from before a fencing: what breaks
-    the row has to show twice. The last of an ISR stays in it when it is fenced, and the partition then has no leader.
+    A broker reads the partitions a moment before the brokers, so that one answer may show the ISR from before a fencing: a
+    violation has to show twice. The last of an ISR stays in it when it is fenced, and the partition then has no leader.
     """
     if not any(seen.state.fenced for seen in story.first_metadata):
         return
@@ -77,8 +77,10 @@ def _fenced(story: PartitionStory) -> Iterator[Claim]:
 
 
 class _Fenced:
-    """Replicas that one broker saw fenced: outside the ISR (`out`), inside while another led (`inside`), and those that it never
-    saw leave, with each answer (`stays`). `up` has the events at which brokers were last seen unfenced.
+    """Replicas that one broker saw fenced.
+
+    They are outside the ISR (`out`), inside while another led (`inside`), or never seen to leave, with each answer
+    (`stays`). `up` has the events at which brokers were last seen unfenced.
     """
 
     def __init__(self) -> None:
@@ -106,9 +108,10 @@ class _Fenced:
                 yield from self._stays(story, id, seen)
 
     def _stays(self, story: PartitionStory, id: int, seen: PartitionMetadata) -> Iterator[Claim]:
-        """The controller fences a broker and removes it from every ISR at once; a broker may learn of both between two looks.
+        """Judge a fenced replica that stays in the ISR.
 
-        A restarted broker is fenced until it has registered, and may stay a member.
+        The controller fences a broker and removes it from every ISR at once; a broker may learn of both between two
+        answers. A restarted broker is fenced until it has registered, and may stay a member.
         """
         looks = self.stays.setdefault(id, [])
         looks.append(seen)
@@ -119,7 +122,7 @@ class _Fenced:
             yield Finding(False, "fenced", tuple(look.event for look in looks), shown)
 
     def _is_registered_again(self, story: PartitionStory, node: str, looks: list[PartitionMetadata], id: int) -> bool:
-        """Has the broker been restarted since it was last seen unfenced, and is it not certainly down?"""
+        """True if the broker has restarted since it was last seen unfenced, and is not certainly down."""
         timeline, first, last = story.timeline, looks[0].asked, looks[-1].event
         another = timeline.incarnation(node, self.up.get(id, -1)) != timeline.incarnation(node, last)
         return another and not timeline.down(node, first, last)
@@ -184,7 +187,9 @@ class _Looks:
                 self._refused.setdefault(write.node, []).append(write)
 
     def around(self, node: str, asked: int, event: int) -> tuple[PartitionMetadata | None, PartitionMetadata | None]:
-        """The last look that was over before, and the first that began after; both of one epoch and incarnation, else None."""
+        """The last Metadata answer before, and the first one asked after. The second is None unless both are of one epoch and
+        incarnation.
+        """
         own = self._own.get(node, [])
         place = bisect_left(own, asked, key=by_event)
         before = own[place - 1] if place else None
@@ -196,7 +201,7 @@ class _Looks:
         return one.epoch == other.epoch and len(incarnations) == 1
 
     def small(self, seen: PartitionMetadata) -> bool:
-        """With fewer replicas than min.insync.replicas all of them are enough."""
+        """True if the ISR is smaller than min.insync.replicas. A partition with fewer replicas than that needs all of them."""
         return len(seen.isr) < min(self.enough, len(seen.replicas))
 
     def refusals(self, before: PartitionMetadata, event: int) -> list[ProduceResult]:
@@ -206,7 +211,8 @@ class _Looks:
         return [write for write in mine if began <= write.asked and write.event < event]
 
     def stays_small(self, before: PartitionMetadata, asked: int, event: int, after: PartitionMetadata) -> bool:
-        """Was the ISR too small from one look to the other, also in the leader's view from a request in between to its answer?
+        """True if the ISR was too small from one answer to the other, also in the leader's own view from a request in between
+        to its answer.
 
         That view may still have followers that its Metadata no longer has, unless it has refused a write for lack of them.
         """
@@ -221,7 +227,7 @@ class _Looks:
         return away or self._at_once(min(before.asked, refused[-1].asked), after.event)
 
     def _are_away(self, seen: PartitionMetadata, first: int, second: int) -> bool:
-        """Were all other replicas certainly down, or fenced and cut off from the controllers that could unfence them?"""
+        """True if all other replicas were certainly down, or fenced and cut off from the controllers that could unfence them."""
         timeline = self.story.timeline
         others = [(id, timeline.names.get(id, "")) for id in seen.replicas if id != seen.leader]
         return all(
@@ -230,9 +236,10 @@ class _Looks:
         )
 
     def _at_once(self, first: int, second: int) -> bool:
-        """Is the time between two events too short for a replica to join the ISR and leave it again?
+        """True if the time between two events is too short for a replica to join the ISR and leave it again.
 
-        No replica has been disturbed for a while, and the faults that stand keep nodes down: these do not join at all.
+        No replica has been disturbed for a while, and the faults that stand keep nodes down, so that these do not join at
+        all.
         """
         timeline = self.story.timeline
         began = timeline.time(first)
@@ -241,13 +248,13 @@ class _Looks:
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
     def enough_of_fewer(self, one: PartitionMetadata, other: PartitionMetadata) -> bool:
-        """Is the ISR large enough in both, although a replica is outside it or something happened in between?"""
+        """True if the ISR is large enough in both answers, although a replica is outside it or something happened in between."""
         fewer = any(len(seen.isr) < len(seen.replicas) for seen in (one, other))
         disturbed = self.story.disturbed_between(one.event, other.event)
         return (fewer or disturbed) and not (self.small(one) or self.small(other))
 
     def alone(self, seen: PartitionMetadata, first: int, second: int) -> bool:
-        """Were all other replicas certainly down from one event to the other?"""
+        """True if all other replicas were certainly down from one event to the other."""
         others = (id for id in seen.replicas if id != seen.leader)
         return all(self.story.timeline.down(self.story.timeline.names.get(id, ""), first, second) for id in others)
 

@@ -44,7 +44,9 @@ class ServingLeader(NamedTuple):
 
 
 class KnownEpochs:
-    """Of one partition. An epoch counts only once a Metadata answer has named it."""
+    """The leader epochs that each broker incarnation knew of one partition. An epoch counts only once a Metadata answer has
+    named it.
+    """
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -52,7 +54,7 @@ class KnownEpochs:
 
     @cached_property
     def served(self) -> list[Served]:
-        """In the order of the answers."""
+        """The requests that were answered without an error, in the order of the answers."""
         return [*self._each()]
 
     def _each(self) -> list[Served]:
@@ -65,7 +67,9 @@ class KnownEpochs:
 
     @cached_property
     def _floors(self) -> dict[Life, list[tuple[int, int]]]:
-        """(event, epoch): from then on this life of the broker was at that epoch or a later one. Both rise."""
+        """The least epochs of each broker incarnation as (event, epoch): from then on it was at that epoch or a later one.
+        Both rise.
+        """
         known = [(one.event, one.node, one.cur, one.incarnation) for one in self.served]
         fenced = (one for one in self.story.errors if one.error == FENCED_LEADER_EPOCH and one.cur >= 0)
         known += [(one.event, one.node, one.cur + 1, one.incarnation) for one in fenced]
@@ -77,19 +81,19 @@ class KnownEpochs:
         return found
 
     def acted(self, answer: Exchange, epoch: int) -> int:
-        """The event by which the broker, in the life in which it was asked, had been at the epoch or later; 0 for none."""
+        """The event by which the broker incarnation that was asked had been at the epoch or a later one; 0 for none."""
         floors = self._floors.get(self._life(answer), [])
         place = bisect_left(floors, epoch, key=itemgetter(1))
         return floors[place][0] if place < len(floors) and floors[place][0] < answer.asked else 0
 
     def passed(self, answer: Asked) -> int:
-        """The same for an epoch later than the one that the request named."""
+        """The event by which it had been at a later epoch than the one that the request named; 0 for none."""
         return self.acted(answer, answer.cur + 1)
 
     # --- the most
 
     def serves_later(self, answer: Asked) -> int:
-        """The event by which the same life of the broker, asked afterwards, serves the epoch or an older one; 0 for none."""
+        """The event by which the same broker incarnation, asked afterwards, serves the epoch or an older one; 0 for none."""
         later, lowest = self._by_life.get(self._life(answer), ([], []))
         place = bisect_right(later, answer.event, key=by_event)
         if place == len(later) or lowest[place] > answer.cur:
@@ -97,7 +101,7 @@ class KnownEpochs:
         return next((one.event for one in later[place:] if one.asked > answer.event and one.cur <= answer.cur), 0)
 
     def still_at(self, refusal: ErrorResponse) -> int:
-        """The same, or the next time that it is asked for Metadata it names no later epoch; 0 for none."""
+        """The event by which it serves that epoch afterwards, or names no later one in its next Metadata answer; 0 for none."""
         named = self.story.metadata_by_incarnation.get(self._life(refusal), [])
         place = bisect_right(named, refusal.event, key=by_asked)
         if place < len(named) and named[place].epoch <= refusal.cur:
@@ -131,11 +135,11 @@ class KnownEpochs:
 
     @property
     def changed_leaders(self) -> bool:
-        """Was one broker seen to act as leader after another had led? If not, there is no `successor`."""
+        """True if one broker was seen to act as leader after another had led. If not, there is no `successor`."""
         return len({*self._leadership.leaders.values()}) > 1 and bool(self._takeovers)
 
     def successor(self, node: str, asked: int) -> ServingLeader | None:
-        """The leader seen, before the request, at an epoch after the latest that this broker led at; None for none."""
+        """The leader seen, before the request, at an epoch after the latest that this broker led; None for none."""
         place = bisect_left(self._takeovers, asked, key=by_event)
         newest = self._takeovers[place - 1] if place else None
         if newest is None or newest.node == node:

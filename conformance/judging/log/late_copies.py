@@ -38,7 +38,7 @@ def _is_answered(write: ProduceResult) -> bool:
 
 
 def _again(story: PartitionStory, original: ProduceResult, copy: ProduceResult) -> Claim:
-    """A copy may be answered with the original's offset, or with any error."""
+    """Judge a repeated request: it may be answered with the original's offset, or with any error."""
     appended = copy.error == NONE and copy.offset != original.offset
     since = acknowledged_at(story, original, story.derived(newest_stamps))
     if appended and (excuse := may_be_forgotten(story, original.offset, since, copy)):

@@ -1,4 +1,4 @@
-"""Leader epochs (KIP-101, KIP-320): who led when, and what a broker at one epoch may serve and has to refuse."""
+"""Leader epochs (KIP-101, KIP-320): one leader for each, and the requests that a broker at an epoch serves or has to refuse."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, RE
 
 @log_judge("KIP101-INV-04", "on_disk")
 def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Finding]:
-    """At rest: epochs and start offsets rise, each stamp in the log has its entry, and entries begin and end where stamps do."""
+    """At rest, epochs and start offsets in a leader epoch cache rise, and each epoch in the log has its entry, which begins
+    and ends where the epoch does.
+    """
     replicas, damage = story.derived(Replicas), story.derived(Damage)
     highest_start = story.derived(LogStarts).highest
     starts = {read.node: read.log_start for read in story.full_reads}
@@ -65,7 +67,10 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Finding
 
 
 def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) -> bool:
-    """The first entry may have been moved up to the log start; a batch that the start cuts begins below it."""
+    """True if entries begin and end where the epochs of the batches do.
+
+    The first entry may have been moved up to the log start; a batch that the start cuts begins below it.
+    """
     for (epoch, start), (_, end) in pairwise((*entries, (-1, 1 << 62))):
         head = (epoch, start) == entries[0]
         if any(stamp == epoch and base < start for base, stamp in held) and not head:
@@ -76,9 +81,9 @@ def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) 
 
 
 def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
-    """Did another replica lead at this epoch, or is it above the epoch that the broker names afterwards?
+    """True if another replica led at this epoch, or it is above the epoch that the broker names afterwards.
 
-    A replica enters an epoch in its cache with the first batch, without one only as the leader.
+    A replica enters an epoch in its cache with the first batch, and without one only as the leader.
     """
     named = (seen.epoch for seen in story.metadata if seen.node == disk.node and seen.asked > disk.event)
     return story.derived(Leadership).leaders.get(epoch, disk.node) != disk.node or next(named, epoch) < epoch
@@ -89,7 +94,9 @@ def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
 
 @log_judge("KIP101-INV-10", "metadata", "errors")
 def metadata_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
-    """The leader epoch in the Metadata of one incarnation of a broker never falls, nor does the one by which it fences."""
+    """In the answers of one broker incarnation, neither the leader epoch in Metadata nor the epoch by which it fences ever
+    decreases.
+    """
     # That nothing changed is worth recording only where something might have.
     pairs = [
         (before, seen)
@@ -110,7 +117,7 @@ def _may_differ(story: PartitionStory, before: PartitionMetadata, seen: Partitio
 
 
 def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
-    """A broker that fenced an epoch as older never again calls it, or an older one, newer than its own."""
+    """Judge that a broker that fenced an epoch as older never again calls it, or an older one, newer than its own."""
     knowledge = story.derived(KnownEpochs)
     floors: dict[tuple[str, int], ErrorResponse] = {}
     for refusal in filter(lambda one: _shows_the_epoch(story, one), story.errors):
@@ -128,7 +135,9 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _shows_the_epoch(story: PartitionStory, refusal: ErrorResponse) -> bool:
-    """Does it show the broker's epoch? To a follower that is no replica it is 75 at any (KIP320-FETCH-13)."""
+    """True if a refusal shows the broker's epoch. A follower that is no replica gets UNKNOWN_LEADER_EPOCH at any epoch
+    (KIP320-FETCH-13).
+    """
     return refusal.cur >= 0 and refusal.replica_id < 0 and story.derived(Replicas).always_include(refusal.node)
 
 
@@ -180,7 +189,7 @@ def every_change_of_leader_raises_the_epoch(story: PartitionStory) -> Iterator[F
 
 
 def _registered_changes(story: PartitionStory) -> Iterator[Finding]:
-    """The same in a controller's own log, which names the leader even while no broker is up."""
+    """Judge the changes in a controller's own log, which names the leader even while no broker is up."""
     last: dict[str, RegisteredPartition] = {}
     for seen in story.registered:
         before = last.get(seen.node)
@@ -198,7 +207,7 @@ def _raised(before: Described, seen: Described, case: str) -> Finding:
 
 
 def _resigned(leader: PartitionMetadata, before: PartitionMetadata, seen: PartitionMetadata) -> bool:
-    """Is the leader of this epoch alive, and does not lead? One that is fenced is not named either, though it leads on.
+    """True if the leader of this epoch is alive but does not lead. A fenced leader is not named either, though it leads on.
 
     Brokers and partitions of one answer may be of two moments, so it takes two answers.
     """
@@ -209,10 +218,10 @@ def _resigned(leader: PartitionMetadata, before: PartitionMetadata, seen: Partit
 def _was_without(
     story: PartitionStory, led: PartitionMetadata | None, gap: list[PartitionMetadata], seen: PartitionMetadata
 ) -> bool:
-    """Did the partition certainly have no leader at the epoch at which it has one now?
+    """True if the partition certainly had no leader at the epoch at which it has one now.
 
-    It did if two answers in a row name no leader, while that broker stays alive, or is fenced and goes on as the same process. A
-    restarted broker is fenced until it has registered, and may lead all the while (KAFKA-18106).
+    Two answers in a row have to name no leader, while that broker stays alive, or is fenced and goes on as the same
+    process. A restarted broker is fenced until it has registered, and may lead all the while (KAFKA-18106).
     """
     same = [one for one in gap if one.epoch == seen.epoch]
     if len(same) < 2 or same[-1].asked < same[-2].event:
@@ -251,11 +260,11 @@ def _leads(story: PartitionStory, read: FetchResult, crash: FaultSpan) -> bool:
 
 @log_judge("KIP101-INV-12", "reads")
 def fetches_return_no_later_epochs(story: PartitionStory) -> Iterator[Claim]:
-    """A fetch that names an epoch and is answered 0 returns no batch of a later one.
+    """A fetch that names an epoch and is answered without an error returns no batch of a later epoch.
 
-    A log that is truncated and appended to while it is being sent may show later ones, since the fence closes at that moment. So
-    such an answer counts only if the broker was past the epoch before the request, or serves it even later. An answer without
-    them counts only after a change of leader: before that there is no later epoch.
+    A log that is truncated and appended to while it is being sent may show later epochs, since the broker's epoch changes
+    at that moment. So such an answer counts only if the broker was past the epoch before the request, or serves it even
+    later. An answer without later epochs counts only after a change of leader: before that there is none.
     """
     knowledge, leadership = story.derived(KnownEpochs), story.derived(Leadership)
     for read in story.reads:
@@ -279,10 +288,11 @@ def _moved(story: PartitionStory, read: FetchResult) -> bool:
 
 @log_judge("KIP101-INV-15", "reads", "produced")
 def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
-    """Once its successor acts at a newer epoch, a leader acknowledges nothing to acks=all, and what it appends stays uncommitted.
+    """Once its successor acts at a newer epoch, a former leader acknowledges nothing to acks=all, and what it appends stays
+    uncommitted.
 
-    Metadata tells of an epoch a moment before the new leader acts on it and stops to fetch at the old one. After an unclean
-    election the old leader may be alone in its ISR and commit records that will be lost.
+    Metadata tells of an epoch a moment before the new leader acts on it and stops fetching at the old one. After an unclean
+    election the former leader may be alone in its ISR and commit records that will be lost.
     """
     knowledge, leadership = story.derived(KnownEpochs), story.derived(Leadership)
     if not knowledge.changed_leaders:
@@ -315,7 +325,7 @@ def _passed_over(story: PartitionStory, acting: ServingLeader) -> Permission | N
 
 
 def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: ServingLeader) -> bool:
-    """For a write that was never read: can its node not have acknowledged it as leader of an epoch after the successor's?
+    """True if the node cannot have acknowledged a write that was never read as leader of an epoch after the successor's.
 
     At such an epoch the write would have been below the high watermark ever since.
     """
@@ -330,7 +340,9 @@ def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: S
 
 
 def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterator[Claim]:
-    """Records that a stale leader appends are never below its high watermark. Earlier ones may be, if fetched in time."""
+    """Judge that records that a former leader appends are never below its high watermark. Earlier records may be, if fetched
+    in time.
+    """
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
     both: list[ProduceResult | FetchResult] = [*story.produced, *story.derived(Leadership).leader_reads]
     for answer in sorted(both, key=by_event):
@@ -385,7 +397,7 @@ def fetches_at_an_older_epoch_are_fenced(story: PartitionStory) -> Iterator[Find
 
 @log_judge("KIP320-FETCH-03", "reads", "errors")
 def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[Finding]:
-    """A fetch is refused for an epoch that no broker had reached by the time at which all agree."""
+    """A fetch is refused for an epoch that no broker had reached when all agreed."""
     if story.timeline.rest < 0:
         return
     leadership = story.derived(Leadership)
@@ -418,10 +430,10 @@ def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Findi
 
 
 def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorResponse) -> int:
-    """The event that shows the fence to be false, 0 for none.
+    """The event that shows the refusal to be false; 0 for none.
 
-    UNKNOWN_LEADER_EPOCH: the broker had acted at the epoch before. FENCED_LEADER_EPOCH: afterwards it serves that epoch, or names
-    no later one, and neither does any other broker.
+    UNKNOWN_LEADER_EPOCH: the broker had acted at the epoch before. FENCED_LEADER_EPOCH: afterwards it serves that epoch, or
+    names no later one, and neither does any other broker.
     """
     if refusal.error == UNKNOWN_LEADER_EPOCH:
         return knowledge.acted(refusal, refusal.cur)
@@ -432,7 +444,7 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
 
 
 def _leaked(story: PartitionStory, op: str) -> Iterator[Finding]:
-    """Answered at an epoch that the same life of the broker had passed before it was asked."""
+    """Judge answers at an epoch that the same broker incarnation had passed before it was asked."""
     knowledge, replicas = story.derived(KnownEpochs), story.derived(Replicas)
     answers: list[Served | ErrorResponse] = [one for one in knowledge.served if one.op == op]
     answers += [one for one in story.errors if one.op == op and one.error == FENCED_LEADER_EPOCH and one.cur >= 0]

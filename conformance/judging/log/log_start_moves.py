@@ -15,7 +15,9 @@ from conformance.judging.log.story import PartitionStory, log_judge
 
 @log_judge("GEN-15", "reads", "deletions")
 def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
-    """No log begins above what DeleteRecords was asked to delete or retention may have deleted, and no answer says so."""
+    """No log begins above the offset that DeleteRecords was asked for or that retention may have reached, and no answer says
+    so.
+    """
     starts = story.derived(LogStarts)
     for trim in story.deletions:
         if trim.error == NONE and (high := starts.bound(trim.event)) < inf:
@@ -33,7 +35,7 @@ def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _moved(story: PartitionStory, starts: LogStarts, before: FetchResult | None, read: FetchResult) -> Iterator[Claim]:
-    """The first answer of a replica with this log start, which may have been under way when the log start moved."""
+    """Judge the first answer of a replica with this log start. It may have been under way when the log start moved."""
     if read.log_start <= 0 or (before is not None and read.log_start < before.log_start):
         return
     bound = starts.bound(read.event)
@@ -48,5 +50,5 @@ def _moved(story: PartitionStory, starts: LogStarts, before: FetchResult | None,
 
 
 def _case(story: PartitionStory, read: FetchResult) -> str:
-    """A follower that was out of the ISR adopts the log start that moved meanwhile."""
+    """The case of a log start: a follower that was out of the ISR adopts the one that moved meanwhile."""
     return "behind" if story.derived(Replicas).was_out_of_sync(read.node, read.event) else "trim"

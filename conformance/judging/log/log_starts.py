@@ -1,4 +1,4 @@
-"""How far the log start offset of a partition may have moved: by requested DeleteRecords, or by retention (KIP-107).
+"""The log start offsets of a partition: how far DeleteRecords requests, retention and faults may have moved them (KIP-107).
 
 Records below the log start may be gone, so a log start that nothing explains must not excuse anything.
 """
@@ -103,7 +103,9 @@ class LogStarts:
 
 
 def reach(trim: DeleteRecordsResult) -> float:
-    """How far a request may have moved the log start; one up to the high watermark as far as answered, else without bound."""
+    """The offset up to which a request may have moved the log start. A request up to the high watermark may go as far as
+    answered, else without bound.
+    """
     if trim.offset != HIGH_WATERMARK:
         return trim.offset
     return trim.low_watermark if trim.error == NONE else inf

@@ -30,7 +30,7 @@ from conformance.judging.timeline import NEVER
 
 @log_judge("KIP101-INV-08", "reads")
 def high_watermark_never_falls_on_a_leader(story: PartitionStory) -> Iterator[Finding]:
-    """Within one incarnation and epoch of a leader neither high watermark nor log start falls, although something happened."""
+    """Neither high watermark nor log start falls within one incarnation and epoch of a leader, whatever happens to others."""
     marks: dict[Life, list[FetchResult]] = {}
     starts: dict[Life, list[FetchResult]] = {}
     for read in story.derived(Leadership).leader_reads:
@@ -56,7 +56,7 @@ def _trimmed_between(story: PartitionStory, one: FetchResult, other: FetchResult
 
 
 def _known_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult | None:
-    """The highest that was answered before this was asked: answers to requests that overlap may come in any order."""
+    """The highest answer that was complete before this request: answers to requests that overlap may come in any order."""
     place = bisect_left(rising, read.asked, key=by_event)
     return rising[place - 1] if place else None
 
@@ -65,7 +65,7 @@ def _known_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult |
 def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
     """Log start <= high watermark <= log end; last stable offset <= high watermark.
 
-    It counts where the offsets differ, and where something happened since the node was last read.
+    It counts if the offsets differ, or if something happened since the node was last read.
     """
     raced, before = _raced(story.reads), dict[str, int]()
     for read in story.reads:
@@ -113,7 +113,7 @@ def _beyond(latest: ListedOffset, later: FetchResult, bound: int) -> str:
 
 
 def _latest(story: PartitionStory) -> Iterator[tuple[ListedOffset, FetchResult, int]]:
-    """Latest offsets listed to consumers, each with a later answer of the same leader at the same epoch and its fetch limit.
+    """Pair latest offsets listed to consumers with a later answer of the same leader at the same epoch and its fetch limit.
 
     Neither the high watermark nor the last stable offset of a leader falls within its epoch.
     """
@@ -131,10 +131,11 @@ def _latest(story: PartitionStory) -> Iterator[tuple[ListedOffset, FetchResult, 
 
 
 def _raced(reads: list[FetchResult]) -> set[int]:
-    """An answer that a change of the high watermark explains: a broker reads it first and the offsets below it after.
+    """The events of answers that a change of the high watermark explains: a broker reads it first and the other offsets after
+    it.
 
-    Its next answer shows the risen one, or one that fell with a log that was cut. That takes two clock ticks to meet, so two
-    such answers are no coincidence.
+    The node's next answer shows the risen high watermark, or one that fell as the log was truncated. Two such answers are
+    no coincidence, so they do not count.
     """
     last: dict[str, FetchResult] = {}
     raced: set[int] = set()
@@ -154,7 +155,7 @@ def _raced(reads: list[FetchResult]) -> set[int]:
 
 @log_judge("KIP101-INV-14", "epoch_ends")
 def epoch_end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Finding]:
-    """At rest: end offsets over a leader's known epochs never decrease, the newest one's is the log end."""
+    """At rest, end offsets over a leader's known epochs never decrease, and the newest epoch ends at the log end."""
     leader, ends = _own_at_rest(story), _vector(story)
     known = [end for end in ends if end.end >= 0]
     for one, two in pairwise(known):
@@ -176,7 +177,7 @@ def _vector(story: PartitionStory) -> list[EpochEndOffset]:
 
 
 def _own_at_rest(story: PartitionStory) -> FetchResult | None:
-    """Its whole log, read as quietly."""
+    """The last full read from that leader, at quiescence and without an event since."""
     quiet, newest = _quiet(story), _newest(story)
     own = (read for read in reversed(story.derived(Leadership).leader_reads) if read.full and read.cur == newest)
     return next((read for read in own if read.asked > quiet), None)
@@ -187,7 +188,7 @@ def _newest(story: PartitionStory) -> int:
 
 
 def _quiet(story: PartitionStory) -> int:
-    """From when on nothing was done any more that may move an offset; NEVER where there was no rest."""
+    """The event from which on nothing was done that may move an offset; NEVER if there was no quiescence."""
     done = [facts[-1].event for facts in (story.produced, story.deletions, story.timeline.faults) if facts]
     return max(story.timeline.rest, *done, 0) if story.timeline.rest >= 0 else NEVER
 
@@ -198,7 +199,7 @@ Entries = list[tuple[int, int]]
 
 @log_judge("KIP320-OFLE-08", "epoch_ends")
 def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Finding]:
-    """At rest the answers to epochs -2 to two above the current one are what stamps and elections make of them."""
+    """At rest, the answers to epochs -2 to two above the current one follow from the epochs in the log and the elections."""
     leader, ends = _own_at_rest(story), _vector(story)
     if leader is None or story.is_compacted or not leader.log_end:
         return
@@ -244,7 +245,8 @@ def end_of(epoch: int, entries: Entries, log_end: int) -> tuple[int, int]:
 
 
 def _map_begins(story: PartitionStory, leader: FetchResult, ends: list[EpochEndOffset], restarted: bool) -> int:
-    """Where the map begins: at the log start, which a crash may have set back behind a map that was trimmed already.
+    """The offset at which the cache begins: the log start, which a crash may have set back below a cache that was trimmed
+    already.
 
     The answer to -2, an epoch before all, tells which it is.
     """
@@ -259,7 +261,9 @@ def _map_begins(story: PartitionStory, leader: FetchResult, ends: list[EpochEndO
 
 @log_judge("KIP101-INV-13", "reads")
 def diverging_epochs_match_the_log(story: PartitionStory) -> Iterator[Finding]:
-    """DivergingEpoch (d, x): d is at or below LastFetchedEpoch, and from x on the answerer has nothing of d or below."""
+    """DivergingEpoch (d, x): d is at or below LastFetchedEpoch, and from x on the responding replica has nothing of d or
+    below.
+    """
     own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
     for read in story.reads:
         if read.diverging is None:

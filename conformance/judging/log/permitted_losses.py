@@ -1,4 +1,4 @@
-"""Losses that a cluster declared: an acknowledged record may be gone only for one of these reasons (KIP-101, KIP-966).
+"""Losses that a cluster declared: the only reasons for which an acknowledged record may be gone (KIP-101, KIP-966).
 
 Evidence is an unclean election that was requested or configured; the ISR, eligible and last known leaders as described; an
 unclean shutdown; and the effects of an injected fault. A time in which something might have happened permits nothing.
@@ -60,7 +60,7 @@ ELECTIONS = frozenset(
 
 
 class PermittedLoss(NamedTuple):
-    """Records committed before this moment may be gone after it, from the offset `above` on."""
+    """A permission to lose records, from the offset `above` on, that were committed before this moment."""
 
     at: Moment
     by: Permission
@@ -120,13 +120,13 @@ class PermittedLosses:
         return "true" in self._setting.possible(before.event, self._leadership.first_named(epoch))
 
     def _is_clean(self, loss: PermittedLoss, event: int) -> bool:
-        """Was the new leader electable without a loss, as described after the event and before it led?"""
+        """True if the new leader was electable without a loss, as described after the event and before it led."""
         epoch, _ = loss.at
         before = self.story.derived(Registrations).before(epoch)
         return before is not None and before.event > event and _may_lead(self.story, epoch, before)
 
     def _change_after(self, event: int, by: Permission, end: int | None = None) -> Iterator[PermittedLoss]:
-        """The next election of another leader. The election of the same leader loses nothing."""
+        """The loss at the next election of another leader. The election of the same leader loses nothing."""
         leaders, known = self._leadership.leaders, self._leadership.newest_epoch_before(event)
         former = max((epoch for epoch in leaders if epoch <= known), default=-1)
         later = sorted(epoch for epoch in leaders if epoch > known)
@@ -157,10 +157,10 @@ class PermittedLosses:
                 yield from self._led_on_damage(node, span)
 
     def _after_unseen_successor(self, event: int, damaged: frozenset[str]) -> int | None:
-        """The next epoch that was named, where a leader that is cut off or frozen may have a successor that was never described.
+        """The next epoch that was named, if a leader that is cut off or frozen may have a successor that was never described.
 
-        The successor was in sync and lost its records, which the former leader may show on: they are gone once it hears of the
-        next epoch. None where the leader was not cut off, or was alone in its ISR.
+        The successor was in sync and lost its records, which the former leader may still show: they are gone once it hears
+        of the next epoch. None if the leader was not cut off, or was alone in its ISR.
         """
         known = self._leadership.newest_epoch_before(event)
         leader = self._leadership.leaders.get(known, "")
@@ -174,7 +174,9 @@ class PermittedLosses:
         return min((epoch for epoch in self._leadership.leaders if epoch > known), default=None)
 
     def _led_on_damage(self, node: str, span: FaultSpan) -> Iterator[PermittedLoss]:
-        """The node that lost records leads: still at the epoch of the fault, or at its first epoch as leader after it."""
+        """The losses of a node that lost records and leads: still at the epoch of the fault, or at its first epoch as leader
+        after it.
+        """
         epoch, _ = moment = self._moment(span.began)
         reads = (read for read in self._leadership.leader_reads if read.node == node and read.cur == epoch)
         if any(read.asked > span.began for read in reads):
@@ -190,19 +192,22 @@ class PermittedLosses:
             yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
 
     def _left(self, node: str, span: FaultSpan) -> int:
-        """The log end that the fault left of this partition; 0 where that is not known, or all was lost."""
+        """The log end that the fault left of this partition; 0 if that is not known, or all was lost."""
         return span.left.get(node, 0) if span.partition == self.story.name else 0
 
     def _was_in_sync_and_down(self, node: str, before: Registration) -> bool:
-        """Was it down, and in the ISR, when there was no leader any more? Then its fault was healed by its own election."""
+        """True if the node was down, and in the ISR, when there was no leader any more: then its own election healed the
+        fault.
+        """
         down = self.story.timeline.down(node, before.event, before.event)
         return before.leader < 0 and self.story.timeline.ids.get(node, -1) in before.isr and down
 
     def _stayed_alone(self, node: str, span: FaultSpan, led: int) -> bool:
-        """By its own last description before the fault, was it the leader and the only ISR member? And did no other replica
-        become electable before it led again?
+        """True if the node was the leader and the only ISR member by its own last description before the fault, and no other
+        replica became electable before it led again.
 
-        Then it had no leader to fetch from, and its own election ended the fault. Records committed after the fault must survive.
+        Then it had no leader to fetch from, and its own election ended the fault. Records committed after the fault must
+        survive.
         """
         id = self.story.timeline.ids.get(node, -1)
         described = self.story.derived(Registrations).described
@@ -217,9 +222,10 @@ class PermittedLosses:
         return no_other_led and all_seen and alone and self._elr_ended(own, led)
 
     def _elr_ended(self, own: Described, led: int) -> bool:
-        """Did each replica in the ELR, as described with this ISR, restart after an unclean shutdown before the epoch began?
+        """True if each replica in the ELR, as described with this ISR, restarted after an unclean shutdown before the epoch
+        began.
 
-        False where the ELR was described, but not with this ISR.
+        False if the ELR was described, but not with this ISR.
         """
         registered = self.story.registered
         shown = [one for one in registered if own.epoch <= one.epoch < led and {*one.isr} == {*own.isr}]
@@ -229,7 +235,9 @@ class PermittedLosses:
         return _all_started_uncleanly(self.story, shown[-1].eligible, shown[-1].event, began)
 
     def _rejoined(self, node: str, event: int, epoch: int) -> bool:
-        """Did it leave the ISR and rejoin it before it led at the epoch? Then it had fetched what it lacked."""
+        """True if the node left the ISR and rejoined it before it led at the epoch: then it had fetched the records that it
+        lacked.
+        """
         id, out = self.story.timeline.ids.get(node, -1), False
         for seen in self.story.metadata:
             if seen.event > event and seen.epoch < epoch:
@@ -239,7 +247,9 @@ class PermittedLosses:
         return False
 
     def _led_without_epochs(self, span: FaultSpan) -> Iterator[PermittedLoss]:
-        """From the node's first epoch as leader until the fault is healed: followers may copy what it failed to truncate."""
+        """The losses from the node's first epoch as leader until the fault is healed: followers may copy records that it
+        failed to truncate.
+        """
         leadership = self._leadership
         known = leadership.newest_epoch_before(span.began)
         later = sorted(one for one in leadership.leaders if one > known and leadership.first_named(one) < span.ended)
@@ -259,10 +269,10 @@ def _at_begin(epoch: int, by: Permission, above: int = 0) -> PermittedLoss:
 
 
 def _may_lead(story: PartitionStory, epoch: int, before: Registration) -> bool:
-    """Was the leader of the epoch electable without a loss, as described before?
+    """True if the leader of the epoch was electable without a loss, as described before.
 
-    A controller takes a broker out of the ELR when it registers after an unclean shutdown (KIP-966), which may be later than the
-    description.
+    A controller takes a broker out of the ELR when it registers after an unclean shutdown (KIP-966), which may be later
+    than the description.
     """
     leadership = story.derived(Leadership)
     node = leadership.leaders[epoch]
@@ -273,7 +283,7 @@ def _may_lead(story: PartitionStory, epoch: int, before: Registration) -> bool:
 
 
 def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registration) -> bool:
-    """Is it the last leader, elected with ISR and ELR empty, after an unclean shutdown (KIP-966)?"""
+    """True if the node is the last known leader, elected with ISR and ELR empty, after an unclean shutdown (KIP-966)."""
     leadership = story.derived(Leadership)
     former = max((led for led in leadership.leaders if led < epoch), default=-1)
     if before.leader >= 0 or before.isr or leadership.leaders.get(former) != node:
@@ -284,19 +294,22 @@ def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registr
 
 
 def _all_started_uncleanly(story: PartitionStory, eligible: tuple[int, ...] | None, first: int, second: int) -> bool:
-    """Did an unclean shutdown end the eligibility of each of these replicas between two events?"""
+    """True if an unclean shutdown ended the eligibility of each of these replicas between two events."""
     nodes = (story.timeline.names.get(id, "") for id in eligible or ())
     return all(started_uncleanly(story, node, first, second) for node in nodes)
 
 
 def started_uncleanly(story: PartitionStory, node: str, first: int, second: int) -> bool:
-    """Did its process find no mark of a clean shutdown when it was started again, between two events?"""
+    """True if the node's process, started again between two events, found no sign of a clean shutdown."""
     hits = (span for span in story.timeline.spans if node in span.nodes and span.effects.starts_uncleanly)
     return any(_starts_between(span, first, second) for span in hits)
 
 
 def _starts_between(span: FaultSpan, first: int, second: int) -> bool:
-    """A node that is down stays so until the fault is healed, and its end is seen later; one that restarts does so at once."""
+    """True if a new process started between two events.
+
+    A node that is down stays so until the fault is healed, and its end is seen later; one that restarts does so at once.
+    """
     if span.effects.process == "restarts":
         return first < span.began < second
     return min(span.taken_back, span.ended) < second and first < span.ended

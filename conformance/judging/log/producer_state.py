@@ -1,4 +1,4 @@
-"""The evidence by which a leader need not know what a producer wrote: brokers remember idle producers for a day."""
+"""Evidence by which a leader may have forgotten what a producer wrote. Brokers remember idle producers for a day."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def forgotten_between(story: PartitionStory, read: FetchResult, first: Batch, se
 
 
 def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> bool:
-    """Did a fault let brokers forget idle producers between two moments?"""
+    """True if a fault let brokers forget idle producers between two moments."""
     spans = story.derived(Damage).hits(lambda effects: effects.forgets_producers)
     return any(span.began < until.event and since[1] < span.ended for span in spans)
 
 
 def may_be_lost(story: PartitionStory, since: Moment, until: Exchange) -> str:
-    """The permission by which what was there at a moment may be gone by then; empty where there is none."""
+    """The permission by which what was there at a moment may be gone by then; empty if there is none."""
     now = (story.derived(Leadership).newest_epoch_before(until.event), until.event)
     return story.derived(PermittedLosses).between(since, now) or ""

@@ -1,4 +1,6 @@
-"""Readers stop at their bound (GEN-17): high watermark, last stable offset with read_committed, and no aborted records."""
+"""Reads stop at their bound (GEN-17): the high watermark, or the last stable offset with read_committed, and no aborted
+records.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def consumers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _is_news(one: ConsumerRead, known: set[tuple[object, ...]]) -> bool:
-    """A repeated read up to the same high watermark is no new instance."""
+    """True unless the read repeats an earlier one up to the same high watermark, which is no new instance."""
     read = one.read
     key = (read.node, one.role, read.high_watermark, one.uncommitted, read.fetch_offset > read.log_start)
     news = bool(read.batches) and key not in known
@@ -58,7 +60,7 @@ def _stable(read: FetchResult) -> Iterator[Finding]:
 
 
 class Aborts:
-    """How the transactions of each producer in one log ended, by the control records that were read."""
+    """The outcomes of each producer's transactions in one log, by the control records that were read."""
 
     def __init__(self, story: PartitionStory) -> None:
         found: dict[int, dict[int, bool]] = {}
@@ -72,14 +74,14 @@ class Aborts:
         return any(not committed for ends in self._ends.values() for _, committed in ends)
 
     def aborted(self, batch: Batch) -> bool:
-        """Was the transaction of this batch aborted? True only if everything between batch and marker was read as well."""
+        """True if the transaction of this batch was aborted, and everything between batch and marker was read as well."""
         ends = self._ends.get(batch.producer_id, []) if batch.transactional and batch.marker is None else []
         place = bisect_left(ends, batch.last, key=lambda end: end[0])
         return place < len(ends) and not ends[place][1] and ends[place][0] <= self._nexts.get(batch.base, -1)
 
 
 def _ends_of_runs(batches: set[tuple[int, int]]) -> dict[int, int]:
-    """By base offset, the last offset of the batches that follow from there on without a gap."""
+    """The last offset of the batches that follow one another without a gap, by the base offset of the first."""
     ends: dict[int, int] = {}
     for base, last in sorted(batches, reverse=True):
         ends[base] = max(last, ends.get(last + 1, last), ends.get(base, last))

@@ -93,7 +93,7 @@ def _rewound(
 
 
 def _lacks(own: ReplicaLog, offset: int, epoch: int, current: int) -> bool:
-    """Is that record certainly not in the log? Those of its own epoch may have been written since it was read."""
+    """True if the record is certainly not in the log. Records of the log's own epoch may have been written since it was read."""
     batch = own.at(offset)
     if batch is not None:
         return batch.epoch != epoch
@@ -101,12 +101,12 @@ def _lacks(own: ReplicaLog, offset: int, epoch: int, current: int) -> bool:
 
 
 def _single(story: PartitionStory) -> bool:
-    """Was nothing lost by permission but in one unclean election?"""
+    """True if nothing was lost by permission but in one unclean election."""
     losses = story.derived(PermittedLosses).all
     return len({loss.at for loss in losses}) == 1 and all(loss.by in ELECTIONS for loss in losses)
 
 
 def _latest(answers: Sequence[T], event: int) -> Iterator[T]:
-    """The last few before an event, the latest first."""
+    """The last few answers before an event, the latest first."""
     place = bisect_left(answers, event, key=by_event)
     return reversed(answers[max(0, place - LOOK_BACK) : place])

@@ -1,7 +1,7 @@
-"""A reassignment keeps enough copies (GEN-11): replicas leave only once those that were added have what they had.
+"""A reassignment keeps enough copies (GEN-11): replicas leave only once the added replicas have what they had.
 
-By AlterPartitionReassignments and by the replicas and the ISR that one process of a broker tells one after the other: it may tell
-them late, but in their order.
+The evidence is AlterPartitionReassignments, and the replicas and the ISR that one process of a broker describes one after
+the other: it may be late, but keeps their order.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ Replicas = frozenset[int]
 
 @log_judge("GEN-11", "reassignments")
 def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
-    """When replicas leave, those that were added are in the ISR and hold what was acknowledged; cancelling restores the set, and
-    what the last request names is there in the end."""
+    """When replicas leave, the added replicas are in the ISR and hold what was acknowledged. Cancelling restores the former
+    replicas, and in the end the partition has those that the last request names.
+    """
     asked = [one for one in story.reassignments if not one.refused]
     known: set[tuple[int, str]] = set()
     for change in _completed(story, asked):
@@ -51,7 +52,7 @@ def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
 
 
 class Completed(NamedTuple):
-    """A reassignment that one broker told as completed: its request, the replicas that it added, the answers before and after."""
+    """A reassignment that one broker described as completed: its request, the added replicas, the answers before and after."""
 
     request: ReassignmentResult
     added: Replicas
@@ -61,7 +62,7 @@ class Completed(NamedTuple):
 
 
 def _completed(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Completed]:
-    """Changes after which the replicas are as requested, and some have left."""
+    """The changes after which the replicas are as requested, and some have left."""
     pairs = (pair for view in story.metadata_by_incarnation.values() for pair in pairwise(view)) if asked else ()
     for before, seen in pairs:
         now = frozenset(seen.replicas)
@@ -75,7 +76,7 @@ def _completed(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> It
 
 
 def _added(story: PartitionStory, asked: Sequence[ReassignmentResult], request: ReassignmentResult) -> Replicas:
-    """Targets that were no replicas when it was requested, neither by an earlier request that may not have been completed."""
+    """The targets that were no replicas when it was requested, neither by an earlier request that may not have been completed."""
     return frozenset(id for id in request.replicas or () if _is_outside(story, asked, request, id))
 
 
@@ -101,7 +102,7 @@ def _case(
     left: Replicas,
     seen: PartitionMetadata,
 ) -> str:
-    """The trouble that there was from the request until it was seen to be completed."""
+    """The case, by the faults that stood from the request until it was seen to be completed."""
     hit = {node for span in story.timeline.standing(request.asked, seen.event) for node in span.nodes}
     if hit & _names(story, added):
         return "target-down"
@@ -116,7 +117,7 @@ def _names(story: PartitionStory, ids: Replicas) -> set[str]:
 
 
 def _in_sync(story: PartitionStory, change: Completed) -> Finding | None:
-    """Was every replica that was added in the ISR when others left? None where one may have joined it and left it unseen."""
+    """Judge that every added replica was in the ISR when others left; None if one may have joined it and left it unseen."""
     before, seen = change.before, change.seen
     missing = change.added - {*seen.isr}
     by = (change.request.event, before.event, seen.event)
@@ -129,7 +130,7 @@ def _in_sync(story: PartitionStory, change: Completed) -> Finding | None:
 
 
 def _stayed_out(story: PartitionStory, id: int, before: PartitionMetadata, seen: PartitionMetadata) -> bool:
-    """Was the replica down all the time, or was the time too short for it to join the ISR and to leave it again?"""
+    """True if the replica was down all the time, or the time was too short for it to join the ISR and to leave it again."""
     timeline = story.timeline
     quick = timeline.time(seen.event) - timeline.time(before.asked) < AT_ONCE
     quiet = not timeline.fault_between(before.asked, seen.event)
@@ -140,7 +141,7 @@ def _stayed_out(story: PartitionStory, id: int, before: PartitionMetadata, seen:
 
 
 def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
-    """The first full read of each added replica afterwards has what was acknowledged before, while it stays a replica."""
+    """Judge that the first full read of each added replica has what was acknowledged before, while it stays a replica."""
     damage = story.derived(Damage)
     end = _changed_again(story, change)
     for node in sorted(_names(story, change.added)):
@@ -177,7 +178,9 @@ def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Itera
 
 
 def _was_before(change: Completed, write: ProduceResult) -> bool:
-    """Was it acknowledged before the request, or by a leader that told the former replicas even afterwards?"""
+    """True if the write was acknowledged before the request, or by a leader that described the former replicas even
+    afterwards.
+    """
     leader = write.node == change.before.node and write.incarnation == change.before.incarnation
     return write.event < change.request.asked or (leader and write.event < change.before.asked)
 
@@ -186,7 +189,9 @@ def _was_before(change: Completed, write: ProduceResult) -> bool:
 
 
 def _cancelled(story: PartitionStory, asked: Sequence[ReassignmentResult], place: int) -> Iterator[Finding]:
-    """The replicas are again those from before the only request that was under way; a broker may tell the merged ones a while."""
+    """Judge that the replicas are again those from before the only request that was under way; a broker may describe the
+    merged ones for a while.
+    """
     cancelled, request = asked[place], asked[place - 1] if place else None
     former = _look_before(story, request) if request is not None else None
     if request is None or former is None or not request.replicas or not _settled(asked[: place - 1], former):
@@ -205,7 +210,7 @@ def _cancelled(story: PartitionStory, asked: Sequence[ReassignmentResult], place
 
 
 def _settled(earlier: Sequence[ReassignmentResult], look: PartitionMetadata) -> bool:
-    """Did this answer show the last of the earlier requests completed?"""
+    """True if this answer shows the last of the earlier requests completed."""
     last = earlier[-1] if earlier else None
     return last is None or (last.event < look.asked and {*look.replicas} == {*(last.replicas or ())})
 
@@ -214,8 +219,10 @@ def _settled(earlier: Sequence[ReassignmentResult], look: PartitionMetadata) -> 
 
 
 def _named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Finding]:
-    """At rest the partition has each replica that the last request names, if that was acknowledged. One broker that tells so is
-    enough: another may tell former replicas."""
+    """Judge that at rest the partition has each replica that the last request names, if that was acknowledged.
+
+    One broker that describes it so is enough: another may describe former replicas.
+    """
     last = asked[-1] if asked else None
     if last is None or last.error != NONE or not last.replicas or story.timeline.rest < 0:
         return
@@ -229,5 +236,7 @@ def _named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterat
 
 
 def _reassigns(effects: Effects) -> bool:
-    """The kit puts a replica first by a reassignment of its own before it has it elected."""
+    """True if the fault may reassign replicas: the kit puts a replica first by a reassignment of its own before it has it
+    elected.
+    """
     return effects.moves_replicas or effects.election == "clean"

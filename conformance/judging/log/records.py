@@ -50,7 +50,7 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _sound(story: PartitionStory, batches: Sequence[Batch]) -> Sequence[Batch]:
-    """Without those that rotted on a disk, where the kit flipped bytes."""
+    """The batches that did not rot on a disk, if the kit flipped bytes there."""
     return [batch for batch in batches if batch.valid] if story.derived(Damage).is_corrupt else batches
 
 
@@ -78,7 +78,7 @@ def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _newest_pairs(story: PartitionStory) -> Iterator[tuple[FetchResult, FetchResult]]:
-    """Each whole read of a replica with the newest whole reads of the others."""
+    """Pair each full read of a replica with the newest full reads of the others."""
     newest: dict[str, FetchResult] = {}
     for read in story.full_reads:
         if read.batches:
@@ -96,7 +96,7 @@ def _between(batches: Sequence[Batch], low: int, high: float) -> list[Batch]:
 
 
 def _share_a_stamp(mine: list[Batch], theirs: list[Batch]) -> bool:
-    """Do they hold different batches under the same (offset, epoch)?"""
+    """True if they hold different batches under the same (offset, epoch)."""
     held = {(batch.base, batch.epoch): batch for batch in mine}
     return any(held.get((batch.base, batch.epoch), batch) != batch for batch in theirs)
 
@@ -107,7 +107,7 @@ def _list(batches: Sequence[object]) -> str:
 
 @log_judge("KIP101-INV-03", "full_reads", "on_disk")
 def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
-    """Along a replica's log the epochs rise or stay."""
+    """Along a replica's log the leader epochs of batches rise or stay."""
     held: list[FetchResult | ReplicaOnDisk] = [*story.full_reads, *story.on_disk]
     for log in held:
         epochs = [b.epoch for b in log.batches] if isinstance(log, FetchResult) else [b[2] for b in log.batches]
@@ -118,7 +118,7 @@ def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
 
 @log_judge("KIP101-STAMP-03", "full_reads", "on_disk")
 def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Claim]:
-    """At rest every replica holds the same batches: stamp and CRC as they are read, all bytes as they are on disk."""
+    """At rest every replica holds the same batches: leader epoch and CRC as they are read, all bytes as they are on disk."""
     if not story.is_compacted and story.timeline.rest >= 0:
         high = story.derived(Damage).agree_below(story.timeline.rest)
         reads: dict[str, FetchResult | ReplicaOnDisk] = {
@@ -202,6 +202,7 @@ Stamps = dict[tuple[int, str | None], int]
 
 
 def newest_stamps(story: PartitionStory) -> Stamps:
+    """The latest leader epoch of each record that was ever read."""
     stamps: Stamps = {}
     for batch in sorted((batch for batch, _ in story.batches), key=by_epoch):
         stamps.update(dict.fromkeys(batch.records, batch.epoch))
@@ -209,7 +210,7 @@ def newest_stamps(story: PartitionStory) -> Stamps:
 
 
 def _epoch_of(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> int:
-    """The epoch at which it was acknowledged: as it is stamped, or else one at which its leader led, as far as was known."""
+    """The epoch at which a write was acknowledged: that of its batch, or else one that its leader led, as far as was known."""
     if (stamp := stamps.get((write.offset, write.values[0]))) is not None:
         return stamp
     leadership = story.derived(Leadership)
@@ -218,7 +219,10 @@ def _epoch_of(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> in
 
 
 def acknowledged_at(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> Moment:
-    """The same as a lower bound: a write that was never read may be a former leader's, at the last epoch that it led."""
+    """The earliest moment at which a write may have been acknowledged.
+
+    A write that was never read may be a former leader's, at the last epoch that it led.
+    """
     if (stamp := stamps.get((write.offset, write.values[0]))) is not None:
         return stamp, write.asked
     leadership = story.derived(Leadership)
@@ -227,7 +231,7 @@ def acknowledged_at(story: PartitionStory, write: ProduceResult, stamps: Stamps)
 
 
 def shown_by(read: FetchResult, explained: float) -> range:
-    """The offsets at which the read shows a record, if the replica holds one there.
+    """The offsets at which a read shows a record if the replica holds one there.
 
     A log start above what is `explained` hides nothing of a full read.
     """
@@ -247,7 +251,8 @@ def shown_by(read: FetchResult, explained: float) -> range:
 def gone(
     read: FetchResult, write: ProduceResult, shown: range, is_compacted: bool, kept_as: dict[tuple[int, int], Batch]
 ) -> str:
-    """The record at an acknowledged one's offset, if it differs or has another epoch; compaction may have removed it.
+    """The difference between a write and what a read has at its offsets; empty if there is none. Compaction may have removed
+    records.
 
     `kept_as` is where records were found before, by write and offset.
     """
@@ -273,7 +278,7 @@ def gone(
 def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]:
     """Two writes acknowledged with acks=all never share an offset, unless they have the same records.
 
-    This is put to the test only where another leader had a record at the offset too, committed or not.
+    This is put to the test only if another leader had a record at the offset too, committed or not.
     """
     rivals, commits = story.derived(_Rivals), [one for one in story.produced if one.committed and one.values]
     shared = {event for pair in _shared(commits) for event in (pair.one.event, pair.two.event)}
@@ -303,7 +308,7 @@ class _Shared(NamedTuple):
 
 
 def _shared(commits: Sequence[ProduceResult]) -> Iterator[_Shared]:
-    """Each write with the latest earlier one, at the first offset at which the two differ."""
+    """Pair each write with the latest earlier one, at the first offset at which the two differ."""
     last: dict[int, ProduceResult] = {}
     for write in commits:
         offsets = range(write.offset, write.offset + len(write.values))
@@ -334,7 +339,7 @@ def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
 
 
 def _answered_at(story: PartitionStory, write: ProduceResult) -> Moment:
-    """The last epoch that the broker was known to lead when it answered; none, so before all, if it never was."""
+    """The last epoch that the broker was known to lead when it answered; -1, so before all, if it never led."""
     leadership = story.derived(Leadership)
     known = leadership.newest_epoch_before(write.event)
     return max((epoch for epoch in leadership.epochs_of(write.node) if epoch <= known), default=-1), write.event
@@ -489,7 +494,7 @@ def _first_written(story: PartitionStory) -> dict[str | None, int]:
 def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]:
     """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since.
 
-    What was acknowledged in earlier epochs than one in whose ISR it is, it has in common with them, whether or not it was read.
+    Records that were acknowledged in epochs before one in whose ISR it is are among them, whether or not they were read.
     """
     yield from _lost_while_in_sync(story)
     last: dict[str, FetchResult] = {}
@@ -524,7 +529,7 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
 
 
 def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
-    """A replica joins an ISR only with all that was committed before its epoch, and stays in it only with that."""
+    """Judge that a replica joins an ISR only with all that was committed before its epoch, and stays in it only with that."""
     permitted = story.derived(PermittedLosses)
     for read in story.full_reads if not story.is_compacted else ():
         if not _follows_intact(story, read) or (seen := _last_in_sync(story, read)) is None:
@@ -545,7 +550,7 @@ def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
 def _missing(
     story: PartitionStory, read: FetchResult, seen: PartitionMetadata
 ) -> Iterator[tuple[ProduceResult, int, str]]:
-    """Writes that were acknowledged before the epoch and are not in the log, with their epochs and what is there instead."""
+    """Writes that were acknowledged before the epoch and are not in the log, each with its epoch and what is there instead."""
     shown = shown_by(read, story.derived(LogStarts).bound(read.event))
     for write, epoch in story.derived(Acknowledged).within(shown):
         is_earlier = write.event < read.asked and epoch < seen.epoch
@@ -554,14 +559,14 @@ def _missing(
 
 
 def _last_in_sync(story: PartitionStory, read: FetchResult) -> PartitionMetadata | None:
-    """The newest epoch in whose ISR the replica was before it was read."""
+    """The description of the newest epoch in whose ISR the replica was before it was read."""
     id = story.timeline.ids.get(read.node, -1)
     found = (seen for seen in story.first_metadata if seen.event < read.asked and id in seen.isr)
     return max(found, key=lambda seen: seen.epoch, default=None)
 
 
 def _follows_intact(story: PartitionStory, read: FetchResult) -> bool:
-    """Does it follow another broker, has been a replica all the time, and lost neither records nor its leader epoch cache?"""
+    """True if it follows another broker, was a replica all the time, and lost neither records nor its leader epoch cache."""
     damage = story.derived(Damage)
     intact = damage.agree_below(read.event) == inf and damage.is_undamaged(read.node, read.event)
     leader = story.derived(Leadership).leaders.get(read.cur)
@@ -569,7 +574,9 @@ def _follows_intact(story: PartitionStory, read: FetchResult) -> bool:
 
 
 def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:
-    """How, if it did, with disk and leader-epoch-checkpoint intact: in a new epoch, or after a restart."""
+    """The case in which the replica became a follower with disk and leader-epoch-checkpoint intact: in a new epoch, or by a
+    restart.
+    """
     if not _follows_intact(story, read) or before.cur < 0 or read.cur < before.cur:
         return None
     restarted = any(

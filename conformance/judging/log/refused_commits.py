@@ -23,8 +23,7 @@ DEFINITE = REFUSED - {NEVER_SENT} | {
 
 @log_judge("GEN-01", "committed")
 def refused_commits_are_not_shown(story: PartitionStory) -> Iterator[Finding]:
-    """By an OffsetFetch of a group for which a commit was refused before. An offset that another commit may have stored is that
-    one's."""
+    """No OffsetFetch of a group shows an offset whose commit was refused before, unless another commit may have stored it."""
     refused = [one for one in story.commits if is_refused(one)]
     for fetch in sorted(story.committed, key=by_asked) if refused else ():
         before = [one for one in refused if one.group == fetch.group and one.event < fetch.asked]

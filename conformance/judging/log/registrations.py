@@ -43,7 +43,7 @@ class Registration(NamedTuple):
         return (self.replicas & self.unfenced) - self.members
 
     def may_elect(self, id: int) -> bool:
-        """Is the replica in the ISR, or eligible?"""
+        """True if the replica is in the ISR, or eligible."""
         return id in self.isr or id in (self.eligible or ())
 
 

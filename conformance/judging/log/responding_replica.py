@@ -1,8 +1,8 @@
-"""The log of a replica when it answered, by full-log reads before and after, in the same incarnation and epoch.
+"""The log of a replica when it answered, by full reads before and after, in the same incarnation and epoch.
 
-A leader only appends while its epoch lasts, and nothing but a fault begins another incarnation: so a read of it before the
-answer shows what it still had, and one after it what it had if it is stamped with an earlier epoch. A follower may have been
-cut and filled in between: of it both reads are needed, the one a beginning of the other.
+A leader only appends while its epoch lasts, and nothing but a fault begins another incarnation. So a read before the answer
+shows what it still had, and a read after it what it had, if that is of an earlier epoch. A follower may have truncated and
+appended in between: for it both reads are needed, one a beginning of the other.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ Life = tuple[str, int, int]
 
 
 class ReplicaLog(msgspec.Struct, frozen=True):
-    """The certain part of the responding replica's log. `held` was there; it ended at or below `end`, -1 if unknown.
+    """The certain part of the responding replica's log.
 
-    `appended` is the stamp that may have been added since, -1 for none. The log start of then was at or above `low` and at or
-    below `start`, each -1 if unknown.
+    The batches `held` were there; the log ended at or below `end`, -1 if unknown. `appended` is the leader epoch that may
+    have been added since, -1 for none. The log start of then was at or above `low` and at or below `start`, each -1 if
+    unknown.
     """
 
     held: tuple[Batch, ...]
@@ -43,7 +44,7 @@ class ReplicaLog(msgspec.Struct, frozen=True):
 
     @property
     def begins(self) -> int:
-        """From which offset on `held` is known."""
+        """The offset from which on `held` is known."""
         return self.low if self.low >= 0 else self.start
 
     def from_offset(self, offset: int) -> Batch | None:
@@ -70,7 +71,7 @@ class ReplicaLog(msgspec.Struct, frozen=True):
 
 
 class ReplicaLogs:
-    """Finds the own log for any answer of a partition that named an epoch."""
+    """The responding replica's log for any answer of a partition that named an epoch."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -103,7 +104,7 @@ class ReplicaLogs:
         return ReplicaLog(before.batches, after.log_end, before.log_start, after.log_start, -1)
 
     def _is_extended(self, one: FetchResult, other: FetchResult) -> bool:
-        """Is the one log a beginning of the other, but for what was trimmed?"""
+        """True if one log is a beginning of the other, but for what was deleted below its start."""
         key = (one.event, other.event)
         if key not in self._extends:
             mine = [batch for batch in one.batches if batch.last >= other.log_start]

@@ -60,9 +60,9 @@ class _View:
 
 
 class PartitionStory(Story):
-    """One partition; lists are in the order of the answers.
+    """One partition; the lists are in the order of the answers.
 
-    It ends where a controller lost its quorum-state: from then on two leaders of one epoch are legal. Internal topics are
+    It ends when a controller loses its quorum-state: from then on two leaders of one epoch are legal. Internal topics are
     partitions like others.
     """
 
@@ -124,7 +124,7 @@ class PartitionStory(Story):
         return view
 
     def _take_state(self, fact: PartitionMetadata, view: _View) -> None:
-        """A state that the node has not shown twice yet, or that was another before."""
+        """Add a state that the node has not shown twice yet, or that differs from its last one."""
         if not any(fact.state in one.shown for one in self._views.values()):
             self.first_metadata.append(fact)
         shown = view.shown[fact.state] = view.shown.get(fact.state, 0) + 1
@@ -139,9 +139,10 @@ class PartitionStory(Story):
             self._piece_together(read)
 
     def _piece_together(self, read: FetchResult) -> None:
-        """A Fetch shows the rest of one segment: a read is full once a fetch from the end of the last one shows nothing.
+        """Join the reads of a whole log: one Fetch shows the rest of one segment.
 
-        The full read then stands in place of its pieces, with the offsets that the last of them was answered.
+        A read is full once a fetch from the end of the last one shows nothing. The full read then replaces its pieces, with
+        the offsets of the last answer.
         """
         pieces = self._pieces.pop(read.node, [])
         if pieces and not (pieces[0].cur == read.cur and read.fetch_offset == pieces[-1].batches[-1].last + 1):
@@ -185,7 +186,7 @@ class PartitionStory(Story):
 
     @property
     def unanswered(self) -> list[Any]:
-        """Also those without an answer to a topic that has since been deleted and created again under the same name."""
+        """The requests of unknown outcome, also those that a deleted topic of the same name left open."""
         open_ = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION)
         return [
             *(one for one in self.produced if one.error == UNKNOWN_OUTCOME and not one.failed),
@@ -237,7 +238,7 @@ class PartitionStory(Story):
 
     @cached_property
     def _changed_by(self) -> list[tuple[str, int]]:
-        """Each witnessed fault with the first change of leader, epoch or ISR that a broker showed after its injection.
+        """Witnessed faults, each with the first change of leader, epoch or ISR that a broker showed after its injection.
 
         A change is one between two answers of the same broker: brokers that differ from each other show none.
         """
@@ -273,7 +274,7 @@ class PartitionStory(Story):
 
     @cached_property
     def batches(self) -> list[tuple[Batch, int]]:
-        """All that were ever read, each with the event of the first time."""
+        """The batches that were ever read, each with the event of the first time."""
         found: dict[Batch, int] = {}
         for read in self.reads:
             for batch in read.batches:

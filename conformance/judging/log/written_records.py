@@ -1,4 +1,4 @@
-"""Every record that is read was written (GEN-16): it was sent, is there once and sound, and stays in its leader's log."""
+"""Every record that is read was written (GEN-16): it was sent, is there once and intact, and stays in its leader's log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SEQUENCES = 1 << 31
 
 @log_judge("GEN-16", "reads", "consumed")
 def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
-    """Every record that is read was sent, at least as often as it is there; batches are sound; a leader's log never shrinks."""
+    """Every record that is read was sent, at least as often as it is there; batches are intact; a leader's log never shrinks."""
     yield from _read(story)
     yield from _kept(story)
     yield from _handed(story)
@@ -92,7 +92,7 @@ class Sent:
         return self._before.get(record.value or "", 0) + bisect_left(self._asked.get(record, []), event)
 
     def records(self, batch: Batch) -> list[tuple[int, Record]]:
-        """As `_records`, computed once for each batch."""
+        """The records of a batch with a value, each with its offset; computed once for each batch."""
         found = self._of_batch.get(batch)
         if found is None:
             found = self._of_batch[batch] = [*_records(batch)]
@@ -117,13 +117,13 @@ class Sent:
         return next(own, inf)
 
     def _is_own(self, batch: Batch, offset: int, record: Record) -> bool:
-        """Was it acknowledged at this offset by the leader of its epoch?"""
+        """True if the record was acknowledged at this offset by the leader of its epoch."""
         leader = self._leadership.leaders.get(batch.epoch)
         return leader is not None and leader in self._acknowledged.get((offset, record), ())
 
 
 def _read(story: PartitionStory) -> Iterator[Claim]:
-    """Judges of each read the batches that no earlier read in the same role has shown."""
+    """Judge the batches of each read that no earlier read in the same role has shown."""
     sent = story.derived(Sent)
     known: dict[str, set[Batch]] = {}
     for read in story.reads:
@@ -200,7 +200,7 @@ def _repeated(sent: Sent, read: FetchResult, low: float) -> str:
 
 
 def _kept(story: PartitionStory) -> Iterator[Finding]:
-    """In one process and epoch a leader keeps all that it had or acknowledged, at or above the log start."""
+    """Judge that in one process and epoch a leader keeps all that it had or acknowledged, at or above the log start."""
     last: dict[Life, FetchResult] = {}
     starts, damage = story.derived(LogStarts), story.derived(Damage)
     for read in story.derived(Leadership).leader_reads if not story.is_compacted else ():
@@ -238,7 +238,9 @@ def _lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, 
 
 
 def _at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
-    """Was it certainly appended at this epoch? A leader unaware of its own re-election may append at an older one."""
+    """True if the write was certainly appended at this epoch. A leader unaware of its own re-election may append at an older
+    one.
+    """
     began = 0 <= story.derived(Leadership).first_named(epoch) < write.asked
     return began and (epoch == 0 or bool(story.derived(KnownEpochs).acted(write, epoch)))
 
@@ -247,7 +249,7 @@ def _at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
 
 
 def _handed(story: PartitionStory) -> Iterator[Claim]:
-    """Within one assignment offsets rise, and no record that stays in the log is skipped."""
+    """Judge that within one assignment offsets rise, and no record that stays in the log is skipped."""
     last: dict[tuple[str, int], ConsumedRecord] = {}
     stay = _staying(story) if story.consumed else []
     starts = story.derived(LogStarts)
@@ -278,9 +280,11 @@ def _step(before: ConsumedRecord, one: ConsumedRecord, stay: list[int], start: f
 
 
 def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) -> str:
-    """A permitted loss; or a rebalance that gave a member the same partitions again, from the committed offset.
+    """The evidence of a permitted loss, or of a rebalance that gave a member the same partitions again, from the committed
+    offset.
 
-    A consumer may have fetched a record long before it hands it out, so any loss since that record's epoch may be the reason.
+    A consumer may have fetched a record long before it hands it out, so any loss since that record's epoch may be the
+    reason.
     """
     fetched_at = min((known.epoch, known.event) for known in (before, one))
     newest = story.derived(Leadership).newest_epoch_before(one.event)

@@ -100,7 +100,7 @@ class Right(NamedTuple):
     """The first request of the transaction that is open, if one is."""
 
     def is_given(self, one: Asked) -> bool:
-        """Is it the answer that was given? A new producer id may be any."""
+        """True if it is the answer that was given. A new producer id may be any."""
         same = self.error == one.error and self.outcome.epoch in (-1, one.given_epoch)
         whose = self.outcome.producer_id < 0 or self.outcome.producer_id == one.given_id
         return same and whose and (one.write is None or self.offset in (-1, one.write.offset))
@@ -137,8 +137,10 @@ def _of_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[
 
 
 class _Judged(NamedTuple):
-    """One turn, what was known after it, and the claims about it. No later turn changes any of that, but a later one may show
-    that a wrong answer is to be excused."""
+    """One turn, what was known after it, and the claims about it.
+
+    No later turn changes any of that, but a later one may show that a wrong answer is to be excused.
+    """
 
     turn: Turn
     after: Coordination
@@ -150,7 +152,7 @@ class _Judged(NamedTuple):
 
 
 def _of_transactional_id(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
-    """Go on from where the turns are the same as the last time."""
+    """Judge the turns of one transactional id, from the first that differs from the last time."""
     turns, kept = in_turns(requests(story, producers.partitions), story), story.judged_turns
     pairs = enumerate(zip(kept, turns, strict=False))
     same = next((n for n, (known, turn) in pairs if not known.stands(turn)), min(len(kept), len(turns)))
@@ -164,7 +166,7 @@ def _of_transactional_id(story: TransactionStory, producers: Producers) -> Itera
 
 
 def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) -> Iterator[Claim]:
-    """Judge one answer, and go on with what it tells. Where another broker than the leader answers, it may know less."""
+    """Judge one answer, and go on with what it tells. A broker that is not the leader may know less."""
     one = prediction.asked
     if one.error in UNTOUCHED:
         coordination.drops(one)
@@ -193,7 +195,9 @@ def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) ->
 
 
 def _may_be_stale(coordination: Coordination, one: Asked) -> bool:
-    """Did a fault stand at another broker than the last coordinator, so that it may not know that it is none any more?"""
+    """True if a fault stood at another broker than the last coordinator, which may not know that it is no coordinator any
+    more.
+    """
     node, served = one.request.node, coordination.served_by
     spans = coordination.story.timeline.standing(coordination.served_at, one.event)
     hit = any(node in span.nodes and not span.effects.begins_incarnation for span in spans)
@@ -201,7 +205,7 @@ def _may_be_stale(coordination: Coordination, one: Asked) -> bool:
 
 
 def _rights(one: Asked, outcome: Outcome, state: State) -> Iterator[Right]:
-    """The right answers of one outcome at the coordinator; where that lets a write pass, those of the leader."""
+    """The right answers of one outcome at the coordinator; if that lets a write pass, those of the leader."""
     why = (
         f"epoch {state.epoch} of producer {state.producer_id} is current since event {state.since}"
         if state.status
@@ -221,7 +225,9 @@ def _rights(one: Asked, outcome: Outcome, state: State) -> Iterator[Right]:
 
 
 def _refused(one: Asked, right: Right) -> Iterator[Right]:
-    """A batch that the coordinator does not let pass: the leader may have recognised it before, or know the newer epoch, too."""
+    """The right answers for a batch that the coordinator does not let pass: the leader may have recognised it before, or know
+    the newer epoch too.
+    """
     by_leader = _by_leader(one, right.outcome)
     kinds = {each.kind for each in by_leader}
     yield right._replace(kind="fenced-seen") if right.kind == "fenced" and kinds == {"fenced-seen"} else right
@@ -245,7 +251,7 @@ def _by_leader(one: Asked, outcome: Outcome) -> list[Right]:
 
 
 def _judged(one: Asked, rights: list[Right], excuse: str) -> Iterator[Claim]:
-    """Held where all right answers are of one kind, but for those of a coordinator that is busy."""
+    """Judge an answer. It is held if all right answers are of one kind, but for those of a coordinator that is busy."""
     given = [right for right in rights if right.is_given(one)]
     kinds = {right.kind for right in rights if not right.outcome.excuse} - {"concurrent"}
     case = f"{CASE_OF[one.request.api]}-{min(kinds, key=KINDS.index, default='granted')}"
@@ -260,7 +266,7 @@ def _judged(one: Asked, rights: list[Right], excuse: str) -> Iterator[Claim]:
 
 
 def _forgotten(one: Asked, rights: list[Right]) -> str:
-    """The evidence by which the leader may have forgotten what it should answer by."""
+    """The evidence by which the leader may have forgotten the state that decides its answer."""
     began = [right.opened for right in rights if right.outcome.error == PASSED]
     by_leader = one.error in APPENDING and began
     return forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else ""

@@ -33,7 +33,9 @@ REFUSED = frozenset(
 
 
 class Append(NamedTuple):
-    """The right errors for a batch, and by which earlier batch; several errors where what the leader knows is not certain."""
+    """The right errors for a batch, and the earlier batch that decides it; several errors if the leader's knowledge is not
+    certain.
+    """
 
     kind: Kind
     errors: frozenset[int]
@@ -53,7 +55,7 @@ _OUT_OF_ORDER = frozenset((Error.OUT_OF_ORDER_SEQUENCE_NUMBER,))
 
 
 def appended(partition: PartitionStory, write: ProduceResult) -> Append:
-    """By the batches of the same producer on this partition that were sent before the answer."""
+    """The right answers to a batch, by the batches of the same producer on this partition that were sent before the answer."""
     own = [one for one in partition.produced if _concerns(one, write)]
     newer = [one for one in own if one.producer_epoch > write.producer_epoch]
     if newer:
@@ -66,13 +68,16 @@ def appended(partition: PartitionStory, write: ProduceResult) -> Append:
 
 
 def _concerns(one: ProduceResult, write: ProduceResult) -> bool:
-    """Sent in time by the same producer, and not certainly without effect."""
+    """True if a batch was sent in time by the same producer, and is not certainly without effect."""
     mine = one.producer_id == write.producer_id and one is not write and one.asked < write.event
     return mine and not one.failed and not (one.error in REFUSED and one.event < write.asked)
 
 
 def _first_of_epoch(older: Sequence[ProduceResult], write: ProduceResult) -> Append:
-    """A new epoch starts at sequence 0 (KIP360-SEQ-02); an unknown producer may be admitted at any (KIP360-SEQ-01)."""
+    """The right answers to the first batch of an epoch.
+
+    A new epoch starts at sequence 0 (KIP360-SEQ-02); an unknown producer may be admitted at any (KIP360-SEQ-01).
+    """
     known = next((one for one in reversed(older) if one.error == NONE), None)
     if write.base_sequence == 0:
         return Append("granted", _GRANTED, known)
@@ -80,7 +85,9 @@ def _first_of_epoch(older: Sequence[ProduceResult], write: ProduceResult) -> App
 
 
 def _in_epoch(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
-    """The next sequence is the one after the last batch that was acknowledged, or after one of unknown outcome."""
+    """The right answers to a later batch: the next sequence follows the last batch that was acknowledged, or one of unknown
+    outcome.
+    """
     acknowledged = [one for one in same if one.error == NONE]
     if not acknowledged:
         return Append("unknown", APPENDING)
@@ -97,7 +104,9 @@ def _in_epoch(partition: PartitionStory, same: Sequence[ProduceResult], write: P
 
 
 def _again(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
-    """A batch that is repeated is recognised among the last five, and after a restart if it is the last (KIP360-SEQ-04, -12)."""
+    """The right answers to a repeated batch: it is recognised among the last five, and after a restart if it is the last
+    (KIP360-SEQ-04, -12).
+    """
     first = next((one for one in same if identity(one) == identity(write) and one.error == NONE), None)
     if first is None:
         return Append("unknown", APPENDING)
@@ -109,19 +118,19 @@ def _again(partition: PartitionStory, same: Sequence[ProduceResult], write: Prod
 
 
 def _is_same_leader(partition: PartitionStory, first: ProduceResult, write: ProduceResult) -> bool:
-    """One that restarted, or was elected since, may know the last batch of a producer only."""
+    """True if the leader is the same process in the same epoch. Another may know the last batch of a producer only."""
     leadership = partition.derived(Leadership)
     epochs = {leadership.newest_epoch_before(one.asked) for one in (first, write)}
     return (first.node, first.incarnation) == (write.node, write.incarnation) and len(epochs) == 1
 
 
 def _end(one: ProduceResult) -> int:
-    """The sequence after its last."""
+    """The sequence after the batch's last."""
     return one.base_sequence + len(one.values)
 
 
 def forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVER) -> str:
-    """The evidence by which the leader need not know what the producer wrote last; none is needed where it wrote nothing.
+    """The evidence by which the leader need not know the producer's last batch; empty if it has to, or if there is none.
 
     `began` is the first request of the write's transaction, if that is open.
     """
@@ -134,7 +143,9 @@ def forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVE
 
 
 def leads(partition: PartitionStory, write: ProduceResult) -> bool:
-    """By the newest leader epoch before the request, and still by the next one that a broker names after it."""
+    """True if the node leads by the newest leader epoch before the request, and still by the next one that a broker names
+    after it.
+    """
     leadership = partition.derived(Leadership)
     epoch = leadership.newest_epoch_before(write.asked)
     after = next((seen.epoch for seen in partition.metadata if seen.asked > write.event), None)

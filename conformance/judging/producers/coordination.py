@@ -1,8 +1,9 @@
-"""All states in which the coordinator of a transactional id may be, by what was asked and answered: unknown outcomes are sets.
+"""All states in which the coordinator of a transactional id may be, by its requests and answers. Unknown outcomes leave
+several.
 
-Each request takes effect at one point between its call and its answer, one without an answer at any point after its call, or
-never. A configuration is a state, and which of the requests in flight took effect in it, with which outcome; an answer leaves
-those that explain it.
+Each request takes effect at one point between its call and its answer, one without an answer at any point after its call,
+or never. A configuration is a state, and which of the requests in flight took effect in it, with which outcome; an answer
+leaves those that explain it.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ Effects = frozenset[tuple[int, Outcome]]
 
 
 class Configuration(NamedTuple):
+    """A state, and the requests in flight that took effect in it."""
+
     state: State
     done: Effects = frozenset()
 
@@ -67,7 +70,7 @@ class Turn(NamedTuple):
 
 
 def in_turns(requests: Sequence[Asked], story: TransactionStory) -> list[Turn]:
-    """In the order of the events."""
+    """The calls and answers of the requests, and the descriptions, in the order of the events."""
     turns = [Turn(one.asked, False, one) for one in requests]
     turns += [Turn(one.event, True, one, led=_is_led(one)) for one in requests]
     turns += [Turn(one.event, True, one) for one in story.described]
@@ -92,13 +95,13 @@ class Coordination:
         self.served_at = -1
 
     def copy(self) -> Coordination:
-        """As it is now: what comes later does not change it."""
+        """A copy, which later turns do not change."""
         same = copy.copy(self)
         same._open, same._confirmations = {**self._open}, {**self._confirmations}
         return same
 
     def predict(self, turn: Turn) -> Prediction | None:
-        """For an answer, what was right; else the turn is taken in."""
+        """The right answers, for an answer; None for any other turn, which is taken in."""
         one = turn.one
         if isinstance(one, TransactionDescription):
             self._take_description(one)
@@ -126,7 +129,9 @@ class Coordination:
         return Prediction(one, self._why(one, before, busy) if self.known is not None else None, busy)
 
     def _may_be_busy(self, state: State, event: int) -> bool:
-        """Writing markers, or about to abort what has timed out: an old epoch may be seen before or after that."""
+        """True if it may be writing markers, or about to abort what has timed out: an old epoch may be seen before or after
+        that.
+        """
         return state.status in PREPARED or (state.status == "Ongoing" and self._may_time_out(state, event))
 
     def _why(self, one: Asked, before: list[Configuration], busy: bool) -> dict[Outcome, State]:
@@ -138,17 +143,19 @@ class Coordination:
         return why
 
     def passes(self, one: Asked) -> None:
-        """The error passes by itself: what the request did, if anything, is not known."""
+        """Take an error that passes by itself: it is not known what the request did, if anything."""
         self._lose(one)
 
     def drops(self, one: Asked) -> None:
-        """The error says that nothing was changed."""
+        """Take an error that says that nothing was changed."""
         if self.known is not None:
             self._keep(frozenset(each for each in self.known if one.key not in dict(each.done)))
         self._open.pop(one.key, None)
 
     def explains(self, one: Asked, outcomes: set[Outcome], *, untouched: bool) -> None:
-        """Keep what explains the answer: an effect with one of these outcomes, or none yet where it is refused untouched."""
+        """Keep the configurations that explain the answer: an effect with one of these outcomes, or none yet if it is refused
+        untouched.
+        """
         if self.known is not None:
             kept = [each for each in self.known if _matches(each, one.key, outcomes, untouched)]
             self._keep(frozenset(_bound(_without(each, one.key), one) for each in kept))
@@ -156,7 +163,9 @@ class Coordination:
         self._confirm(one)
 
     def contradicted(self, one: Asked) -> None:
-        """No state explains the answer: only what it says itself is known. A write of the first protocol changes none."""
+        """Take an answer that no state explains: only what it says itself is known. A write of the first protocol changes
+        nothing.
+        """
         if one.request.api in ("Produce", "TxnOffsetCommit") and not one.request.second:
             self.drops(one)
             return
@@ -170,7 +179,9 @@ class Coordination:
             self._begin_at(at._replace(node=one.request.node, timeout_ms=one.request.timeout_ms))
 
     def _begin_at(self, state: State) -> None:
-        """The owner of the epoch before may ask for this one again; of an open transaction it may be raised already."""
+        """Know only this state. The owner of the epoch before may ask for this one again; an open transaction may have raised
+        it already.
+        """
         states = [state, state._replace(retried=state.epoch - 1)]
         states += [one._replace(raised=True) for one in states if one.status == "Ongoing"]
         self.known = frozenset(map(Configuration, states))
@@ -186,7 +197,9 @@ class Coordination:
             self.known = frozenset(each for each in self.known if key not in dict(each.done))
 
     def _lose(self, one: Asked) -> None:
-        """One that fails at the same broker again and again leaves in its log what it left the first time."""
+        """Keep a request without an answer. One that fails at the same broker again leaves in its log what it left the first
+        time.
+        """
         lost = [each for each in self._open.values() if each.key in self._confirmations]
         same = [each.key for each in lost if _is_same(each, one) and one.given is Given.ANSWERED]
         if self.known is not None and (same or not _begins(one)):
@@ -199,7 +212,7 @@ class Coordination:
             self._confirmations[one.key] = (0, one.event)
 
     def _confirm(self, one: Asked) -> None:
-        """The answer to a later request, by which earlier ones without an answer become certain."""
+        """Take the answer to a later request, by which earlier ones without an answer become certain."""
         for key, (times, event) in [*self._confirmations.items()]:
             given = one.request.api == "InitProducerId" and one.error == NONE
             if one.asked > event and (times > 0 or given):
@@ -242,7 +255,9 @@ class Coordination:
                 yield from self._took_effect(at, one)
 
     def _took_effect(self, at: Configuration, one: Asked) -> Iterator[Configuration]:
-        """Of a request without an answer only what changes the state counts, whatever its outcome."""
+        """The configurations after a request took effect. If it has no answer, only a change of the state counts, not its
+        outcome.
+        """
         lost = one.key in self._confirmations
         for outcome, state in self._outcomes(at, one):
             if not lost:
@@ -252,7 +267,9 @@ class Coordination:
                 yield Configuration(state, at.done | ({(one.key, UNSEEN)} if _begins(one) else frozenset()))
 
     def _outcomes(self, at: Configuration, one: Asked) -> Iterator[tuple[Outcome, State]]:
-        """Whichever of several requests opens a transaction, it may time out as early as by the first of them."""
+        """The outcomes of a request. A transaction may time out as early as by the first of the requests that may have opened
+        it.
+        """
         moved = one.request.node != at.state.node or self.story.timeline.fault_between(at.state.since, one.event)
         first = min(each.asked for each in self._open.values())
         return answers(at.state, one.request._replace(asked=first, failed_over=moved))
@@ -275,7 +292,9 @@ class Coordination:
             self._begin_at(self._described(one))
 
     def _described(self, one: TransactionDescription) -> State:
-        """With the groups of the story where any has offsets in it: descriptions name partitions of the offsets topic."""
+        """The state of a description, with the groups of the story if any has offsets in it: descriptions name partitions of
+        the offsets topic.
+        """
         groups = {f"group {name}" for name in self.story.groups}
         names = {*one.partitions, *(groups if any("__consumer_offsets" in name for name in one.partitions) else ())}
         status = cast(Status, one.state)
@@ -289,7 +308,7 @@ def _since(at: Configuration) -> int:
 
 
 def _without_since(at: Configuration) -> Configuration:
-    """Equal for states that differ in how long they last: the oldest stands for all."""
+    """A key that is equal for states that differ only in how long they last: the oldest stands for all."""
     return at._replace(state=at.state._replace(since=-1))
 
 
@@ -303,7 +322,7 @@ def _is_same(one: Asked, other: Asked) -> bool:
 
 
 def _begins(one: Asked) -> bool:
-    """Is it InitProducerId of a new instance, which gives another epoch each time?"""
+    """True for InitProducerId of a new instance, which gives another epoch each time."""
     return one.request.api == "InitProducerId" and one.request.epoch == NO_EPOCH
 
 
@@ -312,18 +331,21 @@ def _without(at: Configuration, key: int) -> Configuration:
 
 
 def _bound(at: Configuration, one: Asked) -> Configuration:
-    """With the producer id that an answer shows."""
+    """The configuration with the producer id that an answer shows."""
     return _bound_to(at, one.given_id) if one.error == NONE and one.given_id >= 0 else at
 
 
 def _bound_to(at: Configuration, id: int) -> Configuration:
-    """A new producer id, not the one that it replaced."""
+    """The configuration with a new producer id, not the one that it replaced."""
     unbound = at.state.producer_id == NEW_ID and id != at.state.former_id
     return at._replace(state=at.state._replace(producer_id=id)) if unbound else at
 
 
 def _is_described(state: State, one: TransactionDescription) -> bool:
-    """The coordinator itself has the former producer id until the markers are written, at the epoch above the last one."""
+    """True if the description fits the state.
+
+    The coordinator itself has the former producer id until the markers are written, at the epoch above the last one.
+    """
     at = (one.state, one.producer_id, one.producer_epoch)
     same = state.producer_id in (NEW_ID, one.producer_id) and one.producer_id != state.former_id
     rotating = state.status in PREPARED and at == (state.status, state.former_id, LAST_EPOCH + 1)

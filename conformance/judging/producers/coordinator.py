@@ -54,7 +54,7 @@ class State(NamedTuple):
 
     @property
     def shown(self) -> tuple[int, int, Status]:
-        """By which it is told in words."""
+        """The key by which one of several states is chosen to be described in words."""
         return self.since, self.epoch, self.status
 
 
@@ -80,7 +80,7 @@ class Request(NamedTuple):
 
     @property
     def second(self) -> bool:
-        """Is it of the second transaction protocol (KIP-890)?"""
+        """True if it is of transaction version 2 (KIP-890)."""
         return self.version >= SUPPORT[self.api].get("transaction V2", self.version + 1)
 
 
@@ -139,12 +139,15 @@ def _init(state: State, request: Request) -> Next:
 
 
 def _is_of_former(state: State, request: Request) -> bool:
-    """Is it the owner of the producer id that was exhausted, at its last epoch (rule 2.2)?"""
+    """True for the owner of the producer id that was exhausted, at its last epoch (rule 2.2)."""
     return request.producer_id == state.former_id != NO_ID and request.epoch == LAST_EPOCH
 
 
 def _init_while_open(state: State, request: Request) -> Next:
-    """It aborts the transaction, and is to be asked again; a coordinator may wait for that, too, and give the epoch at once."""
+    """The answers to InitProducerId in an open transaction.
+
+    It aborts the transaction, and is to be sent again; a coordinator may also wait for that, and give the epoch at once.
+    """
     stale = request.epoch not in (NO_EPOCH, state.epoch)
     if stale:
         yield Outcome(fenced(request)), state
@@ -158,7 +161,9 @@ def _init_while_open(state: State, request: Request) -> Next:
 
 
 def _fenced_by_server(state: State, event: int) -> Next:
-    """Aborted at the next epoch. In the second protocol the owner of the former one may come back (KIP360-INIT-11, TXN-05)."""
+    """The states after an abort at the next epoch. With transaction version 2 the former owner may come back (KIP360-INIT-11,
+    TXN-05).
+    """
     next = state._replace(epoch=state.epoch + (not state.raised), since=event, raised=True)
     for retried in (NO_EPOCH, state.epoch):
         yield CONCURRENT, next._replace(status="PrepareAbort", retried=retried, raised=False)
@@ -186,7 +191,7 @@ def _init_at_rest(state: State, request: Request) -> Next:
 
 
 def _rotated(after: State, before: State) -> State:
-    """With another producer id in place of the one before, at epoch 0."""
+    """The state with another producer id in place of the one before, at epoch 0."""
     return after._replace(producer_id=NEW_ID, epoch=0, former_id=before.producer_id)
 
 
@@ -249,7 +254,9 @@ def _said_again(state: State, request: Request) -> int:
 
 
 def _end_second(state: State, request: Request) -> Next:
-    """The epoch tells the end of this transaction from a repeated end of the one before."""
+    """The answers to EndTxn of transaction version 2, whose epoch tells the end of this transaction from a repeated end of the
+    last.
+    """
     of_former = _is_of_former(state, request)
     current, again = request.epoch == state.epoch, of_former or request.epoch == state.epoch - 1
     ended = state.status in PREPARED or state.status in PREPARED.values()
@@ -282,7 +289,7 @@ def _end_again(state: State, request: Request) -> Next:
 
 
 def _bumped(state: State, request: Request) -> State:
-    """Decided at the next epoch; also an abort of a transaction that added nothing."""
+    """The state once EndTxn is decided, at the next epoch; also for an abort of a transaction that added nothing."""
     after = state._replace(status=_prepared(request), epoch=state.epoch + 1, former_id=NO_ID)
     after = _rotated(after, state) if state.epoch >= LAST_EPOCH else after
     return after._replace(since=request.event, node=request.node)
@@ -292,7 +299,7 @@ def _bumped(state: State, request: Request) -> State:
 
 
 def _write(state: State, request: Request) -> Next:
-    """In the second protocol a write itself adds its partition."""
+    """The answers to a write. With transaction version 2 it adds its partition itself."""
     error = _refused(state, request)
     if state.status in PREPARED:
         yield CONCURRENT, state
@@ -320,7 +327,9 @@ _BY_API: dict[Api, Callable[[State, Request], Next]] = {
 
 
 def spontaneous(state: State, *, timed_out: bool) -> Iterator[State]:
-    """The markers are all written, or a transaction that is open for too long is aborted."""
+    """The states that follow without a request: markers are all written, or a transaction that is open for too long is
+    aborted.
+    """
     if (complete := PREPARED.get(state.status)) is not None:
         after = state._replace(status=complete, added=frozenset())
         yield after

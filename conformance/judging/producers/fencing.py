@@ -28,7 +28,7 @@ def a_fenced_epoch_has_no_effect(together: Together) -> Iterator[Claim]:
 
 
 def _requests(story: TransactionStory) -> Iterator[Claim]:
-    """Requests to the coordinator."""
+    """Judge requests to the coordinator."""
     for one in (*story.added, *story.groups_added, *story.ends):
         newer = story.fences(one.producer_id, one.producer_epoch, one.asked)
         errors = _errors(one)
@@ -42,7 +42,7 @@ def _requests(story: TransactionStory) -> Iterator[Claim]:
 
 
 def _errors(one: OfTransaction) -> list[int]:
-    """Those of an answer that grants or refuses; of a verification nothing, since it changes nothing."""
+    """The errors of an answer that grants or refuses; none for a verification, which changes nothing."""
     if isinstance(one, PartitionsAdded):
         return [] if one.verify_only else [one.error if one.error != NONE else code for _, code in one.errors]
     return [one.error]
@@ -57,7 +57,7 @@ def _granted(one: OfTransaction, newer: ProducerIdGiven) -> str:
 
 
 def _writes(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
-    """Batches that were first sent once a newer epoch was given."""
+    """Judge batches that were first sent after a newer epoch was given."""
     first: dict[object, Write] = {}
     for partition in producers.partitions:
         for one in partition.produced:
@@ -94,7 +94,7 @@ def _late(
 
 
 def _saw_newer(partition: PartitionStory, write: ProduceResult) -> bool:
-    """Was a batch or marker of a newer epoch in the log before the request?"""
+    """True if a batch or marker of a newer epoch was in the log before the request."""
     return any(
         batch.producer_id == write.producer_id and batch.producer_epoch > write.producer_epoch and event < write.asked
         for batch, event in partition.batches

@@ -48,8 +48,10 @@ class _Named(NamedTuple):
 
 @story_judge("KIP360-INV-12", TransactionStory, "given", "ends")
 def producer_epochs_rise(story: TransactionStory) -> Iterator[Finding]:
-    """Each (producer id, epoch) that is answered comes after those of earlier answers (KIP360-INIT-20), and no epoch is above the
-    last one, after which another producer id is given (KIP360-INIT-15)."""
+    """A (producer id, epoch) in an answer comes after those of earlier answers (KIP360-INIT-20).
+
+    No epoch is above the last one, after which another producer id is given (KIP360-INIT-15).
+    """
     named = sorted(_named(story), key=lambda one: one.event)
     former: set[int] = set()
     for before, one in pairwise(named):
@@ -130,9 +132,10 @@ def _excuse(
 def _has_expired(
     partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str], states: list[DescribedProducer]
 ) -> bool:
-    """A replica that is built from the log later knows a producer that others let expire, or its last marker.
+    """True if expiry explains the difference.
 
-    An open transaction keeps its producer, and what a producer writes after that is known to all.
+    A replica that is built from the log later knows a producer that others let expire, or its last marker. An open
+    transaction keeps its producer, and what a producer writes after that is known to all.
     """
     own = (one for one in partition.produced if one.producer_id == id and one.error == NONE)
     written = max((one.asked for one in own), default=-1)
@@ -142,7 +145,7 @@ def _has_expired(
 
 
 def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> bool:
-    """Were the batches deleted by which a replica that is built from the log would know better (KIP360-SEQ-11, -16)?"""
+    """True if the batches were deleted by which a replica that is built from the log would know better (KIP360-SEQ-11, -16)."""
     read, start = final_read(partition), partition.derived(LogStarts).bound(by.event)
     if read is None or start <= 0:
         return False
@@ -156,6 +159,6 @@ _BY_RECORDS = ("producer_epoch", "last_sequence", "transaction_start")
 
 
 def _differing(one: DescribedProducer | None, other: DescribedProducer | None) -> set[str]:
-    """The fields in which two descriptions differ; all of them where a replica does not know the producer."""
+    """The fields in which two descriptions differ; all of them if a replica does not know the producer."""
     fields = DescribedProducer._fields
     return {name for name in fields if getattr(one, name, None) != getattr(other, name, None)}

@@ -31,7 +31,9 @@ def written(read: FetchResult) -> list[Batch]:
 
 
 def identity(one: Batch | ProduceResult) -> tuple[int, int, int, tuple[str | None, ...]]:
-    """Equal for a request that wrote a batch, its repetitions, and the batch. A refused sequence may be used again."""
+    """A key that a request, its repetitions and the batch that they wrote have in common. A refused sequence may be used
+    again.
+    """
     values = tuple([value for _, value in one.records]) if isinstance(one, Batch) else one.values
     return one.producer_id, one.producer_epoch, one.base_sequence, values
 
@@ -42,14 +44,14 @@ def sequences(batch: Batch) -> Iterator[int]:
 
 
 class Marked(NamedTuple):
-    """A transactional batch, and the marker that ended its transaction, None without one."""
+    """A transactional batch, and the marker that ended its transaction; None if it has none."""
 
     batch: Batch
     end: Batch | None
 
     @property
     def committed(self) -> bool | None:
-        """None without a marker."""
+        """True if the marker commits, False if it aborts, None if there is none."""
         return self.end.marker.committed if self.end is not None and self.end.marker is not None else None
 
 
@@ -66,7 +68,7 @@ def marked(read: FetchResult) -> list[Marked]:
 
 
 def takes_no_markers(story: PartitionStory) -> bool:
-    """Did the partition have fewer replicas than its min.insync.replicas when it was described last?"""
+    """True if the partition had fewer replicas than its min.insync.replicas when it was last described."""
     last = story.metadata[-1] if story.metadata else None
     return last is not None and len(last.replicas) < max(possible_min_isr(story), default=0)
 

@@ -1,4 +1,4 @@
-"""Transactions are all or nothing, and none dangles (KIP360-INV-06, -07)."""
+"""Transactions are atomic, and none hangs (KIP360-INV-06, -07)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def transactions_are_atomic(together: Together) -> Iterator[Claim]:
 
 
 class _Outcome(NamedTuple):
-    """A batch of a transaction in a leader's log at rest, and its marker: whether it commits, None without one."""
+    """A batch of a transaction in a leader's log at rest, and its marker: whether it commits, None if there is none."""
 
     partition: PartitionStory
     read: FetchResult
@@ -63,7 +63,7 @@ class _Outcome(NamedTuple):
 
 
 def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
-    """Where no EndTxn was answered with success, it takes two batches to disagree."""
+    """Judge the batches of a transaction. If no EndTxn was answered with success, it takes two batches to disagree."""
     found, ended = [*_outcomes(transaction)], transaction.ended
     hows = {one.committed for one in found}
     if not found or (ended is None and (len(found) < 2 or hows == {None})):
@@ -86,7 +86,7 @@ def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
 
 
 def _shown(transaction: Transaction, found: list[_Outcome]) -> str:
-    """One batch of each outcome."""
+    """The violation in words, with one batch of each outcome."""
     ended = transaction.ended
     how = "no EndTxn was answered with success"
     if ended is not None:
@@ -109,7 +109,7 @@ InTransaction = tuple[Transaction, OffsetCommit]
 
 
 def _of_offsets(partition: PartitionStory, transactions: list[Transaction]) -> Iterator[Claim]:
-    """The offset that is shown at rest is the last one that was written in a transaction that was committed."""
+    """Judge that the offset shown at rest is the last one that was written in a committed transaction."""
     seen = sorted((one for one in partition.committed if partition.is_at_rest(one)), key=lambda one: one.stable)
     groups = {one.group: one for one in seen}
     own = [(t, one) for t in transactions for one in t.offsets if f"{one.topic}-{one.partition}" == partition.name]
@@ -158,7 +158,9 @@ def no_transaction_hangs(together: Together) -> Iterator[Claim]:
 
 
 def _not_past(transaction: Transaction) -> Iterator[Claim]:
-    """No read between an acknowledged write and the first request that may end the transaction shows more as stable."""
+    """Judge that no read between an acknowledged write and the first request that may end the transaction shows more as
+    stable.
+    """
     until = _open_until(transaction)
     for partition, writes in by_partition(transaction.writes).items():
         if (first := next((one for one in writes if one.committed), None)) is not None:
@@ -198,7 +200,7 @@ def _open_until(transaction: Transaction) -> int:
 
 
 def _moves_on(partition: PartitionStory) -> Iterator[Claim]:
-    """At rest the last stable offset is what the log itself says."""
+    """Judge that at rest the last stable offset is the one that the log itself shows."""
     for read in [one for one in own_reads(partition) if partition.is_at_rest(one)][-1:]:
         wanted = stable_end(read)
         if any(batch.transactional for batch in read.batches):
@@ -207,7 +209,7 @@ def _moves_on(partition: PartitionStory) -> Iterator[Claim]:
 
 
 def _unfinished(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
-    """With all faults healed, a decided transaction is complete within `MARKED_WITHIN`."""
+    """Judge that, with all faults healed, a decided transaction is complete within `MARKED_WITHIN`."""
     at_rest = [one for one in story.described if one.error == NONE and _at_rest(story, one)]
     pending = [*takewhile(lambda one: one.state.startswith("Prepare"), reversed(at_rest))]
     if pending:
@@ -249,7 +251,7 @@ def _ended_on(
 def _marker_may_be_lost(
     story: TransactionStory, partition: PartitionStory, known: DescribedProducers, start: int
 ) -> str:
-    """The permission by which the marker may be gone that came after the first batch."""
+    """The permission by which the marker after the first batch may be gone."""
     if story.bumped_by_fenced(-1, known.event):
         return BUMPED_BY_FENCED
     first = next((batch for batch, _ in partition.batches if batch.base == start), None)

@@ -1,4 +1,4 @@
-"""Invariants of what producers write: once, as acknowledged, in order (KIP-360, Motivation; KIP-98)."""
+"""Invariants of producers' batches: written once, as acknowledged, in order (KIP-360, Motivation; KIP-98)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def batches_are_appended_once(together: Together) -> Iterator[Claim]:
 
 
 def _copies(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
-    """For each kind of producer one finding, or each second copy."""
+    """Judge one log: one finding for each kind of producer, or one for each second copy."""
     seen: dict[tuple[int, int, int], Batch] = {}
     again: dict[str, bool] = {}
     for batch in written(read):
@@ -111,7 +111,7 @@ def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Ite
 
 @joint_judge("KIP360-INV-03", *ALL)
 def sequences_rise_without_gaps(together: Together) -> Iterator[Claim]:
-    """In a leader's log a producer's sequences rise without a hole, and its epochs never fall."""
+    """In a leader's log a producer's sequences rise without a gap, and its epochs never fall."""
     for story in together.derived(Producers).partitions:
         for read in own_reads(story):
             yield from _epochs(story, read)
@@ -119,7 +119,7 @@ def sequences_rise_without_gaps(together: Together) -> Iterator[Claim]:
 
 
 def _epochs(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
-    """Markers have epochs, too."""
+    """Judge the producer epochs in a log. Markers have epochs too."""
     last: dict[int, Batch] = {}
     fallen: tuple[Batch, Batch] | None = None
     for batch in (one for one in read.batches if one.producer_id >= 0):
@@ -173,7 +173,7 @@ def _hole(story: PartitionStory, read: FetchResult, before: Batch, batch: Batch)
 
 @joint_judge("KIP360-INV-04", *ALL)
 def a_retried_batch_is_appended_once(together: Together) -> Iterator[Claim]:
-    """A batch of unknown outcome that is repeated until it is acknowledged has one offset, and is there once."""
+    """A batch of unknown outcome that is repeated until it is acknowledged has one offset, and is in the log once."""
     for story in together.derived(Producers).partitions:
         tries: dict[tuple[object, ...], list[ProduceResult]] = defaultdict(list)
         for one in story.produced:
@@ -202,7 +202,9 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
 
 
 def _forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> str:
-    """A transaction stays open until the outcome of its batches is known."""
+    """The evidence by which the leader may have forgotten the batch. A transaction stays open until the outcome of its batches
+    is known.
+    """
     in_transaction = unknown.transactional_id is not None
     return may_be_forgotten(story, offset, moment(story, unknown.asked), known, in_transaction=in_transaction)
 

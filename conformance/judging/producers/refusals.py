@@ -1,4 +1,4 @@
-"""A current producer is not refused (KIP360-INV-15): which requests have to be granted, by what was asked and answered before.
+"""A current producer is not refused (KIP360-INV-15): requests that have to be granted, by earlier requests and answers.
 
 Only what is certain is predicted: after a request of unknown outcome, a competing instance or a time-out nothing is.
 """
@@ -57,7 +57,9 @@ def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
 
 
 def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
-    """Once the last fault is healed, a new instance is given a producer id within `GIVEN_WITHIN`, whatever errors pass."""
+    """Judge that, once the last fault is healed, a new instance gets a producer id within `GIVEN_WITHIN`, whatever errors
+    pass.
+    """
     calm = max((span.ended for span in story.timeline.spans), default=-1)
     asked = [one for one in story.given if one.asked > calm and one.sent_epoch < 0 and one.error != UNKNOWN_OUTCOME]
     refused = [*takewhile(lambda one: one.error != NONE, asked)]
@@ -89,7 +91,7 @@ def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
 
 
 def _is_added(transaction: Transaction, write: Write) -> bool:
-    """In the first protocol the partition has to be added to the transaction before."""
+    """True if the partition is in the transaction. In the first protocol it has to be added before."""
     own = (write.result.producer_id, write.result.producer_epoch)
     ended = [end.event for end in transaction.story.ends if end.event < transaction.began]
     return transaction.story.dialect != "legacy" or any(
@@ -102,8 +104,10 @@ def _is_added(transaction: Transaction, write: Write) -> bool:
 
 
 def _is_current(transaction: Transaction, one: ProduceResult | TransactionEnded) -> bool:
-    """The request has the id and epoch that were given last, no instance asked for another and none for the end, and the
-    transaction has not timed out."""
+    """True if the request has the latest id and epoch, and its transaction is certainly open.
+
+    No instance has asked for another epoch and none for the end, and the transaction has not timed out.
+    """
     story, began = transaction.story, transaction.began
     given = max((known.event for known in story.answers if known.event < began), default=-1)
     asked = any(known.event > given and known.asked < one.event for known in story.given)
@@ -124,7 +128,7 @@ def _names_the_latest(story: TransactionStory, one: ProduceResult | TransactionE
 
 
 def _may_write(partition: PartitionStory, write: ProduceResult) -> bool:
-    """It is the next batch after what was acknowledged there, nothing of the producer is unknown, and the node leads."""
+    """True for the next batch after those acknowledged there, if nothing of the producer is unknown and the node leads."""
     own = [one for one in partition.produced if one.producer_id == write.producer_id and one.asked < write.event]
     before = [one for one in own if one.event < write.asked]
     unknown = [
@@ -138,7 +142,7 @@ def _may_write(partition: PartitionStory, write: ProduceResult) -> bool:
 
 
 def _answered(partition: PartitionStory, write: ProduceResult, case: str, began: int = NEVER) -> Iterator[Claim]:
-    """`began` is the first request of the write's transaction."""
+    """Judge the answer to a batch; `began` is the first request of the write's transaction."""
     refused = write.error in FATAL
     if write.error not in (NONE, *FATAL):
         return

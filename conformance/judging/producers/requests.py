@@ -1,4 +1,4 @@
-"""Requests about a transactional id as the coordinator sees them, from facts of six APIs."""
+"""Requests about a transactional id as its coordinator sees them, from facts of six APIs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNNUMBERED = -1
 
 
 class Given(Enum):
-    """Whether there is an answer."""
+    """The kinds of answers."""
 
     ANSWERED = "answered"
     UNKNOWN = "unknown"
@@ -29,7 +29,7 @@ class Given(Enum):
 
 
 class Asked(NamedTuple):
-    """One request and its answer; of one with several partitions each partition is one. No two have the same key."""
+    """One request and its answer; a request for several partitions is one for each. No two have the same key."""
 
     key: int
     request: Request
@@ -56,7 +56,7 @@ class Asked(NamedTuple):
 
 
 def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[Asked]:
-    """All that was asked about a transactional id, in the order of the calls. A verification changes nothing (KIP-890)."""
+    """All requests about a transactional id, in the order of the calls. A verification changes nothing (KIP-890)."""
     known = [
         *map(_init, story.given),
         *(_added(one) for one in story.added if not one.verify_only),
@@ -82,7 +82,7 @@ def _init(one: ProducerIdGiven) -> Asked:
 
 
 def _added(one: PartitionsAdded) -> Asked:
-    """Where some partitions are refused, none is added: the answer counts as the first refusal."""
+    """The request to add partitions. If some are refused, none is added: the answer counts as the first refusal."""
     names = frozenset(name for name, _ in one.errors)
     request = Request(*_about("AddPartitionsToTxn", one, one.version), one.producer_id, one.producer_epoch, names)
     errors = [error for _, error in one.errors if error != NONE]

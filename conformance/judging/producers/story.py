@@ -1,4 +1,4 @@
-"""The stories of a transactional id and of a producer id: what was asked in their name, and what was answered."""
+"""The stories of a transactional id and of a producer id: requests in their name, and the answers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TransactionStory(Story):
 
     @property
     def groups(self) -> set[str]:
-        """Those whose offsets were, or were to be, part of its transactions."""
+        """The groups whose offsets were, or were to be, part of its transactions."""
         return {one.group for one in self.groups_added} | {one.group for one in self.offsets}
 
     @property
@@ -73,7 +73,7 @@ class TransactionStory(Story):
 
     @property
     def producer_ids(self) -> set[int]:
-        """Those that were given by InitProducerId, or by EndTxn in place of one whose epochs were exhausted (KIP-890)."""
+        """The ids that were given by InitProducerId, or by EndTxn in place of one whose epochs were exhausted (KIP-890)."""
         return {one.producer_id for one in self.answers} | {one.next_id for one in self.ends if one.next_id >= 0}
 
     def fences(self, producer_id: int, epoch: int, event: int) -> ProducerIdGiven | None:
@@ -90,8 +90,9 @@ class TransactionStory(Story):
         return None
 
     def bumped_by_fenced(self, first: int, second: int) -> bool:
-        """Did a fenced instance ask for the next epoch between two events? That aborts its successor's transaction
-        (KIP360-INIT-10)."""
+        """True if a fenced instance asked for the next epoch between two events. That aborts its successor's transaction
+        (KIP360-INIT-10).
+        """
         return any(
             self.fences(one.sent_producer_id, one.sent_epoch, one.asked) is not None
             for one in self.given
@@ -109,7 +110,7 @@ class ProducerStory(Story):
         self.given: list[ProducerIdGiven | TransactionEnded] = []
 
     def take(self, fact: Any) -> None:
-        """Other facts of a producer come with its partitions and its transactional id."""
+        """Add an answer that gave the id. Other facts of a producer come with its partitions and its transactional id."""
         if isinstance(fact, ProducerIdGiven) and fact.error == NONE and str(fact.producer_id) == self.name:
             self.given.append(fact)
         elif isinstance(fact, TransactionEnded) and fact.error == NONE and self.name == str(fact.next_id):

@@ -1,4 +1,4 @@
-"""Transactions as their clients know them: what was written in each, and how it was to end."""
+"""Transactions as their clients know them: their writes, and the end that was asked for."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Write(NamedTuple):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Equal for a batch and its repetitions."""
+        """A key that a batch and its repetitions have in common."""
         return (self.partition.name, *identity(self.result))
 
 
 class Transaction:
-    """One transaction of a producer id and epoch. `ended` is the EndTxn that was answered with success, None without one."""
+    """One transaction of a producer id and epoch. `ended` is the EndTxn that was answered with success; None if there is none."""
 
     def __init__(self, story: TransactionStory, producer_id: int, epoch: int) -> None:
         self.story = story
@@ -57,7 +57,7 @@ class Transaction:
 
     @property
     def started(self) -> int:
-        """The first request that may have opened it at the coordinator, from where on it may time out."""
+        """The first request that may have opened it at the coordinator, from which on it may time out."""
         story, at = self.story, (self.producer_id, self.epoch)
         ended = max((end.event for end in story.ends if end.error == NONE and end.event < self.began), default=-1)
         adds = [one.asked for one in (*story.added, *story.groups_added) if (one.producer_id, one.producer_epoch) == at]
@@ -70,7 +70,7 @@ class Transaction:
 
     @property
     def last_asked(self) -> int:
-        """The event of the last request that may have decided it; of the last write if none was sent."""
+        """The event of the last request that may have decided it; that of the last write if none was sent."""
         return max(one.asked for one in [*self.ends, *(write.result for write in self.writes), *self.offsets])
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Transaction:
 
 
 class Producers:
-    """All producers of an example: the case that each id belongs to, and the transactions of each transactional id."""
+    """All producers of an example: the case of each id, and the transactions of each transactional id."""
 
     def __init__(self, together: Together) -> None:
         self.together = together
@@ -96,10 +96,10 @@ class Producers:
         return [*sent, *(one for one in self.partitions if one.name in added)]
 
     def _of_id(self, story: TransactionStory) -> Iterator[Transaction]:
-        """In the order of their first requests.
+        """The transactions of a transactional id in the order of their first requests.
 
-        A batch that is repeated later belongs to the transaction of its first request; offsets belong to the one that is open.
-        A write of a fenced instance belongs to none: KIP360-INV-05 is about it.
+        A batch that is repeated later belongs to the transaction of its first request; offsets belong to the one that is
+        open. A write of a fenced instance belongs to none: KIP360-INV-05 is about it.
         """
         current: dict[tuple[int, int], Transaction] = {}
         known: set[object] = set()
@@ -130,7 +130,7 @@ def _asked(one: Write | OffsetCommit | TransactionEnded) -> int:
 
 
 def _ends(transaction: Transaction, end: TransactionEnded) -> bool:
-    """Note an EndTxn: did it end the transaction?"""
+    """Note an EndTxn; True if it ended the transaction."""
     if end.error != NONE:
         transaction.attempts.append(end)
         return False

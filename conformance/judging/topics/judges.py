@@ -55,7 +55,7 @@ Look = Callable[[list[Change]], Finding | None]
 
 
 def _claims(refused: Change, possible: list[Change], look: Look) -> Iterator[Claim]:
-    """A trace that only requests of open outcome explain is excused."""
+    """Judge one answer. A trace that only requests of open outcome explain is excused."""
     others = [change for change in possible if change is not refused]
     finding = look(others)
     if finding is not None and not refused.left_open:
@@ -67,7 +67,7 @@ def _claims(refused: Change, possible: list[Change], look: Look) -> Iterator[Cla
 
 
 def excuse(change: Change, case: str) -> Excuse:
-    """Named by the reason for which the outcome of a change is open."""
+    """An excuse with the reason for which the outcome of a change is open."""
     return Excuse(f"open outcome: {change.left_open}", case)
 
 
@@ -99,7 +99,7 @@ def _value_untouched(refused: Change, described: Described, key: str, possible: 
 
 
 def _later(answers: list[T], change: Change) -> Iterator[T]:
-    """Of each broker the first answer after a change, and the last."""
+    """The first answer of each broker after a change, and its last."""
     by_node: dict[str, list[T]] = {}
     for answer in answers:
         if answer.asked > change.event:
@@ -130,7 +130,7 @@ def acknowledged_configuration_is_in_force(story: ResourceStory) -> Iterator[Cla
 
 
 def _beside(rivals: list[Change], finding: Finding, explains: Callable[[Change], bool]) -> Iterator[Claim]:
-    """Beside requests of open outcome a finding decides nothing, unless none of them explains it."""
+    """The finding, unless a request of open outcome explains it: then it is excused."""
     explanation = next(filter(explains, rivals), None)
     if not rivals or (explanation is None and not finding.held):
         yield finding
@@ -140,13 +140,15 @@ def _beside(rivals: list[Change], finding: Finding, explains: Callable[[Change],
 
 
 def _was_set(story: ResourceStory, key: str, deletion: Change) -> bool:
-    """Did an acknowledged request set the value that was deleted?"""
+    """True if an acknowledged request set the value that was deleted."""
     earlier = [change for change in story.before(deletion.asked) if change.outcome == "done"]
     return any(change.configs.get(key) is not None for change in earlier)
 
 
 def _concerns(described: Described) -> bool:
-    """A broker's own configuration is described by that broker only; others answer with an error."""
+    """True if the description counts. A broker's own configuration is described by that broker only; others answer with an
+    error.
+    """
     one_broker = described.resource.type == BROKER and described.resource.name
     return not one_broker or described.error == NONE
 
@@ -181,7 +183,7 @@ def _case(resource: Resource) -> str:
 
 
 def _may_be_described(described: Described, key: str, rival: Change) -> bool:
-    """Is the answer what there would be if the rival took effect last?"""
+    """True if the answer is right in case the rival took effect last."""
     if rival.kind == "delete":
         return described.error == UNKNOWN_TOPIC_OR_PARTITION
     return described.error == NONE and described.own(key) == rival.configs.get(key)
@@ -200,7 +202,7 @@ def _may_be_in_force(appended: Appended, rival: Change) -> bool:
 
 
 def _is_limited(limit: str | None, appended: Appended) -> bool | None:
-    """Whether a Produce was answered as the limit asks for; None where that cannot be told from its size or its error."""
+    """True if a Produce was answered as the limit asks for; None if its size or its error leaves that open."""
     most = int(limit or 0)
     too_large = appended.payload > most
     if not most or appended.error not in (NONE, MESSAGE_TOO_LARGE):

@@ -1,4 +1,5 @@
-"""The story of each resource that a history administers: what was asked to change, what came of it, and what brokers describe.
+"""The story of each resource that a history administers: the changes that were requested, their outcomes, and what brokers
+describe.
 
 A resource is a topic, one broker, all brokers (their cluster default) or a consumer group.
 """
@@ -51,9 +52,10 @@ class ResourceStory(Story):
     # --- outcomes
 
     def _with_outcome(self, change: Change) -> Change:
-        """A refusal is open where a fault may have cost a broker the answer to a first copy, which then was not refused.
+        """The change with its outcome.
 
-        Without such a fault, or where the topic was known to be as the refusal says, it is definite.
+        A refusal is open if a fault may have cost a broker the answer to a first copy, which then was not refused. Without
+        such a fault, or if the topic was known to be as the refusal says, it is definite.
         """
         before = self._partitions_before(change.asked)
         explained = {
@@ -67,7 +69,7 @@ class ResourceStory(Story):
         return msgspec.structs.replace(change, outcome="open", left_open=SENT_TWICE)
 
     def _partitions_before(self, event: int) -> int | None:
-        """The partitions of a topic, 0 where it is not there; None where a request of open outcome may have changed it."""
+        """The number of partitions of a topic, 0 if it does not exist; None if a request of open outcome may have changed it."""
         count = 0
         for change in self.before(event):
             if change.outcome == "open" and change.kind != "configure":
@@ -77,22 +79,22 @@ class ResourceStory(Story):
         return count
 
     def _controller_may_be_unheard(self, change: Change) -> bool:
-        """Did a fault hit a controller, or the broker that was asked, while the request was under way?"""
+        """True if a fault hit a controller, or the broker that was asked, while the request was under way."""
         hit = {node for span in self.timeline.standing(change.asked, change.event) for node in span.nodes}
         return change.node in hit or not hit <= self.timeline.broker_names
 
     def before(self, event: int) -> list[Change]:
-        """Changes that may have taken effect before an answer: those that were asked for before it and were not refused."""
+        """The changes that may have taken effect before an answer: they were requested before it and not refused."""
         return [change for change in self.changes if change.asked < event and change.outcome != "refused"]
 
     def refused(self) -> list[Change]:
-        """With those of which an earlier copy may have taken effect."""
+        """The refused changes, also those of which an earlier copy may have taken effect."""
         return [change for change in self.changes if change.outcome == "refused" or change.left_open == SENT_TWICE]
 
     # --- configuration
 
     def acknowledged(self, asked: int) -> dict[str, Change]:
-        """By key the change that was acknowledged last."""
+        """The change of each key that was acknowledged last."""
         found: dict[str, Change] = {}
         for change in self.before(asked):
             if change.outcome == "done":
@@ -102,14 +104,14 @@ class ResourceStory(Story):
         return found
 
     def rivals(self, asked: int, key: str) -> list[Change]:
-        """Changes of open outcome that may have changed a key, or may yet: also after what was acknowledged later."""
+        """The changes of open outcome that may have changed a key, or may yet: also after a later change was acknowledged."""
         before = [change for change in self.before(asked) if change.outcome == "open"]
         return [change for change in before if change.replaces or key in change.configs]
 
     # --- topics of one name
 
     def may_show(self, answer: TopicSeen | Described) -> list[Change]:
-        """Changes that a broker's answer may show: not those that were over before the topic that it knew of was created.
+        """The changes that a broker's answer may show: not those that were over before the topic that it knew of was created.
 
         A broker knows of a topic once it has told its id. A request of open outcome may take effect at any time.
         """
@@ -122,14 +124,14 @@ class ResourceStory(Story):
         ]
 
     def _known_creation(self, answer: TopicSeen | Described) -> Change | None:
-        """The creation of the latest topic of that name of which the broker had told the id by then."""
+        """The creation of the latest topic of that name whose id the broker had told by then."""
         before = (one for one in self.seen if one is answer or one.event < answer.asked)
         ids = {one.topic_id for one in before if _same_process(one, answer)}
         created = (change for change in reversed(self.changes) if change.kind == "create")
         return next((change for change in created if change.topic_id in ids - {""}), None)
 
     def is_accounted_for(self, seen: TopicSeen, refused: Change) -> bool:
-        """Whether it is the topic of an acknowledged creation, or was there before what was refused was asked for.
+        """True if it is the topic of an acknowledged creation, or existed before the refused request.
 
         A creation by a version that tells no id accounts for any.
         """
@@ -138,7 +140,9 @@ class ResourceStory(Story):
         return not seen.topic_id or "" in created or seen.topic_id in earlier | created
 
     def is_at_rest(self, asked: int) -> bool:
-        """Every fault was healed before, and all brokers described what was acknowledged, or the bound for that had passed."""
+        """True if every fault was healed before, and all brokers described what was acknowledged, or the bound for that had
+        passed.
+        """
         return 0 <= max(self.timeline.rest, self.timeline.disagreed) < asked
 
 
