@@ -156,11 +156,12 @@ class ProducerHistory(LogHistory):
         epoch: int = 0,
         group: str = "g",
         member: tuple[str, int] = ("", -1),
+        instance: str | None = None,
         error: Error = Error.NONE,
         version: int = 4,
     ) -> Self:
         """TxnOffsetCommit, of a `member` of the group with its epoch or generation."""
-        named = {"member_id": member[0], "generation_id_or_member_epoch": member[1]}
+        named = {"member_id": member[0], "generation_id_or_member_epoch": member[1], "group_instance_id": instance}
         call = self._asked(3, "txn_offset_commit", TID, group, ID, epoch, [NewOffset(TOPIC, 0, offset)], **named)
         one = TxnOffsetResult(version=version, topic=TOPIC.name, partition=0, error=error)
         return self._answered(call, TxnOffsetCommitAnswer(version=version, throttle_time_ms=0, partitions=(one,)))

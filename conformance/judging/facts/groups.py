@@ -43,6 +43,7 @@ class OffsetCommit(Exchange, frozen=True, gc=False):
     error: int
     member_id: str = ""
     member_epoch: int = -1
+    instance_id: str = ""
     transactional_id: str | None = None
     producer_id: int = -1
     producer_epoch: int = -1
@@ -188,6 +189,7 @@ def _txn_offset_commit(call: Call, answer: Answer, at: Decoding) -> Iterator[Att
             accepted=_error_of(answer, wanted),
             member_id=request["member_id"],
             member_epoch=request["generation_id_or_member_epoch"],
+            instance_id=request["group_instance_id"] or "",
             transactional_id=request["transactional_id"],
             producer_id=request["producer_id"],
             producer_epoch=request["producer_epoch"],

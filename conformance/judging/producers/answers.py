@@ -51,8 +51,8 @@ PASSING: dict[Api, frozenset[int]] = {
 coordinator cannot answer becomes NOT_ENOUGH_REPLICAS in Produce, and COORDINATOR_NOT_AVAILABLE in TxnOffsetCommit (KIP-890).
 CONCURRENT_TRANSACTIONS is none of them: it is right while markers are written, or while another request is in flight."""
 BY_GROUP = frozenset((Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID))
-"""The errors of a group's coordinator for a TxnOffsetCommit that names a member or a generation which its group does not have
-(KIP-447). Whether the group has them is KIP-1251's to judge; the coordinator of the transaction let the request pass before."""
+"""The errors of a group's coordinator for a TxnOffsetCommit that names a member, an instance or a generation which the group does
+not have (KIP-447). Whether it has them is KIP-1251's to judge; the coordinator of the transaction let the request pass."""
 UNTOUCHED = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED)
 )

@@ -74,7 +74,7 @@ class Request(NamedTuple):
     times: int = 1
     """Of InitProducerId: it is asked for that often, each time by the epoch that was given before."""
     names_member: bool = False
-    """Of TxnOffsetCommit: it names a member or a generation of the group, which the group's coordinator checks, too."""
+    """Of TxnOffsetCommit: it names a member, an instance or a generation of the group, which its coordinator checks, too."""
     failed_over: bool = False
     """Another broker may have become the coordinator since the epoch was given, so that what is only in memory may be gone."""
 

@@ -98,7 +98,7 @@ def _offsets_added(one: OffsetsAdded) -> Asked:
 def _offsets(one: OffsetCommit) -> Asked:
     names = frozenset((f"group {one.group}",))
     request = Request(*_about("TxnOffsetCommit", one, one.version), one.producer_id, one.producer_epoch, names)
-    names_member = one.member_id != "" or one.member_epoch >= 0
+    names_member = bool(one.member_id or one.instance_id) or one.member_epoch >= 0
     return Asked(UNNUMBERED, request._replace(names_member=names_member), one.accepted)
 
 

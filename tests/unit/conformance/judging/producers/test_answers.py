@@ -317,8 +317,8 @@ def test_offsets_are_committed_in_a_transaction_of_their_group() -> None:
 
 @pytest.mark.parametrize("error", [Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID])
 def test_a_group_may_refuse_the_member_that_a_commit_names_and_no_other(error: Error) -> None:
-    for member in (("m", 3), ("", 3), ("m", -1)):
-        refused = opened().adds_offsets().commits(3, member=member, error=error)
+    for member, instance in ((("m", 3), None), (("", 3), None), (("m", -1), None), (("", -1), "i")):
+        refused = opened().adds_offsets().commits(3, member=member, instance=instance, error=error)
         assert last(refused) == ("", "")
         assert last(refused.ends(True)) == ("end-granted", "held"), "the transaction goes on"
     assert last(opened().adds_offsets().commits(3, error=error)) == ("offset-commit-granted", "violated")
