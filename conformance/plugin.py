@@ -267,7 +267,7 @@ class Finished:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown":
-            self._watchdog.finished()
+            self._watchdog.note_finish()
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

@@ -11,10 +11,14 @@ from conformance.judging.verdicts import Cell
 
 
 class BaselineCase(msgspec.Struct, frozen=True):
+    """A case of a row, as a matrix.json has it."""
+
     violated: int = 0
 
 
 class BaselineCell(msgspec.Struct, frozen=True):
+    """A row's cell in one column."""
+
     requirement: str
     kafka_version: str
     verdict: str
@@ -50,7 +54,7 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Raises ValueError for a file that is not a matrix."""
+    """Read a matrix.json. Raises ValueError for a file that is not a matrix."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Baseline)
     except (OSError, msgspec.DecodeError) as error:
@@ -63,10 +67,10 @@ def new_violations(cells: Iterable[Cell], baseline: Baseline) -> list[tuple[str,
         (cell.requirement, case)
         for cell in cells
         if cell.verdict == "violated"
-        for case in _violated(cell)
+        for case in _violated_cases(cell)
         if not baseline.knows(cell.requirement, cell.kafka_version, case)
     ]
 
 
-def _violated(cell: Cell) -> list[str]:
+def _violated_cases(cell: Cell) -> list[str]:
     return [case for case, tally in cell.cases.items() if tally.violated] or [""]

@@ -77,12 +77,12 @@ class CheckRun:
 
     @property
     def is_over(self) -> bool:
-        """Is its time up?"""
+        """True if its time is up."""
         return time.monotonic() >= self.ends
 
     @property
     def heals_within(self) -> float:
-        """Seconds that healing may take after an example."""
+        """The seconds that healing may take after an example."""
         return HURRIED if self.is_over else HEALED_WITHIN
 
     def _ended_by(self, error: KitError) -> None:
@@ -103,6 +103,7 @@ class CheckRun:
         )
 
     def run_examples(self) -> None:
+        """Run the examples of the check, and file each."""
         raise NotImplementedError
 
     def standing(self) -> Standing:
@@ -112,7 +113,7 @@ class CheckRun:
         return standing
 
     def replace_cluster(self, reason: str) -> None:
-        """The cluster did not become healthy after an example.
+        """Give up the cluster, which did not become healthy after an example.
 
         The next example boots another; the check's line has the reason.
         """
@@ -129,7 +130,7 @@ class CheckRun:
         detail: str = "",
         excuses: Sequence[ExcuseCount] = (),
     ) -> None:
-        """An example's observations, and then its own line. `evidence` is by identity of the observation."""
+        """File an example's observations, and then its own line. `evidence` is by identity of the observation."""
         shard = self.lab.shard(standing.column)
         for observation in observations:
             shard.observation(
@@ -140,14 +141,14 @@ class CheckRun:
             )
             if breaks_its_row(observation):
                 self.violations.append(observation)
-        self.lab.progress.observed(self.label, observations)
+        self.lab.progress.observes(self.label, observations)
         rows = sorted({o.requirement for o in observations})
         self._line(standing, history, seconds, detail, rows=rows, excuses=[*excuses])
         if self.violations and self.lab.settings.keep_cluster:
             self.lab.keep()
 
-    def failed(self, detail: str, seconds: float) -> None:
-        """An example ended in trouble.
+    def note_failure(self, detail: str, seconds: float) -> None:
+        """Note an example that ended in trouble.
 
         After some of them the check gives up; an example cut short by the check's own time does not count.
         """
@@ -159,8 +160,9 @@ class CheckRun:
         if self.gave_up:
             self.trouble += [error for error in self._errors if error not in self.trouble]
 
-    def hindered(self, reason: str, seconds: float) -> None:
-        """The tested system kept an example from its end. After several of these the check gives up; its line names the rows."""
+    def note_hindrance(self, reason: str, seconds: float) -> None:
+        """Note an example that the tested system kept from its end. After several of these the check gives up; its line names
+        the rows."""
         self._hindered.append(reason)
         self._seconds_in_trouble += seconds
         if self.gave_up:
@@ -168,11 +170,12 @@ class CheckRun:
 
     @property
     def gave_up(self) -> bool:
+        """True once too many examples failed for another to be worth its time."""
         ended = max(len(self._errors), len(self._hindered))
         return ended >= MOST_ERRORS or self._seconds_in_trouble > MOST_SECONDS_IN_TROUBLE
 
-    def replayed(self, **fields: Any) -> None:
-        """How often a violation was seen again."""
+    def file_replays(self, **fields: Any) -> None:
+        """Record how often a violation was seen again."""
         self.lab.shard(self._column or self.lab.bare_column(self.label)).replay(**fields)
 
     def _line(self, standing: Standing, history: History, seconds: float, detail: str, **found: Any) -> None:
@@ -194,7 +197,7 @@ class CheckRun:
 
 
 def faults_of(history: History) -> dict[str, FaultCount]:
-    """How often each fault was injected, witnessed and healed in one example."""
+    """Count for each fault how often it was injected, witnessed and healed in one example."""
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"injected": 0, "witnessed": 0, "healed": 0})
     names = {"inject": "injected", "witness": "witnessed", "heal": "healed"}
     for event in history.events:
@@ -204,12 +207,12 @@ def faults_of(history: History) -> dict[str, FaultCount]:
 
 
 def steps_of(history: History, *, left_out: bool = False) -> dict[str, int]:
-    """How often each kind of step was taken, or could not be; nothing for a probe."""
+    """Count the steps of each kind that were taken, or could not be; nothing for a probe."""
     return dict(sorted(Counter(step.kind for step in taken(history) if step.left_out == left_out).items()))
 
 
 def premises_of(history: History) -> dict[str, PremiseCount]:
-    """How often each premise was met in one example.
+    """Count for each premise how often it was met in one example.
 
     The values that were read back are left out, so that it stays one premise.
     """

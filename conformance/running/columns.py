@@ -21,7 +21,7 @@ _LABEL = re.compile(r"[A-Za-z0-9/][\w .:@/+=-]{0,99}")
 
 
 class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """A column before its image is there.
+    """A column that was asked for, before its image is there.
 
     `option` is the one that names it, `name` its value: a released version, an image or a distribution. The others are empty
     unless the user overrides the default.
@@ -45,7 +45,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
         return self.label or self.name
 
     def image(self, progress: Progress = quiet) -> Image:
-        """Its image, with the column's label. Raises KitError."""
+        """Get the image, with the column's label. Raises KitError."""
         found = self._image(progress)
         return replace(found, label=self.label or found.label)
 
@@ -58,7 +58,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """The values that replace defaults of columns: each `COLUMN=VALUE`, or `VALUE` for the only one that can be meant."""
+    """Values that replace defaults of columns: each `COLUMN=VALUE`, or `VALUE` for the only one that can be meant."""
 
     labels: Sequence[str] = ()
     judged_as: Sequence[str] = ()

@@ -93,15 +93,15 @@ class Lab:
     def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
         image = self.images[key[0]]
         try:
-            cluster = self._booted(image, topology)
+            cluster = self._boot_patiently(image, topology)
         except KitError as error:
             self._failed[key] = f"the {topology.name} cluster never came up: {error}"
             raise
         column = column_of(key[0], image, cluster.ranges(), self.settings)
         return Standing(cluster=cluster, watch=Watch(cluster), column=column)
 
-    def _booted(self, image: Image, topology: Topology) -> KRaftCluster:
-        """Another try after trouble of the engine, such as a busy disk, which is no fault of this Kafka.
+    def _boot_patiently(self, image: Image, topology: Topology) -> KRaftCluster:
+        """Boot the cluster, and try again after trouble of the engine, such as a busy disk, which is no fault of this Kafka.
 
         The error of the first try is the context of any error of the second.
         """
@@ -110,8 +110,9 @@ class Lab:
         except EngineTrouble:
             return KRaftCluster(topology, image, self.run).boot()
 
-    def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
-        """After an example: heal whatever it left broken, and wait up to `within` seconds for a healthy cluster.
+    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
+        """Heal what an example left broken, and wait up to `within` seconds for a healthy
+        cluster.
 
         Returns why the cluster has to be replaced, which is also noted in the history; empty if it is healthy. Nothing is
         checked after an example without faults and trouble.
@@ -130,8 +131,8 @@ class Lab:
             return reason
         return ""
 
-    def cleared(self, example: str) -> str:
-        """After an example: delete its topics, so that later examples can be reproduced without it.
+    def clear(self, example: str) -> str:
+        """Delete an example's topics, so that later examples can be reproduced without it.
 
         Those of a cluster that is kept stay. Returns why the cluster has to be replaced; empty if they are gone.
         """
@@ -144,9 +145,11 @@ class Lab:
         return ""
 
     def _wait_whole(self, bench: Bench, standing: Standing) -> None:
-        """A quorum with scripted voters is healthy when its controllers answer: electing a leader is up to the check."""
+        """Wait for a healthy cluster. One with scripted voters is healthy when its controllers answer: electing a leader is
+        up to the check."""
 
         def lacking() -> list[str]:
+            """The parts of the cluster that do not run, or are not in sync."""
             return [] if standing.cluster.topology.scripted else [*bench.lacking(), *standing.watch.lacking()]
 
         if standing.cluster.topology.scripted or lacking():
@@ -185,11 +188,11 @@ class Lab:
 
     @property
     def history_path(self) -> str:
-        """Relative to the output directory."""
+        """The path of a history, relative to the output directory."""
         return f"histories/{self.run.id}/{self.worker}.jsonl.zst"
 
     def tape(self, check: str, standing: Standing, **fields: Any) -> LiveTape:
-        """A tape for a new example."""
+        """Begin a tape for a new example."""
         self._examples += 1
         example = Example(
             example=f"{self.run.id}-{self.worker}-{self._examples}",
@@ -217,7 +220,7 @@ class Lab:
             except Exception as error:
                 bench.explain(error)
                 hindered = bool(hindrance(tape.history))
-                detail = self._given_up(bench, tape, error)
+                detail = self._give_up(bench, tape, error)
                 self._end_rig(tape, standing, "premise lost" if hindered else "error", detail)
                 raise (Hindered if hindered else KitError)(detail) from error
             finally:
@@ -229,7 +232,7 @@ class Lab:
     def _end_rig(
         self, tape: LiveTape, standing: Standing, outcome: Literal["judged", "premise lost", "error"], detail: str = ""
     ) -> History:
-        """The history of preparing a rig is judged like any other, and filed under its name."""
+        """End the history of preparing a rig, which is judged like any other, and filed under the rig's name."""
         history = tape.end(End(example=tape.example.example, outcome=outcome, detail=detail))
         column = standing.column
         facts = Facts(version=column.version, ranges=column.ranges)
@@ -237,9 +240,9 @@ class Lab:
             self.shard(column).observation(seen, check=tape.example.check, history=self.history_path, evidence="")
         return history
 
-    def _given_up(self, bench: Bench, tape: LiveTape, error: Exception) -> str:
-        """A rig that could not be prepared may have broken the cluster: heal or replace it. Returns the message."""
-        reason = self.healed(bench, tape, troubled=True)
+    def _give_up(self, bench: Bench, tape: LiveTape, error: Exception) -> str:
+        """Heal or replace the cluster, which a rig that could not be prepared may have broken. Returns the message."""
+        reason = self.heal(bench, tape, troubled=True)
         if reason:
             self.drop_cluster()
         return with_reason(f"{type(error).__name__}: {error}", reason)
@@ -269,24 +272,26 @@ class Lab:
         )
 
     def bare_column(self, label: str) -> Column:
-        """A column whose cluster never came up: the facts of its image, without any that the cluster would have declared."""
+        """The facts of a column whose cluster never came up: those of its image, without any that the cluster would have
+        declared."""
         return column_of(label, self.images[label], {}, self.settings)
 
     @property
-    def elapsed(self) -> float:
-        """Seconds since the run began."""
+    def seconds_elapsed(self) -> float:
+        """The seconds since the run began."""
         return time.monotonic() - self._began
 
     def allowance(self, work: Work) -> float:
-        """Seconds for an item that begins now; 0 if it is too late for it."""
-        return self.plan.share(work).allowance(self.elapsed)
+        """The seconds for an item that begins now; 0 if it is too late for it."""
+        return self.plan.share(work).allowance(self.seconds_elapsed)
 
     def ledger(self, label: str) -> Ledger:
-        """How this worker spends its time on a column."""
+        """The account of how this worker spends its time on a column."""
         return self._ledgers.setdefault(label, Ledger())
 
     def close(self, ended_early: str = "") -> None:
-        """With the reason if the run `ended_early`: a shard of each column says so, also of one on which nothing was run."""
+        """Close the cluster and the shards, with the reason if the run `ended_early`: each column has a shard that says so,
+        also one on which nothing was run."""
         for label in self.images if ended_early else ():
             self.shard(self.bare_column(label))
         if self._standing is not None:
@@ -311,10 +316,12 @@ def column_of(label: str, image: Image, ranges: dict[str, int], settings: Settin
 
 
 def digest_of(image: Image, settings: Settings) -> str:
-    """The column on every machine: its jars, the version that they are judged as, and all that they are configured with."""
-    made_of = [image.jars, image.version, image.kafka_opts, settings.configured]
+    """The identity of a column on every machine: its jars, the version that they are judged as, and all that they are
+    configured with."""
+    made_of = [image.jars, image.version, image.kafka_opts, settings.configuration]
     return hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
 
 
 def slug(text: str) -> str:
+    """The label as part of a path."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", text)

@@ -20,7 +20,7 @@ from history.observations import Observation
 
 
 def read_schedule(path: Path) -> Schedule:
-    """Raises ValueError for a file that is none."""
+    """Read a schedule. Raises ValueError for a file that is none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Schedule)
     except (OSError, msgspec.DecodeError) as error:
@@ -28,7 +28,7 @@ def read_schedule(path: Path) -> Schedule:
 
 
 class ReplayRun(CheckRun):
-    """Runs the schedule several times and reports how often the violation was seen again."""
+    """A run of the schedule, several times, that reports how often the violation was seen again."""
 
     def __init__(self, check: AnyCheck, schedule: Schedule, lab: Lab, label: str) -> None:
         super().__init__(check, lab, label)
@@ -58,7 +58,7 @@ class ReplayRun(CheckRun):
         return ProbeRun(self._check, self.lab, self.label)
 
     def _topology(self, check: AnyMachine) -> Topology:
-        """The one that the schedule was recorded on; the machine's usual one if it does not name any that there still is."""
+        """The topology that the schedule was recorded on; the machine's usual one if it names none that there still is."""
         named = (one for one in check.topologies if one.name == self._schedule.topology)
         return next(named, check.topology)
 

@@ -12,7 +12,7 @@ from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
 from conformance.running.machine.run import MachineRun
 from conformance.running.planning.budget import PARTS, PATIENCE
-from conformance.running.planning.rarest import Rare, ranked, so_far
+from conformance.running.planning.rarest import Rare, rank, so_far
 from conformance.running.probe.run import ProbeRun
 from conformance.running.violations import Breach
 from history.observations import Observation
@@ -25,7 +25,7 @@ SLICE = 120.0
 
 
 class Search:
-    """The worker's turn at the rarest cases of one column. Workers side by side take different ones, by their `part`."""
+    """A worker's turn at the rarest cases of one column. Workers side by side take different ones, by their `part`."""
 
     def __init__(self, lab: Lab, label: str, checks: Sequence[AnyCheck], part: int) -> None:
         self._lab = lab
@@ -53,11 +53,11 @@ class Search:
         if found is None:
             return None
         self._known = found.breaches
-        rare = ranked(found, list(self._checks.values()), self._tried)
+        rare = rank(found, list(self._checks.values()), self._tried)
         return rare[min(self._part, len(rare)) - 1] if rare else None
 
     def _run_of(self, rare: Rare) -> CheckRun:
-        """Another seed each time: rounds and parts are numbered on from the planned ones."""
+        """A further run of a check with another seed: rounds and parts are numbered on from the planned ones."""
         check = self._checks[rare.check]
         again = self._tried[rare.check] + 100 * self._part
         if isinstance(check, MachineCheck):

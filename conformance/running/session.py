@@ -36,11 +36,11 @@ from conformance.running.machine.beginning import Beginning, read_beginning
 from conformance.running.machine.investigator import REPLAYS
 from conformance.running.machine.reach import reach_lines
 from conformance.running.machine.run import MachineRun
-from conformance.running.planning.budget import PARTS, TimePlan, Work, planned
+from conformance.running.planning.budget import PARTS, TimePlan, Work, plan_time
 from conformance.running.probe.run import ProbeRun
 from conformance.running.profiles import MINUTES
 from conformance.running.recording.spent import spent_lines
-from conformance.running.recording.statistics import lines, reached
+from conformance.running.recording.statistics import lines, totals_by_check
 from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.search import Search
@@ -58,7 +58,7 @@ ALL_MACHINES = "all"
 
 
 class ConformanceSession:
-    """Settings, run and images. The controller begins and ends it, workers join."""
+    """The settings, run and images of one pytest process. The controller begins and ends it, workers join."""
 
     def __init__(self, settings: Settings, run: Run, images: dict[str, Image], worker: str, workers: int = 1) -> None:
         self.settings = settings
@@ -78,7 +78,7 @@ class ConformanceSession:
     @classmethod
     def begin(cls, config: pytest.Config) -> ConformanceSession:
         """Read the settings, sweep what dead runs left, and get the images. Ends pytest with 2 or 3 when that fails."""
-        settings, wanted = _asked(config)
+        settings, wanted = _read_settings(config)
         settings = msgspec.structs.replace(settings, whole=_is_whole(config))
         try:
             return cls._begin(settings, wanted)
@@ -97,19 +97,21 @@ class ConformanceSession:
             image = column.image(_say)
             label = _label(image.label, settings)
             _refuse_twice(label, image, images)
-            images[label], selections[label] = image, [*column.selection, *settings.configured]
+            images[label], selections[label] = image, [*column.selection, *settings.configuration]
         run = Run.begin(settings.run)
         settings = msgspec.structs.replace(settings, run=run.id, began=time.time(), selections=selections)
         return cls(settings, run, images, "master")
 
     @classmethod
     def of_worker(cls, workerinput: dict[str, Any]) -> ConformanceSession:
+        """Join the session of a controller, by what it passed to this worker."""
         given = workerinput["conformance"]
         settings = msgspec.convert(given["settings"], Settings)
-        images = {label: msgspec.convert(image, Image, dec_hook=_revived) for label, image in given["images"].items()}
+        images = {label: msgspec.convert(image, Image, dec_hook=_revive) for label, image in given["images"].items()}
         return cls(settings, Run.join(settings.run), images, workerinput["workerid"], workerinput["workercount"])
 
     def for_worker(self) -> dict[str, Any]:
+        """The data that a worker needs to join."""
         images = {label: msgspec.to_builtins(image, enc_hook=str) for label, image in self.images.items()}
         return {"settings": msgspec.to_builtins(self.settings), "images": images}
 
@@ -122,6 +124,7 @@ class ConformanceSession:
 
     @property
     def labels(self) -> list[str]:
+        """The labels of the columns of this run."""
         return list(self.images)
 
     def selects(self, check: AnyCheck) -> bool:
@@ -135,6 +138,7 @@ class ConformanceSession:
 
     @property
     def lab(self) -> Lab:
+        """The lab of this worker, made at its first use."""
         if self._lab is None:
             self._lab = Lab(self.settings, self.run, self.worker, self.images, self._plan)
             self._lab.progress.expects(self._expected)
@@ -150,18 +154,19 @@ class ConformanceSession:
 
     @property
     def lasts(self) -> float:
-        """Seconds in which no check has to finish: the time of the run, and that of a schedule's replays, which are one check."""
+        """The seconds in which no check has to finish: the time of the run, and that of a schedule's replays, which are one
+        check."""
         return max(self.seconds, REPLAYS * REPLAY_WITHIN if self._replay is not None else 0.0)
 
     @property
     def searches(self) -> int:
-        """How many workers search for the rarest cases at the end. Where only machines run, they have all the time."""
+        """The number of workers that search for the rarest cases at the end. If only machines run, they have all the time."""
         return self.workers if self.settings.fills_its_time and not self.settings.machines else 0
 
     def expects(self, items: Sequence[Work]) -> None:
-        """The items that were collected, for all workers together: their time is planned now."""
+        """Plan the time of the items that were collected, for all workers together."""
         self._expected = dict(Counter(work.label for work in items))
-        self._plan = planned(self.settings.profile, self.settings.minutes, items, self.workers)
+        self._plan = plan_time(self.settings.profile, self.settings.minutes, items, self.workers)
 
     def run_check(self, check: AnyCheck, work: Work) -> CheckRun:
         """Run a check, or one of a machine's parts, on one column."""
@@ -196,7 +201,7 @@ class ConformanceSession:
 
         `hung` is why the watchdog ended the run, if it did.
         """
-        early = "" if self.worker != "master" else _ended_early(exitstatus, hung)
+        early = "" if self.worker != "master" else _early_end(exitstatus, hung)
         if self._lab is not None or early:
             self.lab.close(early)
         if self.worker != "master":
@@ -206,7 +211,7 @@ class ConformanceSession:
         shards = list(read_shards(self.settings.out_dir / "shards", self.run.id))
         self._cells = judge_shards(shards, run=self.run.id)
         # One schedule, run again and again, is not expected to reach anything else.
-        reached_lines = [] if self._replay is not None else lines(reached(shards, self.run.id), every_check())
+        reached_lines = [] if self._replay is not None else lines(totals_by_check(shards, self.run.id), every_check())
         left = unfinished_lines(shards, every_check(), self.settings.out_dir)
         self._lines = [
             *reached_lines,
@@ -239,7 +244,7 @@ class Listing:
     """The items that would run, by name: `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.settings, wanted = _asked(config)
+        self.settings, wanted = _read_settings(config)
         self._replay = read_schedule(Path(self.settings.replay)) if self.settings.replay else None
         self.labels = [_label(column.title, self.settings) for column in wanted]
 
@@ -263,11 +268,11 @@ def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
     return EXIT_TROUBLE if trouble else EXIT_SATISFIED
 
 
-def _asked(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]:
-    """The settings and the columns that they name. Ends pytest with 2 for requests that cannot be fulfilled."""
+def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]:
+    """Read the settings and the columns that they name. Ends pytest with 2 for requests that cannot be fulfilled."""
     try:
         settings = read(config)
-        _matched(settings)
+        _refuse_empty_globs(settings)
         for home in settings.homes:
             refuse_home(home)
         refuse_unknown_machines(settings.machines, "--conformance-machines")
@@ -284,12 +289,12 @@ def _asked(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]:
 
 
 def _is_whole(config: pytest.Config) -> bool:
-    """Whole folders were named, or none, and no file or check of them."""
+    """True if whole folders were named, or none, and no file or check of them."""
     return all(Path(argument).is_dir() for argument in config.args)
 
 
-def _ended_early(exitstatus: int, hung: str) -> str:
-    """Why a run ended before its work was done, as `history.shards.Footer` names it."""
+def _early_end(exitstatus: int, hung: str) -> str:
+    """The reason why a run ended before its work was done, as `history.shards.Footer` names it."""
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         return "interrupted"
     return "hung" if hung else ""
@@ -326,12 +331,12 @@ def _is_machine_of(settings: Settings, check: AnyCheck) -> bool:
 
 
 def machine_name(check: AnyMachine) -> str:
-    """The name of `machines.log.LogMachine` for users: `log`, after the folder that it is in."""
+    """The name of a machine for users: `log` for `machines.log.LogMachine`, after the folder that it is in."""
     return check.id.split(".")[-2]
 
 
 def refuse_unknown_machines(names: Sequence[str], option: str) -> None:
-    """Raises ValueError for a name that is not one of a machine."""
+    """Raise ValueError for a name that is not one of a machine."""
     known = [ALL_MACHINES, *map(machine_name, all_machines().values())]
     if unknown := [name for name in names if name not in known]:
         raise ValueError(f"{option} {unknown[0]!r}: there is no such machine. Give one of {', '.join(known)}.")
@@ -356,8 +361,8 @@ def _versions(settings: Settings) -> tuple[str, ...]:
     return select(settings.versions or [newest()]) if settings.versions or not own else ()
 
 
-def _matched(settings: Settings) -> None:
-    """A glob that matches no row, or only rows without a check, must never look green."""
+def _refuse_empty_globs(settings: Settings) -> None:
+    """Refuse a glob that matches no row, or only rows without a check: it must never look green."""
     rows = {row.id for row in shipped().matching(settings.requirements)}
     asked = " ".join(settings.requirements)
     if not rows:
@@ -379,6 +384,6 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-def _revived(kind: type, value: object) -> object:
-    """A path that was passed to a worker as text."""
+def _revive(kind: type, value: object) -> object:
+    """Make a path again of one that was passed to a worker as text."""
     return kind(value)

@@ -21,7 +21,7 @@ LIBS_HELP = "the folder with the jars inside an image; default: /opt/kafka/libs;
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Plain data, so that a worker gets it from its controller unchanged."""
+    """The settings of a run: plain data, so that a worker gets it unchanged from its controller."""
 
     versions: list[str]
     images: list[str] = []
@@ -61,7 +61,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.is_timed and not self.replay and (is_whole or self.minutes > 0)
 
     @property
-    def configured(self) -> list[str]:
+    def configuration(self) -> list[str]:
         """The options that configure every column alike."""
         features = (("--feature", f"{name}={level}") for name, level in sorted(self.features.items()))
         properties = (("--server-property", f"{name}={value}") for name, value in sorted(self.properties.items()))
@@ -69,10 +69,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def out_dir(self) -> Path:
+        """The directory for the output of the run."""
         return Path(self.out)
 
 
 class Option(msgspec.Struct, frozen=True):
+    """An option of pytest, with its environment variable and ini name."""
+
     flag: str
     help: str
     action: str = "store"
@@ -80,10 +83,12 @@ class Option(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
+        """The name of the option on the command line."""
         return self.flag.removeprefix("--").replace("-", "_")
 
     @property
     def variable(self) -> str:
+        """The name of its environment variable."""
         return f"KAFKA_CONFORMANCE_{self.name.upper()}"
 
 
@@ -128,6 +133,7 @@ OPTIONS = (
 
 
 def add_options(parser: pytest.Parser) -> None:
+    """Register all options with pytest."""
     group = parser.getgroup("conformance", "Kafka conformance")
     for option in OPTIONS:
         extra: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {}
@@ -163,7 +169,7 @@ def read(config: pytest.Config) -> Settings:
 
 
 def make_writable(folder: Path, flag: str) -> None:
-    """Make the folder that an option names. Raises WrongUse where nothing could be recorded in it."""
+    """Make the folder that an option names. Raises WrongUse if nothing could be recorded in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -186,12 +192,12 @@ def _list(value: str | Sequence[str] | None) -> list[str]:
 
 
 def _paths(value: str | Sequence[str] | None) -> list[str]:
-    """A path may hold blanks and commas: an environment variable separates several as PATH does."""
+    """The paths of an option. A path may hold blanks and commas: an environment variable separates several as PATH does."""
     return value.split(os.pathsep) if isinstance(value, str) and value else list(value or ())
 
 
 def _verbatim(value: str | Sequence[str] | None) -> list[str]:
-    """A value may hold blanks and commas: an environment variable has one a line."""
+    """The values of an option. A value may hold blanks and commas: an environment variable has one a line."""
     return value.splitlines() if isinstance(value, str) else list(value or ())
 
 
@@ -203,7 +209,7 @@ def _profile(value: str | None) -> Profile:
 
 
 def _minutes(value: str | None) -> float:
-    """0 if nothing was given."""
+    """The minutes of the run; 0 if none were given."""
     try:
         minutes = float(value or 0)
     except ValueError:

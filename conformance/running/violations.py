@@ -24,11 +24,12 @@ class Breach(msgspec.Struct, frozen=True, order=True):
 
 
 def breach_of(observation: Observation) -> Breach:
+    """The breach that an observation shows."""
     return Breach(observation.requirement, observation.label, observation.case)
 
 
 def breaks_its_row(observation: Observation | ObservationLine) -> bool:
-    """Whether it is a violation. For a row whose level is only recorded it shows a value, and breaks nothing."""
+    """True if it is a violation. An observation of a row whose level is only recorded shows a value, and breaks nothing."""
     return observation.result == "violated" and shipped().judges(observation.requirement)
 
 
@@ -41,11 +42,12 @@ def first_of_each(violations: Iterable[Observation]) -> list[Observation]:
 
 
 class RequirementViolated(AssertionError):
-    """Base of them all."""
+    """The base of the exceptions of all rows."""
 
 
 @cache
 def violation_class(row: str) -> type[RequirementViolated]:
+    """The class of the exception of a row."""
     return type(row.replace("-", "_"), (RequirementViolated,), {})
 
 

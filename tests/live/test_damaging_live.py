@@ -74,7 +74,7 @@ def recorded(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
     outcome = evaluate(CHECK, bench, {}, {})
     assert outcome.detail == ""
     assert own_results(outcome) == ["held"] * 7
-    assert lab.healed(bench, tape) == ""
+    assert lab.heal(bench, tape) == ""
     bench.close()
     tape.end(End(example=tape.example.example, outcome=outcome.end))
     [history] = read_histories(out / lab.history_path)

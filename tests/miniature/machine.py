@@ -46,7 +46,7 @@ class ExampleOnMiniature:
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
         return mini_bench(self._cluster, tape)
 
-    def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
+    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
         return ""
 
 

@@ -14,7 +14,7 @@ from conformance.campaign.hunt.totals import Totals
 from conformance.campaign.watching import minutes
 from conformance.catalogue import shipped
 from conformance.judging.narration import in_words
-from conformance.running.evidence.report import described
+from conformance.running.evidence.report import step_descriptions
 from history.command import COMMAND
 
 FINDINGS = "findings"
@@ -112,7 +112,7 @@ def _since(lines: Sequence[str]) -> list[str]:
 
 
 def _steps(finding: Finding) -> list[str]:
-    explained = described(finding.schedule.check)
+    explained = step_descriptions(finding.schedule.check)
     lines = [f"{n}. {in_words(step)}" for n, step in enumerate(finding.schedule.steps, start=1)]
     kinds = dict.fromkeys(str(step.get("do", "")) for step in finding.schedule.steps)
     meanings = [f"- {kind}: {explained[kind]}" for kind in kinds if kind in explained]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from conformance.running.recording.statistics import CheckTotals, reached
+from conformance.running.recording.statistics import CheckTotals, totals_by_check
 from conformance.running.standing import REPLACED_NOTE
 from fixtures.waiting import OutOfTime
 from history.shards import Shard
@@ -58,12 +58,12 @@ def _sum(one: Counts, other: Counts) -> Counts:
 
 def totals_of(shards: Iterable[Shard], run: str) -> Totals:
     """Add up the shards of one run."""
-    return sum((_totals(one) for one in reached(shards, run).values()), Totals())
+    return sum((_totals(one) for one in totals_by_check(shards, run).values()), Totals())
 
 
 def _totals(one: CheckTotals) -> Totals:
     return Totals(
-        examples=dict(one.ended),
+        examples=dict(one.example_outcomes),
         steps=one.steps.total(),
         injected=dict(one.faults("injected")),
         witnessed=dict(one.faults("witnessed")),

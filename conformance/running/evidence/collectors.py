@@ -36,22 +36,24 @@ class FilesOnDisk(msgspec.Struct, kw_only=True):
 
 
 class Collector(Protocol):
-    """Copies the files of these subjects to `folder`/<node>/. Raises what the engine does."""
+    """A function that copies the files of these subjects to `folder`/<node>/. Raises what the engine does."""
 
     def __call__(self, cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk: ...
 
 
 def partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
+    """Copy the replicas of partitions."""
     lines, lacking = replicas(cluster, folder, names)
     return FilesOnDisk(lines=lines, lacking=lacking)
 
 
 def groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
-    """Members are not told by their group, so it may be any partition of the topic."""
+    """Copy every partition of __consumer_offsets: a member is not named with its group, so any of them may have it."""
     return _of_coordinator(cluster, folder, names, CoordinatorType.GROUP, range(_count(cluster, CoordinatorType.GROUP)))
 
 
 def transactional_ids(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
+    """Copy the coordinator's partitions of transactional ids."""
     count = _count(cluster, CoordinatorType.TRANSACTION)
     places = sorted({partition_for(name, count) for name in names})
     return _of_coordinator(cluster, folder, names, CoordinatorType.TRANSACTION, places)
@@ -69,6 +71,7 @@ def _of_coordinator(
 
 
 def quorum(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
+    """Copy the quorum state and metadata log of each controller."""
     lines, lacking = controllers(cluster, folder, DIRECTORY)
     return FilesOnDisk(lines=lines, lacking=lacking)
 
@@ -83,7 +86,7 @@ COLLECTORS: dict[Kind, Collector] = {
 """Topics and producers have no files of their own: theirs are those of their partitions."""
 
 
-def wanted(subjects: Iterable[Subject]) -> dict[Collector, list[str]]:
+def collectors_for(subjects: Iterable[Subject]) -> dict[Collector, list[str]]:
     """The collectors of these subjects with the names that each is asked for, in the order of `COLLECTORS`."""
     subjects = sorted(subjects)
     found: dict[Collector, list[str]] = {}
@@ -95,5 +98,5 @@ def wanted(subjects: Iterable[Subject]) -> dict[Collector, list[str]]:
 
 
 def without_files(subjects: Collection[Subject]) -> str:
-    """Why nothing is collected for these; empty where something is."""
-    return "" if wanted(subjects) else "the disks: the events name nothing that has files"
+    """The reason why nothing is collected for these subjects; empty if something is."""
+    return "" if collectors_for(subjects) else "the disks: the events name nothing that has files"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from conformance.running.evidence.collectors import Collector, wanted, without_files
+from conformance.running.evidence.collectors import Collector, collectors_for, without_files
 from conformance.running.evidence.report import report, with_replays
 from conformance.running.evidence.violation import ViolationHistory, violation
 from conformance.running.standing import Standing
@@ -51,7 +51,7 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_evidence(out: Path, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
-    """Write `evidence/<row>/<example>/` of an example that began that many `seconds` ago; its path relative to `out`.
+    """Write `evidence/<row>/<example>/` of an example that began that many `seconds` ago; returns its path relative to `out`.
 
     Another breach of the row by the same example has a folder of its own, with its case beside the name.
     """
@@ -88,6 +88,7 @@ def conclude(folder: Path, replays: ReplayResult) -> None:
 
 
 def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
+    """The input with which a violation can be replayed."""
     example = read.history.example
     return Schedule(
         check=example.check,
@@ -106,7 +107,7 @@ def _command(column: Column, folder: Path) -> str:
 
 
 class _Collected:
-    """Logs of the nodes and frames on the wire since then."""
+    """Logs of the nodes and frames on the wire, from the beginning of the example on."""
 
     def __init__(self, folder: Path, cluster: KRaftCluster, since: float) -> None:
         self.lacking: list[str] = []
@@ -119,12 +120,12 @@ class _Collected:
         self._tried("the transcript", self._transcript)
         for name in self._cluster.nodes:
             self._tried(f"the log of {name}", partial(self._log, name))
-        for collector, names in wanted(about).items():
+        for collector, names in collectors_for(about).items():
             self._tried("the disks", partial(self._disks, collector, names))
         self.lacking += filter(None, [without_files(about)])
 
     def _tried(self, what: str, do: Callable[[], object]) -> None:
-        """Evidence from a cluster in trouble may be incomplete.
+        """Collect a part of the evidence, or note what is lacking: from a cluster in trouble it may be incomplete.
 
         The violation is filed all the same, and its report lists the gaps.
         """

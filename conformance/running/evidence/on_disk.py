@@ -28,7 +28,7 @@ Words: TypeAlias = Callable[[Record], str]
 def replicas(
     cluster: KRaftCluster, folder: Path, partitions: Sequence[str], about: Sequence[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """Copies each broker's replicas to `folder`/<broker>/; returns a description of their content, and the missing ones.
+    """Copy each broker's replicas to `folder`/<broker>/; returns a description of their content, and the missing ones.
 
     Of a coordinator's log only batches are described whose keys name one of those that it is `about`.
     """
@@ -45,7 +45,7 @@ def replicas(
 
 
 def controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[list[str], list[str]]:
-    """Copies each controller's quorum-state and metadata log; returns a description of their content, and the missing ones."""
+    """Copy each controller's quorum-state and metadata log; returns a description of their content, and the missing ones."""
     nodes = [node for node in cluster.nodes.values() if node.member.is_controller]
     lines: list[str] = []
     lacking: list[str] = []

@@ -20,7 +20,8 @@ SEEN_AGAIN = "Seen again: "
 
 
 def report(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: str) -> str:
-    """The text of report.md. `lacking` are the reasons for what could not be collected; `disk` is the content of the replicas."""
+    """The text of report.md. `lacking` are the reasons for what could not be collected; `disk` is the content of the
+    replicas."""
     parts = [
         _head(read),
         _seen(read.history, read.observation),
@@ -89,12 +90,12 @@ def _narrated(read: ViolationHistory) -> Iterator[str]:
 def _step(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, str]) -> list[str]:
     leads = [f"{one}: {leaders[one]}" for one in read.about if one in leaders]
     now = f" ({'; '.join(leads)})" if leads else ""
-    explained = described(read.history.example.check).get(step.kind, "")
+    explained = step_descriptions(read.history.example.check).get(step.kind, "")
     return [f"**Step {step.number + 1}: {in_words(step.step)}**{now}", "", *([explained, ""] if explained else [])]
 
 
 def _block(lines: Sequence[str]) -> list[str]:
-    """The lines just before the violation matter most; the number of lines left out is given."""
+    """A block of lines; of many the last ones, since those just before the violation matter most, and the number of others."""
     if not lines:
         return []
     shown = [number for number, line in enumerate(lines) if line.startswith("->")]
@@ -104,7 +105,7 @@ def _block(lines: Sequence[str]) -> list[str]:
     return ["```", *kept, *([f"({left_out} more lines: see history.jsonl)"] if left_out else []), "```", ""]
 
 
-def described(check: str) -> dict[str, str]:
+def step_descriptions(check: str) -> dict[str, str]:
     """Descriptions of a machine's kinds of steps, from the first paragraph of their docstrings."""
     machine = MACHINES.get(check)
     docs = {str(kind.__struct_config__.tag): kind.__doc__ or "" for kind in machine.step_types} if machine else {}
@@ -132,6 +133,6 @@ def _files(replay: str, lacking: Sequence[str]) -> list[str]:
 
 
 def with_replays(text: str, replays: str) -> str:
-    """The report with the result of the replays."""
+    """Add the result of the replays to a report."""
     lines = text.splitlines()
     return "\n".join([f"{SEEN_AGAIN}{replays}" if line.startswith(SEEN_AGAIN) else line for line in lines]) + "\n"

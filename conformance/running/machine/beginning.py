@@ -29,8 +29,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 0
 
     def of_part(self, check: AnyMachine, part: int, parts: int) -> Beginning:
-        """The share of one part of a machine. The opening is played by the first; each schedule by one part, on a cluster as it
-        was recorded on if a part has one."""
+        """The share of one part of a machine. The opening is played by the first; each schedule by one part, on a cluster as
+        it was recorded on if a part has one."""
         own = [one for one in self.schedules if current_id(one.check) == check.id]
         clusters = [check.topology_of(number + self.turn).name for number in range(1, parts + 1)]
         played = tuple(one for place, one in enumerate(own) if _player(place, one, clusters) == part)
@@ -45,7 +45,7 @@ def _player(place: int, schedule: Schedule, clusters: Sequence[str]) -> int:
 
 
 def read_beginning(path: Path) -> Beginning:
-    """Raises ValueError for a file that is none."""
+    """Read the file of `--conformance-beginning`. Raises ValueError for a file that is none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Beginning)
     except (OSError, msgspec.DecodeError) as error:

@@ -34,6 +34,6 @@ Record = Callable[[Played], Discovery]
 
 
 class Play(Protocol):
-    """Runs a schedule outside of Hypothesis and records it, also with evidence of what it `shows`."""
+    """A function that runs a schedule outside of Hypothesis and records it, also with evidence of what it `shows`."""
 
     def __call__(self, steps: Schedule, ending: Ending, shows: Stops | None = None) -> Discovery: ...

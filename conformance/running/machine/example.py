@@ -70,8 +70,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
         return [o for o in self.observations if breaks_its_row(o)]
 
     @property
-    def explained(self) -> str:
-        """Which suspicion the whole history did not bear out; empty when there was none."""
+    def explanation(self) -> str:
+        """The suspicion that the whole history did not bear out, in words; empty if there was none."""
         suspicion = self.suspicion
         if suspicion is None or any(o.requirement == suspicion.observation.requirement for o in self.violations):
             return ""
@@ -91,7 +91,7 @@ class ExampleLab(Protocol):
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench: ...
 
-    def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str: ...
+    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str: ...
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +109,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExampleRun:
-    """Takes steps until the example ends; the rest of them is skipped. The cluster is one that runs in a lab, or in memory."""
+    """An example that takes steps until it ends; the rest of them is skipped. The cluster is one that runs in a lab, or in
+    memory."""
 
     def __init__(self, check: AnyMachine, lab: ExampleLab, standing: Standing, ending: Ending) -> None:
         self._check = check
@@ -134,21 +135,21 @@ class ExampleRun:
         """Take one step; after trouble of the kit, with a suspicion or when time is up the rest of the example is skipped."""
         if self._suspicion is not None or self._is_over:
             return
-        self._guarded(self._ready)
+        self._guard(self._ready)
         if not self._trouble:
             self._steps.append(step)
             self._tape.note(STEP_NOTE, note_of(step))
             before = len(self._tape.events)
-            self._guarded(lambda: self._ready().step(step))
+            self._guard(lambda: self._ready().step(step))
             if len(self._tape.events) > before:
                 self._look()
 
     def finish(self) -> Played:
         """Rest, heal and judge. One that only the clock cut off is neither judged to its end nor trouble of the kit."""
         if self._ending.rests and not (self._ending.hurries and self._suspicion is not None):
-            self._guarded(self._rest)
+            self._guard(self._rest)
         within = HURRIED if self._is_over else HEALED_WITHIN
-        replaced = self._lab.healed(self._bench, self._tape, troubled=bool(self._trouble), within=within)
+        replaced = self._lab.heal(self._bench, self._tape, troubled=bool(self._trouble), within=within)
         trouble = with_reason(self._trouble, replaced)
         blamed = ended_by_itself if self._trouble and not self._hindered else hindrance
         hindered = blamed(self._tape.history)
@@ -190,7 +191,7 @@ class ExampleRun:
                 self._executor = self._check.executor(self._bench)
         return self._executor
 
-    def _guarded(self, do: Callable[[], object]) -> None:
+    def _guard(self, do: Callable[[], object]) -> None:
         if self._trouble:
             return
         try:

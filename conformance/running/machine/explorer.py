@@ -33,8 +33,8 @@ AVAILABLE_PROVIDERS[INDEPENDENT] = HypothesisProvider
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
-    """How examples are drawn: by `seed`, of about `steps` steps each, towards what was rarest so far (`steering`), kept in the
-    `database` of `column` below its folder."""
+    """The way in which examples are drawn: by `seed`, of about `steps` steps each, towards what was rarest so far
+    (`steering`), kept in the `database` of `column` below its folder."""
 
     seed: str
     steps: int
@@ -60,7 +60,7 @@ class Explorer:
         self._wanted = wanted
 
     def draw(self, drawing: Drawing) -> Discovery | None:
-        """Examples until one has news; None if none had, among as many as are wanted or as Hypothesis draws in one run."""
+        """Draw examples until one has news; None if none had, among as many as are wanted or as Hypothesis draws in one run."""
         found: list[Discovery] = []
         independent = after_the_simplest(
             lambda: self._machine(found, drawing.steering), lambda: self._idle(drawing.steering)
@@ -69,7 +69,7 @@ class Explorer:
         return found[0] if found else None
 
     def draw_failed(self, drawing: Drawing) -> Discovery | None:
-        """The examples that failed in earlier runs, until one has news; None if none had."""
+        """Draw the examples that failed in earlier runs, until one has news; None if none had."""
         found: list[Discovery] = []
         with suppress(SkipTest):  # Hypothesis' word for a run without an example
             self._run(drawing, lambda: self._machine(found, drawing.steering), [Phase.reuse])
@@ -137,7 +137,8 @@ def independent_examples(check: AnyMachine, steps: int, examples: int) -> settin
 
 
 def database_of(folder: Path, column: str) -> Any:
-    """One directory for each column, the others read-only beside it: a pass there must not remove an example that failed here."""
+    """The database of a column, with the others read-only beside it: a pass there must not remove an example that failed
+    here."""
     own = folder / column
     own.mkdir(parents=True, exist_ok=True)
     others = [ReadOnlyDatabase(DirectoryBasedExampleDatabase(p)) for p in sorted(folder.iterdir()) if p != own]

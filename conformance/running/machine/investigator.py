@@ -69,7 +69,7 @@ class Investigator:
                 conclude(self._out / finding.evidence[breach], ReplayResult(note=f"Not shrunk: {self._why}"))
                 continue
             shrunk = self._shrunk(finding.played, observation, ends)
-            for one in self._replayed(finding, shrunk, breach, ends):
+            for one in self._replay(finding, shrunk, breach, ends):
                 pending.pop(one.breach, None)
                 done(one)
         self.seconds = max(0.0, self.seconds - (time.monotonic() - began))
@@ -101,7 +101,8 @@ class Investigator:
         return Shrunk(schedule=schedule, before=len(played.steps), runs=shrinker.runs, seconds=time.monotonic() - began)
 
     def _candidate(self, schedule: Schedule, breach: Breach, *, at_rest: bool) -> Reproduction | None:
-        """Stops as soon as the breach is suspected again, and is read out at rest only where that is needed."""
+        """Run a candidate, which stops as soon as the breach is suspected again, and is read out at rest only if that is
+        needed."""
 
         def is_it(observation: Observation) -> bool:
             return breach_of(observation) == breach
@@ -117,8 +118,8 @@ class Investigator:
 
     # --- replaying
 
-    def _replayed(self, finding: Discovery, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
-        """How often each breach without replays was seen; this is added to their evidence.
+    def _replay(self, finding: Discovery, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
+        """Replay the schedule, count how often each breach without replays was seen, and add this to their evidence.
 
         A replay that the clock cut short without showing it does not count.
         """
@@ -141,15 +142,16 @@ class Investigator:
             evidence.update(again.evidence)
         first = evidence | finding.evidence
         return [
-            self._concluded(one, shrunk, (seen[one], tries), evidence.get(one, ""), first[one])
+            self._conclude(one, shrunk, (seen[one], tries), evidence.get(one, ""), first[one])
             for one in seen
             if one not in self.concluded
         ]
 
-    def _concluded(
+    def _conclude(
         self, breach: Breach, shrunk: Shrunk, replays: tuple[int, int], evidence: str, first: str
     ) -> Reproduced:
-        """`evidence` is that of the first replay that showed it, empty where none did; `first` that of the finding."""
+        """Add the result to the evidence: `evidence` is that of the first replay that showed it, empty if none did; `first`
+        that of the finding."""
         seen, tries = replays
         plain = [msgspec.to_builtins(step) for step in shrunk.schedule]
         conclude(
@@ -176,8 +178,8 @@ def _sweep(played: Played, observation: Observation) -> list[Step]:
 
 
 def _hints(played: Played, observation: Observation) -> list[set[int]]:
-    """The steps that show it; these and the faults on their subjects, or what else changes something there; the latest, and all,
-    about their subjects."""
+    """Sets of steps that are worth a try: those that show it; these and the faults on their subjects, or what else changes
+    something there; the latest, and all, about their subjects."""
     steps = taken(played.history)
     shown, near = showing(steps, observation.events), about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}
@@ -186,7 +188,8 @@ def _hints(played: Played, observation: Observation) -> list[set[int]]:
 
 
 def latest(places: Collection[int], needed: Collection[int]) -> list[set[int]]:
-    """The last quarter and the last half of these places, with those `needed`: a violation seldom needs what came long before.
+    """The last quarter and the last half of these places, with those `needed`: a violation seldom needs what came long
+    before.
 
     Bisection drops from the front on and needs a run for each step that it keeps; of a long schedule these two decide more.
     """

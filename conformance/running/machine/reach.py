@@ -31,7 +31,7 @@ UNKNOWN = "not described yet"
 
 
 class Reached(msgspec.Struct, kw_only=True):
-    """Counts by what was reached, in words.
+    """Counts of what was reached, in words.
 
     `meetings`: "kill isolate" for the second fault injected around a partition around which the first stood, and
     "reassign-partition kill" for administration beside a fault. `states`: a fault and the state of its partition when it was
@@ -47,7 +47,8 @@ class Reached(msgspec.Struct, kw_only=True):
         names = self.__struct_fields__
         return Reached(**{name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name))) for name in names})
 
-    def met(self) -> dict[Meeting, int]:
+    def meeting_counts(self) -> dict[Meeting, int]:
+        """The counts of meetings, by the pair that met."""
         return {_pair(words): times for words, times in self.meetings.items()}
 
 
@@ -60,7 +61,7 @@ def _pair(words: str) -> Meeting:
 
 
 def reached_by(played: Played) -> Reached:
-    """By the steps that were not left out, and by the answers."""
+    """Count what an example has reached, by the steps that were not left out, and by the answers."""
     did = [played.steps[step.number] for step in taken(played.history) if not step.left_out]
     return Reached(
         meetings={" ".join(pair): times for pair, times in meetings(did).items()},
@@ -71,7 +72,7 @@ def reached_by(played: Played) -> Reached:
 
 
 def _states(history: History) -> Iterator[str]:
-    """Each injection with the state of its partition, as the latest Metadata before described it."""
+    """Describe each injection with the state of its partition, as the latest Metadata before described it."""
     known: dict[str, str] = {}
     for call, answer, event in _in_order(history):
         if event is not None and event.phase == "inject":
@@ -111,7 +112,7 @@ def _answers(history: History) -> Iterator[str]:
 
 
 def _errors(answer: Answer) -> set[str]:
-    """The names of all errors in an answer, NONE among them; its outcome where it has none."""
+    """The names of all errors in an answer, NONE among them; its outcome if it has none."""
     codes = {*_codes(answer.value)}
     return {Error(code).name for code in codes} or {answer.outcome}
 
@@ -145,6 +146,7 @@ class Reach:
         self._offer: Offer | None = getattr(check.machine, "offer", None)
 
     def note(self, played: Played) -> None:
+        """Count what an example has reached, and write the counts to their file."""
         self._own += reached_by(played)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         draft = self._path.with_suffix(".part")
@@ -152,19 +154,20 @@ class Reach:
         draft.replace(self._path)
 
     def steering(self, seed: str) -> Steering | None:
-        """For the next batch of examples; None for a machine that draws no episodes. Among meetings that were seen equally
-        often the seed chooses: runs and parts that begin without counts begin with different ones."""
+        """The steering for the next batch of examples; None for a machine that draws no episodes. Among meetings that were
+        seen equally often the seed chooses: runs and parts that begin without counts begin with different ones."""
         if self._offer is None:
             return None
-        return steer(self._offer, (self._own + self._others).met(), zlib.crc32(seed.encode()))
+        return steer(self._offer, (self._own + self._others).meeting_counts(), zlib.crc32(seed.encode()))
 
 
 def total(reached: Iterable[Reached]) -> Reached:
+    """The sum of all counts."""
     return functools.reduce(operator.add, reached, Reached())
 
 
 def read_reached(folder: Path, machine: str) -> Reached:
-    """The counts of all parts of a machine, from their files in a folder."""
+    """Read the counts of all parts of a machine, from their files in a folder."""
     return total(map(_read, sorted(folder.glob(f"{machine}-*.json"))))
 
 
@@ -183,7 +186,7 @@ def reach_lines(out: Path) -> list[str]:
 
 def _lines(folder: Path, check: AnyMachine) -> list[str]:
     offer: Offer | None = getattr(check.machine, "offer", None)
-    reached = total(read_reached(column, check.id) for column in sorted(folder.glob("*"))).met()
+    reached = total(read_reached(column, check.id) for column in sorted(folder.glob("*"))).meeting_counts()
     if offer is None or not reached:
         return []
     return [

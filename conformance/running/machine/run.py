@@ -81,6 +81,7 @@ class MachineRun(CheckRun):
     # --- exploring
 
     def run_examples(self) -> None:
+        """Play earlier schedules and the opening, draw examples while there is time, and investigate what they find."""
         if self.ends < math.inf:
             self._explores_until = self.ends - (1 - EXPLORING) * (self.ends - time.monotonic())
         for recorded in self._beginning.schedules:
@@ -100,7 +101,7 @@ class MachineRun(CheckRun):
         self._say_what_time_left_out()
 
     def _play_again(self, recorded: RecordedSchedule) -> None:
-        """Up to `TRIES` runs of a schedule that broke a row earlier. Broken again, the row is not investigated again."""
+        """Run a schedule that broke a row earlier up to `TRIES` times. Broken again, the row is not investigated again."""
         steps, row = self.check.steps(recorded.steps), recorded.requirement
 
         def is_it(observation: Observation) -> bool:
@@ -112,11 +113,11 @@ class MachineRun(CheckRun):
             finding = self.play(steps, Ending(stops=is_it), shows=is_it)
             self._investigate(finding, besides=row)
             if shown := [evidence for breach, evidence in finding.evidence.items() if breach.requirement == row]:
-                self.replayed(requirement=row, evidence=shown[0], seen=1, tries=tries)
+                self.file_replays(requirement=row, evidence=shown[0], seen=1, tries=tries)
                 return
 
     def _wanted(self) -> int:
-        """How many more examples: as many as there is time for, if all of it is used."""
+        """The number of further examples: as many as there is time for, if all of it is used."""
         if time.monotonic() >= self._explores_until or self.gave_up:
             return 0
         if self.lab.settings.fills_its_time and self.ends < math.inf:
@@ -135,7 +136,8 @@ class MachineRun(CheckRun):
         )
 
     def _say_what_time_left_out(self) -> None:
-        """The floor of a machine's judges is counted in examples; each part draws its share of them."""
+        """Remark that time was up before the floor of the machine's judges, which is counted in examples; each part draws its
+        share of them."""
         floor, drawn = math.ceil(FLOORS["property"].examples / PARTS[self._profile]), self._explorer.drawn
         if drawn < floor and self.ends < math.inf and not self.gave_up:
             self.cut_off = True
@@ -143,19 +145,21 @@ class MachineRun(CheckRun):
 
     @property
     def gave_up(self) -> bool:
-        """A machine has many long examples with faults of many kinds: a few in trouble are no reason to end it, a majority is."""
+        """True once a majority of examples is in trouble: a machine has many long ones with faults of many kinds, a few of
+        which may fail."""
         troubled = len(self._errors) + len(self._hindered)
         return troubled >= MOST_ERRORS and 2 * troubled >= self._examples
 
     # --- playing
 
     def _is_enough(self, observation: Observation) -> bool:
-        """A violation of a row that was not selected is investigated too, but does not end an example early."""
+        """True for a violation that ends an example early. One of a row that was not selected is investigated too, but does
+        not."""
         is_new = breaks_its_row(observation) and breach_of(observation) not in self.found
         return is_new and observation.requirement in self._asked and not self._is_deviation(observation)
 
     def _is_deviation(self, observation: Observation, steps: Schedule | None = None) -> bool:
-        """Whether `known-deviations.toml` has it for this version; with `steps`, also whether they have what the entry takes."""
+        """True if `known-deviations.toml` has it for this version; with `steps`, also if they have what the entry takes."""
         row, version = observation.requirement, self.lab.images[self.label].version
         known = [one for one in self._deviations if one.covers(row, version) and one.explains([observation.case])]
         return any(steps is None or one.is_shown_by(words_in(map(msgspec.to_builtins, steps))) for one in known)
@@ -165,7 +169,7 @@ class MachineRun(CheckRun):
         return Ending(stops=self._is_enough)
 
     def _example(self, ending: Ending) -> ExampleRun:
-        """A new one, which ends with this check at the latest.
+        """Begin an example, which ends with this check at the latest.
 
         An error that keeps it from beginning is noted first, since Hypothesis may turn it into another.
         """
@@ -210,16 +214,16 @@ class MachineRun(CheckRun):
             played.observations,
             evidence,
             played.seconds,
-            detail=played.explained,
+            detail=played.explanation,
             excuses=played.excuses,
         )
-        if reason := played.replaced or self.lab.cleared(played.history.example.example):
+        if reason := played.replaced or self.lab.clear(played.history.example.example):
             self.replace_cluster(reason)
         # A run of the shrinker that ran into trouble has shown nothing, and is no reason to give up.
         if played.hindered and not self._investigating:
-            self.hindered(played.hindered, played.seconds)
+            self.note_hindrance(played.hindered, played.seconds)
         elif played.trouble and not self._investigating:
-            self.failed(played.trouble, played.seconds)
+            self.note_failure(played.trouble, played.seconds)
         return finding
 
     def _evidence(self, played: Played, observation: Observation) -> str:
@@ -229,7 +233,7 @@ class MachineRun(CheckRun):
     # --- investigating
 
     def _investigate(self, finding: Discovery, besides: str = "") -> None:
-        """Investigate its breaches: those of selected rows first, and among them the one that ended the example.
+        """Investigate the breaches of a finding: those of selected rows first, and among them the one that ended the example.
 
         Those of the row `besides` are left out.
         """
@@ -244,4 +248,4 @@ class MachineRun(CheckRun):
         self._investigating = False
 
     def _reproduced(self, one: Reproduced) -> None:
-        self.replayed(requirement=one.breach.requirement, evidence=one.evidence, seen=one.seen, tries=one.tries)
+        self.file_replays(requirement=one.breach.requirement, evidence=one.evidence, seen=one.seen, tries=one.tries)

@@ -63,7 +63,7 @@ def kind_of(check: AnyCheck) -> Kind:
 
 
 def cost_of(check: AnyCheck) -> float:
-    """Seconds that a check takes to meet all its floors, estimated from its kind and cluster. A machine's is its opening."""
+    """The estimated seconds that a check takes to meet all its floors, by its kind and cluster. A machine's is its opening."""
     if isinstance(check, Check) and not check.schedule and len(check.topology.members()) == 1:
         return COSTS["probe"] / 2
     return COSTS[kind_of(check)]
@@ -94,7 +94,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     reserved: float = 0.0
 
     def allowance(self, elapsed: float) -> float:
-        """Seconds for an item that begins `elapsed` seconds after the run; 0 when it is too late for it."""
+        """The seconds for an item that begins `elapsed` seconds after the run; 0 when it is too late for it."""
         left = max(0.0, self.until - elapsed)
         if left < self.needs:
             return 0.0
@@ -108,17 +108,17 @@ class TimePlan(msgspec.Struct, frozen=True):
     shares: dict[Work, Share]
 
     def share(self, work: Work) -> Share:
-        """An item that was not planned (a replay) has all the time."""
+        """The share of an item. One that was not planned (a replay) has all the time."""
         return self.shares.get(work, Share())
 
     @property
     def longest(self) -> float:
-        """Seconds that one item may take by plan; 0 without a clock."""
+        """The seconds that one item may take by plan; 0 without a clock."""
         return max((share.allowance(0.0) for share in self.shares.values()), default=0.0) if self.total else 0.0
 
 
-def planned(profile: Profile, minutes: float, items: Sequence[Work], workers: int) -> TimePlan:
-    """The plan of `items`, in the order in which they begin, for `workers` side by side.
+def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: int) -> TimePlan:
+    """Plan the time of `items`, in the order in which they begin, for `workers` side by side.
 
     `minutes` is the time of each column, 0 for that of the profile. Columns share the cores and so their time.
     """
@@ -136,12 +136,12 @@ def planned(profile: Profile, minutes: float, items: Sequence[Work], workers: in
 
 
 def _reserved(profile: Profile, parts: int, total: float, workers: int) -> float:
-    """Seconds at the end of the run in which no probe, schedule or soak runs."""
+    """The seconds at the end of the run in which no probe, schedule or soak runs."""
     return min(RESERVE[profile] * math.ceil(parts / workers), MOST_RESERVED * total) if parts else 0.0
 
 
 def _unbounded(items: Sequence[Work], total: float, workers: int, reserved: float) -> dict[Work, Share]:
-    """Rounds of machines, followed by the search for the rarest cases, which gets its share of all rounds."""
+    """The shares of rounds of machines, and of the search for the rarest cases after them."""
     parts = [work for work in items if work.kind == "machine"]
     searches = [work for work in items if work.kind == "rarest"]
     rounds = math.ceil(len(parts) / workers)

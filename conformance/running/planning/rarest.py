@@ -49,7 +49,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
-    """Of the shards of one run; None before any has begun."""
+    """Add up the shards of one run; None before any has begun."""
     column: Column | None = None
     observed: dict[str, Counter[RowCase]] = defaultdict(Counter)
     seconds: defaultdict[str, float] = defaultdict(float)
@@ -70,8 +70,8 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
     return Observed(column=column, observed=observed, seconds=seconds, breaches=breaches)
 
 
-def ranked(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
-    """The rarest first, each check once. Checks that were `tried` less often come first."""
+def rank(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
+    """The rarest cases first, each check once. Checks that were `tried` less often come first."""
     rare = [
         Rare(
             requirement=row, case=case, share=found.count(row, case) / floor, check=_best(found, row, case, able, tried)
@@ -99,5 +99,5 @@ def _cases(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, st
 
 
 def _best(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
-    """The check that has observed it most often for its time; if none has, the one that was tried least."""
+    """The check that has observed the case most often for its time; if none has, the one that was tried least."""
     return max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0)))

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
-    """Units of work are the checks of one column and topology; long ones are split where workers would else be idle.
+    """A scheduler of pytest-xdist. Units of work are the checks of one column and topology; long ones are split if workers
+    would else be idle.
 
     They begin in the order in which they were collected. Under a clock machines come last and share what time is left. A
     worker gets its next unit together with its last check, and no earlier: no other worker could take what it already
@@ -59,7 +60,7 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
             super()._reschedule(node)
 
     def _has_its_share(self, node: WorkerController) -> bool:
-        """Whether the worker was given as many parts of machines as any other has to take."""
+        """True if the worker was given as many parts of machines as any other has to take."""
         taken = sum(_is_endless(id) for unit in self.assigned_work[node].values() for id in unit)
         return taken >= ceil(sum(map(_is_endless, self._units)) / len(self.nodes))
 
@@ -91,7 +92,8 @@ by the times of 3.3.2, 3.5.2 and 3.6.2 in the quick profile.
 
 
 def shares(nodeids: Sequence[str], workers: int, *, timed: bool = True) -> int:
-    """With schedules a few more boots don't matter; everything else is done within minutes, and boots are much of that."""
+    """The number of units that long work is split into. With schedules a few more boots don't matter; everything else is done
+    within minutes, and boots are much of that."""
     longest = max((weight_of(nodeid, timed=timed) for nodeid in nodeids if not _is_alone(nodeid)), default=0)
     return workers * (SHARES_PER_WORKER if longest > MANY_SECONDS else 1)
 
@@ -101,7 +103,7 @@ MANY_SECONDS = 20
 
 
 def weight_of(nodeid: str, *, timed: bool = True) -> int:
-    """Seconds that an item takes, rounded up. Under a clock a unit of one item weighs as little as possible."""
+    """The seconds that an item takes, rounded up. Under a clock a unit of one item weighs as little as possible."""
     return 1 if timed and _is_alone(nodeid) else ceil(cost_of(check_of_item(nodeid)))
 
 
@@ -119,14 +121,15 @@ def cluster_of(nodeid: str, *, timed: bool = True) -> str:
 
 
 def is_search(nodeid: str) -> bool:
+    """True for the search for the rarest cases."""
     return nodeid.rpartition("::")[2].partition("[")[0] == SEARCH
 
 
 def _is_alone(nodeid: str) -> bool:
-    """Whether it is a unit of its own under a clock."""
+    """True if the item is a unit of its own under a clock."""
     return _is_endless(nodeid) or is_soak(check_of_item(nodeid))
 
 
 def _is_endless(nodeid: str) -> bool:
-    """Goes on for all the time that it is given."""
+    """True if the item goes on for all the time that it is given."""
     return is_search(nodeid) or isinstance(check_of_item(nodeid), MachineCheck)

@@ -16,7 +16,8 @@ CLEARS_UP_WITHIN = 180.0
 
 
 class Watchdog:
-    """Interrupts the process when no check has finished for `within` seconds; ends it if that does not help.
+    """A thread that interrupts the process when no check has finished for `within` seconds, and ends it if that does not
+    help.
 
     Before `total` seconds have passed nothing is wrong with a run under a clock: a part of a machine may take all of them.
     """
@@ -40,12 +41,12 @@ class Watchdog:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
-    def finished(self) -> None:
-        """A check has finished."""
+    def note_finish(self) -> None:
+        """Note that a check has finished."""
         self._finished = time.monotonic()
 
     def over(self) -> None:
-        """The run has cleaned up: there is nothing left to watch."""
+        """Note that the run has cleaned up: there is nothing left to watch."""
         self._over.set()
 
     def __enter__(self) -> Watchdog:
@@ -55,7 +56,7 @@ class Watchdog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Keeps watching a run that it has interrupted until the run is `over`."""
+        """Keep watching a run that was interrupted until it is `over`."""
         if not self.barked:
             self.over()
 

@@ -69,7 +69,7 @@ class ProbeRun(CheckRun):
                     break
 
     def _time_is_up(self) -> bool:
-        """Checked between examples, since those of a schedule take minutes together."""
+        """True if no further example may begin: checked between examples, since those of a schedule take minutes together."""
         self.cut_off = self.cut_off or self.is_over
         return self.cut_off
 
@@ -86,7 +86,7 @@ class ProbeRun(CheckRun):
         return [case for case in wanted if case in known]
 
     def _own_rows(self, facts: Facts) -> list[Requirement]:
-        """Those that apply; of a version alone, whatever the levels of its cluster will be."""
+        """The rows that apply; if there is no cluster yet, those of the version, whatever the levels of its cluster will be."""
         return [row for id in self.check.own_rows if applies(facts, (row := shipped()[id]).applies, row.needs)]
 
     def _drawn(self, case: str, round: int) -> Iterator[dict[str, Any]]:
@@ -104,7 +104,7 @@ class ProbeRun(CheckRun):
         return bool(seen) and all(_enough(row, case, found) for (row, case), found in seen.items())
 
     def example(self, case: str, drawn: dict[str, Any], shows: Breach | None = None) -> dict[Breach, str]:
-        """One example on the cluster, filed with evidence of each breach that is new or that it `shows`."""
+        """Run one example on the cluster, and file it with evidence of each breach that is new or that it `shows`."""
         began = time.monotonic()
         standing = self.standing()
         rig = self.check.rig
@@ -115,7 +115,7 @@ class ProbeRun(CheckRun):
         bench = self.lab.bench(tape, standing)
         try:
             outcome = evaluate(self.check, bench, drawn, context)
-            replaced = self.lab.healed(bench, tape, troubled=outcome.end == "error", within=self.heals_within)
+            replaced = self.lab.heal(bench, tape, troubled=outcome.end == "error", within=self.heals_within)
         finally:
             bench.close()
         detail = with_reason(outcome.detail, replaced)
@@ -140,16 +140,16 @@ class ProbeRun(CheckRun):
         if replaced:
             self.replace_cluster(replaced)
         if not self._investigating and end == "error":
-            self.failed(detail, seconds)
+            self.note_failure(detail, seconds)
         elif not self._investigating and (hindered := hindrance(tape.history)):
-            self.hindered(hindered, seconds)
+            self.note_hindrance(hindered, seconds)
         return broken
 
     def _evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
         return write_evidence(self.lab.settings.out_dir, standing, history, observation, seconds)
 
     def _investigate(self) -> None:
-        """Of each breach, once the floors are reached: a try that ran into trouble shows nothing, and is no reason to give up."""
+        """Shrink the inputs of each breach after the floors are met. A failed try neither counts nor ends the probe."""
         self._investigating = True
         for breach, broken in list(self._broken.items()):
             ends = min(self.ends, time.monotonic() + SMALLER[self.lab.settings.profile])
@@ -159,15 +159,16 @@ class ProbeRun(CheckRun):
 
     def _reproduce(self, breach: Breach, broken: BrokenInputs, ends: float) -> None:
         def attempt(inputs: Inputs, *, wanted: bool) -> Attempted:
+            """Run one example for a breach, with evidence of it if that is wanted."""
             found = self.example(broken.case, inputs, breach if wanted else None)
             return Attempted(shown=breach in found, evidence=found.get(breach, ""))
 
         found = investigate(broken, self.check.strategies, attempt, self.lab.settings.out_dir, ends)
-        self.replayed(requirement=breach.requirement, evidence=found.evidence, seen=found.seen, tries=found.tries)
+        self.file_replays(requirement=breach.requirement, evidence=found.evidence, seen=found.seen, tries=found.tries)
 
 
 def end_of(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
-    """If its cluster did not become whole, the tested system is to blame where the history says so.
+    """The end of an example. If its cluster did not become whole, the tested system is to blame if the history says so.
 
     Earlier trouble stays what it was, except where a process had ended by itself: that may become known only when the cluster is
     healed.
@@ -186,7 +187,7 @@ def _enough(row: str, case: str, found: list[Observation]) -> bool:
 
 
 def draw(strategies: Mapping[str, st.SearchStrategy[Any]], number: int, count: int) -> list[dict[str, Any]]:
-    """`count` draws, as different as the strategies allow: Hypothesis does not repeat itself within a run."""
+    """Draw `count` inputs, as different as the strategies allow: Hypothesis does not repeat itself within a run."""
     drawn: dict[str, dict[str, Any]] = {}
 
     @seed(number)

@@ -27,14 +27,14 @@ class BrokenInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempted(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether an example showed the breach, and its evidence if that was wanted."""
+    """A try: whether the example showed the breach, and its evidence if that was wanted."""
 
     shown: bool
     evidence: str = ""
 
 
 class Try(Protocol):
-    """Runs an example with these inputs, with evidence of the breach where it is `wanted`."""
+    """A function that runs an example with these inputs, with evidence of the breach if it is `wanted`."""
 
     def __call__(self, inputs: Inputs, *, wanted: bool) -> Attempted: ...
 
@@ -61,7 +61,7 @@ def investigate(
         lambda inputs: attempt(inputs, wanted=False).shown,
         lambda: time.monotonic() < ends,
     )
-    found = _replayed(tried, broken, attempt, ends)
+    found = _replay(tried, broken, attempt, ends)
     conclude(
         out / found.evidence,
         ReplayResult(seen=found.seen, tries=found.tries, note=f"Smallest inputs: `{_text(found.inputs)}`."),
@@ -71,8 +71,8 @@ def investigate(
     return found
 
 
-def _replayed(inputs: Inputs, broken: BrokenInputs, attempt: Try, ends: float) -> Smallest:
-    """The evidence is that of the first replay that shows it, else that of the example that showed it first."""
+def _replay(inputs: Inputs, broken: BrokenInputs, attempt: Try, ends: float) -> Smallest:
+    """Replay the inputs. The evidence is that of the first replay that shows the breach, else that of the example that did."""
     seen = tries = 0
     evidence = ""
     while tries < REPLAYS and (not tries or time.monotonic() < ends):
@@ -94,7 +94,7 @@ def least_of(strategies: Mapping[str, st.SearchStrategy[Any]]) -> Inputs:
 
 
 def smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool], left: Callable[[], bool]) -> Inputs:
-    """The smallest inputs found that still show it, while time is `left`: all of them at once, then one by one."""
+    """Find the smallest inputs that still show it, while time is `left`: all of them at once, then one by one."""
     if inputs == least or not left():
         return inputs
     if shows(least):
@@ -108,7 +108,8 @@ def smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool], lef
 def _one_smaller(
     inputs: Inputs, name: str, least: Any, shows: Callable[[Inputs], bool], left: Callable[[], bool]
 ) -> Inputs:
-    """Its least value if that shows the breach; else, for a number, the value nearest to it that a bisection finds."""
+    """Make one input smaller: its least value if that shows the breach; else, for a number, the nearest to it that a
+    bisection finds."""
     value = inputs[name]
     if value == least or not left():
         return inputs

@@ -41,7 +41,8 @@ class Doing(msgspec.Struct, kw_only=True):
 
 
 class Progress:
-    """Written by a worker. Progress is not worth ending a run for: once a file cannot be written, no more are."""
+    """The file in which a worker shows its progress, for which no run is ended: once it cannot be written, it is written no
+    more."""
 
     def __init__(self, folder: Path, run: str, worker: str) -> None:
         self.doing = Doing(run=run, worker=worker)
@@ -52,22 +53,24 @@ class Progress:
         self._lock = threading.RLock()  # a tape may be used from several threads
 
     def expects(self, checks: Mapping[str, int]) -> None:
-        """How many checks all workers together will run, by column."""
+        """Note how many checks all workers together will run, by column."""
         for label, count in checks.items():
             self._column(label).of = count
         self._write()
 
     def begins(self, label: str, check: str) -> None:
+        """Note the check that the worker is at."""
         self.doing.label, self.doing.check, self.doing.since = label, check, time.time()
         self._write()
 
     def example_begins(self) -> None:
-        """Any open faults were the last one's."""
+        """Note that an example begins: open faults were the last one's."""
         if self._open:
             self._open.clear()
             self._write()
 
     def fault(self, fault: str, phase: Phase) -> None:
+        """Note that a fault was injected or healed."""
         with self._lock:
             if phase == "inject":
                 self._open[fault] += 1
@@ -75,7 +78,8 @@ class Progress:
                 self._open -= Counter([fault])
             self._write()
 
-    def observed(self, label: str, observations: Sequence[Observation]) -> None:
+    def observes(self, label: str, observations: Sequence[Observation]) -> None:
+        """Count the observations of an example, and the rows that they violate."""
         column = self._column(label)
         column.observations += len(observations)
         for observation in observations:
@@ -84,7 +88,7 @@ class Progress:
         self._write()
 
     def ends(self) -> None:
-        """The current check has ended."""
+        """Note that the current check has ended."""
         self._column(self.doing.label).done += 1
         self.doing.check = ""
         self._open.clear()
@@ -108,7 +112,7 @@ class Progress:
 
 
 class ColumnProgress(msgspec.Struct, kw_only=True):
-    """All workers of one column: the sums, and those that work on it now."""
+    """The progress of one column over all workers: the sums, and those that work on it now."""
 
     label: str
     so_far: SoFar

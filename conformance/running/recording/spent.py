@@ -10,8 +10,8 @@ from history.shards import Footer, Shard
 ORDER = ("boot", "prepare", "act", "wait", "judge")
 
 
-def spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
-    """Seconds of all workers by part of the work (`fixtures/spending.py`), by column's label."""
+def seconds_spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
+    """The seconds of all workers by part of the work (`fixtures/spending.py`), by column's label."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for shard in shards:
         if shard.header is not None:
@@ -23,7 +23,9 @@ def spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
 
 def spent_lines(shards: Sequence[Shard]) -> list[str]:
     """A line for each column, with seconds and shares of its workers' time; nothing if none was recorded."""
-    return [f"time  {label:10} {_shares(seconds)}" for label, seconds in spent(shards).items() if seconds.total()]
+    return [
+        f"time  {label:10} {_shares(seconds)}" for label, seconds in seconds_spent(shards).items() if seconds.total()
+    ]
 
 
 def _shares(seconds: Counter[str]) -> str:

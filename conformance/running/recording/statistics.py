@@ -33,19 +33,23 @@ class CheckTotals:
         self.outcomes: set[str] = set()
 
     @property
-    def ended(self) -> Counter[str]:
+    def example_outcomes(self) -> Counter[str]:
+        """The examples by how they ended."""
         return Counter(example.outcome for example in self.examples)
 
     @property
     def seconds(self) -> float:
+        """The seconds of all examples."""
         return sum(example.seconds for example in self.examples)
 
     @property
     def steps(self) -> Counter[str]:
+        """The steps that were taken, by kind."""
         return _sum(example.steps for example in self.examples)
 
     @property
     def left_out(self) -> Counter[str]:
+        """The steps that were left out, by kind."""
         return _sum(example.left_out for example in self.examples)
 
     def faults(self, phase: str) -> Counter[str]:
@@ -56,13 +60,13 @@ class CheckTotals:
 
     @property
     def excuses(self) -> Counter[tuple[str, str, str]]:
-        """How often a row's judge left which case undecided, by the excuse's name."""
+        """The cases that a row's judge left undecided, by row, case and the excuse's name."""
         counts = [count for example in self.examples for count in example.excuses]
         return _sum({(one.requirement, one.case, one.excuse): one.times} for one in counts)
 
     @property
     def troubles(self) -> Counter[str]:
-        """How often examples ended early for which reason: its first line, without the names of the example's own topics."""
+        """The reasons why examples ended early: their first lines, without the names of the example's own topics."""
         errors = [e.detail.partition("\n")[0] for e in self.examples if e.outcome == "error"]
         return Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in errors)
 
@@ -71,8 +75,8 @@ class CheckTotals:
         return Counter((observation.requirement, observation.case) for observation in self.observations)
 
 
-def reached(shards: Iterable[Shard], run: str) -> dict[tuple[str, str], CheckTotals]:
-    """By check and column's label, of the shards of one run."""
+def totals_by_check(shards: Iterable[Shard], run: str) -> dict[tuple[str, str], CheckTotals]:
+    """Add up the shards of one run, by check and column's label."""
     found: dict[tuple[str, str], CheckTotals] = {}
     for shard in shards:
         if shard.header is not None and shard.header.run == run:
@@ -94,7 +98,7 @@ def _add(to: CheckTotals, line: ExampleLine | ObservationLine | CheckLine) -> No
 
 
 def lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, AnyCheck]) -> list[str]:
-    """First what machines reached, then a line for each schedule; nothing for a run of probes."""
+    """The lines about what machines reached, then one for each schedule; nothing for a run of probes."""
     reached: list[str] = []
     schedules: list[tuple[str, str, str]] = []
     for (id, label), one in found.items():
@@ -110,8 +114,9 @@ def lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, Any
 
 
 def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
-    """Steps, faults, premises and cases with how often they were reached, and the names of those that never were."""
-    ended = ", ".join(f"{n} {outcome}" for outcome, n in sorted(one.ended.items())) or "not run"
+    """The steps, faults, premises and cases of a machine with how often they were reached, and the names of those that never
+    were."""
+    ended = ", ".join(f"{n} {outcome}" for outcome, n in sorted(one.example_outcomes.items())) or "not run"
     head = (
         f"{check.id} on {label}: {len(one.examples)} examples ({ended}), {one.steps.total()} steps, {one.seconds:.0f} s"
     )
@@ -129,12 +134,12 @@ def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
 
 def _part(name: str, counts: list[str], never: list[str]) -> Iterator[str]:
     if counts:
-        yield from _wrapped(name, ", ".join(counts))
+        yield from _wrap(name, ", ".join(counts))
     if never:
-        yield from _wrapped("" if counts else name, f"NEVER: {', '.join(never)}")
+        yield from _wrap("" if counts else name, f"NEVER: {', '.join(never)}")
 
 
-def _wrapped(name: str, text: str) -> list[str]:
+def _wrap(name: str, text: str) -> list[str]:
     return textwrap.wrap(
         text,
         WIDTH,
@@ -150,7 +155,7 @@ def _counted(counts: Counter[str]) -> list[str]:
 
 
 def _faults(one: CheckTotals) -> list[str]:
-    """How often each was witnessed; also how often it was injected or healed, if that differs."""
+    """The faults with how often each was witnessed; also how often it was injected or healed, if that differs."""
     injected, witnessed, healed = (one.faults(phase) for phase in ("injected", "witnessed", "healed"))
     return [
         f"{name} {witnessed[name]}" + (f" of {count} injected" if count != witnessed[name] else "")
@@ -189,21 +194,22 @@ def _troubles(one: CheckTotals) -> list[str]:
 
 
 def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
-    """How often its premise was reached, what it showed, and how long it took."""
+    """How often a schedule's premise was reached, what it showed, and how long it took."""
     total = len(one.examples)
-    count = f"premise reached {one.ended['judged']} of {total}" if total else "not run"
+    count = f"premise reached {one.example_outcomes['judged']} of {total}" if total else "not run"
     return f"{check.schedule:12} {label:10} {count:24} {verdict(check, one):13} {one.seconds:6.0f} s  {check.id}"
 
 
 def verdict(check: Check, one: CheckTotals) -> str:
-    """From the observations of the schedule itself, for its own rows, and of the invariants that judged its history."""
+    """The verdict from the observations of the schedule itself, for its own rows, and of the invariants that judged its
+    history."""
     if rows := sorted({o.requirement for o in one.observations if breaks_its_row(o)}):
         return f"violated ({', '.join(rows)})"
     if "error" in one.outcomes:
         return "error"
     if not one.examples:
         return "not-run"
-    return "satisfied" if one.ended["judged"] >= FLOORS["scenario"].observations else "inconclusive"
+    return "satisfied" if one.example_outcomes["judged"] >= FLOORS["scenario"].observations else "inconclusive"
 
 
 # --- counting

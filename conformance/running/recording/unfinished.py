@@ -13,7 +13,7 @@ from history.shards import CheckLine, Header, Shard
 
 
 def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], out: Path) -> list[str]:
-    """For each column how many checks the clock cut off, and a command that runs them alone, into `out`."""
+    """The number of checks that the clock cut off in each column, and a command that runs them alone, into `out`."""
     lines: list[str] = []
     for label, (header, ids) in sorted(_cut_off(shards).items()):
         if ids:
@@ -26,7 +26,7 @@ def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], ou
 
 
 def _cut_off(shards: Iterable[Shard]) -> dict[str, tuple[Header, set[str]]]:
-    """Checks that never began or did not get to their floors for want of time, by column's label."""
+    """The checks that never began or did not get to their floors for want of time, by column's label."""
     found: dict[str, tuple[Header, set[str]]] = {}
     for shard in shards:
         if shard.header is not None:
@@ -37,7 +37,7 @@ def _cut_off(shards: Iterable[Shard]) -> dict[str, tuple[Header, set[str]]]:
 
 
 def _path(check: AnyCheck) -> str:
-    """As `./kit pytest` finds it from any folder."""
+    """The path of a check as `./kit pytest` finds it from any folder."""
     return f"{check.module.replace('.', '/')}.py::{check.id.rpartition('.')[2]}"
 
 

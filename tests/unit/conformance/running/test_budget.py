@@ -14,7 +14,7 @@ from conformance.running.planning.budget import (
     TimePlan,
     Work,
     kind_of,
-    planned,
+    plan_time,
 )
 from conformance.running.profiles import MINUTES, Profile
 
@@ -52,7 +52,7 @@ def played(plan: TimePlan, work: list[Work], workers: int, lasts: float) -> dict
 
 def test_smoke_has_no_clock() -> None:
     work = items(4, PARTS["smoke"])
-    plan = planned("smoke", 0, work, 2)
+    plan = plan_time("smoke", 0, work, 2)
     assert {plan.share(one).allowance(10_000.0) for one in work} == {math.inf}
     assert plan.longest == 0
 
@@ -61,7 +61,7 @@ def test_smoke_has_no_clock() -> None:
 def test_four_machines_and_two_workers_starve_nothing(searches: int) -> None:
     """Twelve parts on two workers, however long the probes before them take."""
     work = items(4, 3, searches=searches)
-    plan = planned("quick", 15, work, 2)
+    plan = plan_time("quick", 15, work, 2)
     for lasts in (1.0, 20.0, 1000.0):
         got = played(plan, work, 2, lasts)
         parts = [got[one] for one in work if one.kind == "machine"]
@@ -72,7 +72,7 @@ def test_four_machines_and_two_workers_starve_nothing(searches: int) -> None:
 
 def test_time_that_probes_leave_goes_to_machines_and_to_the_rarest_cases() -> None:
     work = items(1, 3, searches=3)
-    got = played(planned("quick", 15, work, 3), work, 3, 3.0)
+    got = played(plan_time("quick", 15, work, 3), work, 3, 3.0)
     machine = sum(seconds for one, seconds in got.items() if one.kind == "machine")
     rarest = sum(seconds for one, seconds in got.items() if one.kind == "rarest")
     assert machine == pytest.approx(2 * rarest, rel=0.1)
@@ -90,7 +90,7 @@ def with_soak(work: list[Work]) -> list[Work]:
 def test_a_soak_takes_nothing_from_probes_and_schedules_and_starves_no_machine(workers: int, lasts: float) -> None:
     work = items(4, PARTS["nightly"], searches=workers)
     alone, beside = (
-        played(planned("nightly", 0, all, workers), all, workers, lasts) for all in (work, with_soak(work))
+        played(plan_time("nightly", 0, all, workers), all, workers, lasts) for all in (work, with_soak(work))
     )
     bounded = [one for one in work if one.kind in ("probe", "schedule")]
     assert [beside[one] for one in bounded] == [alone[one] for one in bounded]
@@ -100,7 +100,7 @@ def test_a_soak_takes_nothing_from_probes_and_schedules_and_starves_no_machine(w
 
 def test_a_soak_that_does_not_fit_is_not_begun() -> None:
     [soak] = [one for one in with_soak(items(1, 3)) if one.kind == "soak"]
-    share = planned("nightly", 60, with_soak(items(1, 3)), 2).share(soak)
+    share = plan_time("nightly", 60, with_soak(items(1, 3)), 2).share(soak)
     assert share.allowance(0.0) == PATIENCE["soak"]
     assert share.allowance(share.until - COSTS["soak"]) == COSTS["soak"]
     assert share.allowance(share.until - COSTS["soak"] + 1) == 0.0
@@ -115,18 +115,18 @@ def test_only_the_nightly_profile_has_soaks() -> None:
 
 def test_a_hanging_check_is_cut_off_and_the_others_run() -> None:
     work = items(1, 3)
-    plan = planned("quick", 15, work, 3)
+    plan = plan_time("quick", 15, work, 3)
     assert plan.share(work[0]).allowance(0.0) == PATIENCE["probe"]
     assert plan.share(work[0]).allowance(899.0) == 0.0
 
 
 def test_columns_share_their_time() -> None:
-    assert planned("quick", 0, items(1, 3, labels=2), 4).total == 2 * 60 * MINUTES["quick"]
-    assert planned("smoke", 5, items(1, 1), 4).total == 300, "minutes that were asked for are a clock, in smoke too"
+    assert plan_time("quick", 0, items(1, 3, labels=2), 4).total == 2 * 60 * MINUTES["quick"]
+    assert plan_time("smoke", 5, items(1, 1), 4).total == 300, "minutes that were asked for are a clock, in smoke too"
 
 
 def test_an_item_that_was_not_planned_has_all_the_time() -> None:
-    assert planned("quick", 0, [], 1).share(items(1, 1)[0]).allowance(1e6) == math.inf
+    assert plan_time("quick", 0, [], 1).share(items(1, 1)[0]).allowance(1e6) == math.inf
 
 
 @given(
@@ -137,7 +137,7 @@ def test_no_part_of_a_machine_is_starved(
     profile: Profile, machines: int, parts: int, workers: int, lasts: float, searches: int
 ) -> None:
     work = items(machines, parts, searches=searches)
-    plan = planned(profile, 0, work, workers)
+    plan = plan_time(profile, 0, work, workers)
     got = [seconds for one, seconds in played(plan, work, workers, lasts).items() if one.kind == "machine"]
     assert min(got) >= 0.5 * max(got)
     assert min(got) >= 15.0

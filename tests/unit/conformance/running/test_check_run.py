@@ -97,7 +97,7 @@ def failing(*seconds: float) -> Callable[[CheckRun], None]:
     def script(one: CheckRun) -> None:
         for number, lasted in enumerate(seconds):
             if not one.gave_up:
-                one.failed(f"trouble {number}", lasted)
+                one.note_failure(f"trouble {number}", lasted)
 
     return script
 
@@ -145,7 +145,7 @@ def test_what_its_own_time_cuts_short_is_cut_off_and_no_trouble(tmp_path: Path, 
         one.ends = 0.0
         if ends == "with an error":
             raise KitError("time was up")
-        one.failed("time was up", 1.0)
+        one.note_failure("time was up", 1.0)
 
     one, line = ran(tmp_path, script)
     assert (one.trouble, one.cut_off, line.outcome) == ([], True, "cut-off")

@@ -11,7 +11,14 @@ import msgspec
 import pytest
 
 from conformance.running.evidence import on_disk
-from conformance.running.evidence.collectors import COLLECTORS, groups, partitions, quorum, transactional_ids, wanted
+from conformance.running.evidence.collectors import (
+    COLLECTORS,
+    collectors_for,
+    groups,
+    partitions,
+    quorum,
+    transactional_ids,
+)
 from fixtures.wire.records import encode_batch
 from history.subjects import QUORUM, Subject
 from protocol.records import NewBatch, NewRecord
@@ -47,13 +54,13 @@ def cluster() -> Any:
 def test_each_kind_of_subject_has_its_collector() -> None:
     subjects = [Subject("partition", PARTITION), Subject("group", "g"), Subject("member", "m"), QUORUM]
     subjects += [Subject("transactional-id", "t"), Subject("topic", "strict"), Subject("producer", "7")]
-    assert wanted(subjects) == {
+    assert collectors_for(subjects) == {
         partitions: [PARTITION],
         groups: ["g", "m"],
         transactional_ids: ["t"],
         quorum: [QUORUM.name],
     }
-    assert set(COLLECTORS.values()) == set(wanted(subjects))
+    assert set(COLLECTORS.values()) == set(collectors_for(subjects))
 
 
 def test_a_partition_is_read_on_every_broker(disks: Disks, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from conformance.core.topologies import TOPOLOGIES, adapt_topology, set_by_the_kit
 from conformance.running.columns import Overrides, wanted_columns
 from conformance.running.lab import column_of
-from conformance.running.session import _ended_early, _refuse_twice
+from conformance.running.session import _early_end, _refuse_twice
 from conformance.running.settings import Settings
 from fixtures.errors import WrongUse
 from fixtures.images import Image
@@ -139,4 +139,4 @@ def test_two_builds_of_one_name_are_wrong_use() -> None:
     + [(code, "", "") for code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR)],
 )
 def test_only_a_run_that_was_cut_short_ended_early(code: int, hung: str, why: str) -> None:
-    assert _ended_early(code, hung) == why
+    assert _early_end(code, hung) == why

@@ -159,8 +159,8 @@ def test_the_whole_history_decides_on_a_suspicion() -> None:
     lab = Healing()
     one = played(["broken"], ending(), lab, ExplainedAtRest)
     assert one.violations == []
-    assert one.explained == f"suspected after step 1, and explained by what came then: {ROW} it is broken"
-    assert played(["broken"], ending()).explained == ""
+    assert one.explanation == f"suspected after step 1, and explained by what came then: {ROW} it is broken"
+    assert played(["broken"], ending()).explanation == ""
 
 
 @pytest.mark.parametrize(("at", "taken", "within"), [(0.0, 0, HURRIED), (float("inf"), 2, HEALED_WITHIN)])

@@ -401,13 +401,13 @@ def test_a_boot_is_tried_again_after_trouble_of_the_engine_only(
     with Run.begin() as run:
         lab = Lab(Settings(versions=[], out=str(tmp_path)), run, "gw0", {"4.3.1": IMAGE})
         troubles += [EngineTrouble("the engine did not answer")]
-        assert isinstance(lab._booted(IMAGE, TOPOLOGY), Booting)
+        assert isinstance(lab._boot_patiently(IMAGE, TOPOLOGY), Booting)
         troubles += [KitError("a node ended"), KitError("never tried")]
         with pytest.raises(KitError, match="a node ended"):
-            lab._booted(IMAGE, TOPOLOGY)
+            lab._boot_patiently(IMAGE, TOPOLOGY)
         troubles[:] = [EngineTrouble("busy"), EngineTrouble("busy forever")]
         with pytest.raises(EngineTrouble, match="busy forever") as found:
-            lab._booted(IMAGE, TOPOLOGY)
+            lab._boot_patiently(IMAGE, TOPOLOGY)
         assert str(found.value.__context__) == "busy"
         lab.close()
 
@@ -430,9 +430,9 @@ def test_topics_of_an_example_are_deleted_unless_its_cluster_is_kept(tmp_path: P
     with Run.begin() as run:
         lab = FakeLab(tmp_path, run, [[]], "smoke")
         standing = lab.standing("4.3.1", TOPOLOGY)
-        assert lab.cleared("e-1") == ""
+        assert lab.clear("e-1") == ""
         lab.kept.append(standing.cluster)
-        assert lab.cleared("e-2") == ""
+        assert lab.clear("e-2") == ""
         assert lab.watches[0].deleted == ["-e-1-"]
         lab.close()
 

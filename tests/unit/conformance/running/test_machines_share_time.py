@@ -17,7 +17,7 @@ from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, Judge, judge
 from conformance.running.machine.run import MachineRun
-from conformance.running.planning.budget import Work, planned
+from conformance.running.planning.budget import Work, plan_time
 from fixtures.runs import Run
 from history.events import History
 from strategies.steps import Step
@@ -83,7 +83,7 @@ def played(out: Path, machines: Sequence[JudgedMachine], spent: float) -> list[t
     """The outcome of each part, and its seconds, after probes that have taken `spent` seconds of every worker."""
     checks = {check.id: check for check in machines}
     work = [Work(check=id, label="4.3.1", kind="machine", part=part) for part in (1, 2, 3) for id in checks]
-    plan = planned("quick", 15, work, WORKERS)
+    plan = plan_time("quick", 15, work, WORKERS)
     clocks = [spent] * WORKERS
     found = []
     for one in work:

@@ -33,7 +33,7 @@ def seen(row: str, result: str = "held") -> Observation:
 
 
 def violating(label: str, row: str) -> Callable[[Progress], None]:
-    return lambda progress: progress.observed(label, [seen(row, "violated")])
+    return lambda progress: progress.observes(label, [seen(row, "violated")])
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_workers_of_a_column_are_summed_and_columns_and_runs_kept_apart(tmp_path
         progress = Progress(tmp_path / "progress", "r1", worker)
         progress.expects({"3.9.2": 7, "4.3.1": 5})
         progress.begins("4.3.1", "some.check")
-        progress.observed("4.3.1", [seen(row, "violated"), seen("A-2", "violated"), seen(row)])
+        progress.observes("4.3.1", [seen(row, "violated"), seen("A-2", "violated"), seen(row)])
         progress.ends()
     Progress(tmp_path / "progress", "r2", "gw0").begins("4.3.1", "other")
     old, new = read_progress(tmp_path, "r1")
@@ -93,7 +93,7 @@ def test_workers_of_a_column_are_summed_and_columns_and_runs_kept_apart(tmp_path
 
 def test_a_row_of_a_recorded_level_is_not_listed_as_violated(tmp_path: Path) -> None:
     progress = Progress(tmp_path / "progress", "r1", "gw0")
-    progress.observed("4.3.1", [seen("KIP1251-BASE-07", "violated")])
+    progress.observes("4.3.1", [seen("KIP1251-BASE-07", "violated")])
     [column] = read_progress(tmp_path, "r1")
     assert column.so_far == SoFar(observations=1)
 
@@ -237,7 +237,7 @@ def test_a_plain_run_has_the_same_lines(tmp_path: Path) -> None:
     progress = Progress(tmp_path / "progress", "r1", "gw0")
     progress.expects({"4.3.1": 5})
     progress.begins("4.3.1", "some.check")
-    progress.observed("4.3.1", [seen("A-1", "violated")])
+    progress.observes("4.3.1", [seen("A-1", "violated")])
     shown.show()
     assert printed[0] == "4.3.1  violated: A-1"
     assert printed[1].endswith("0 of 5 checks, 1 observations, 1 rows violated, gw0 check")

@@ -39,7 +39,7 @@ def test_each_check_that_finishes_gives_the_run_more_time() -> None:
     with process.watched(within=0.5) as watchdog:
         for _ in range(8):
             time.sleep(0.1)
-            watchdog.finished()
+            watchdog.note_finish()
         assert not watchdog.barked
     watchdog._thread.join(5)
     assert not process.interrupted.is_set()
