@@ -23,9 +23,7 @@ LONGEST_METADATA = 4096
 @probe("KIP1251-COMMIT-09", rig=fresh_group(), cases=["mixed"], bumps=EPOCH_BUMPS, offset=OFFSETS)
 def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """A request with one partition that the member may not commit is refused as a whole and stores nothing."""
-    hand = group.hand_over(bumps)
-    group.await_assignment(hand.new, hand.lost)
-    group.store(hand.new, hand.lost, offset)
+    hand = group.hand_over_with_commit(offset, bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     answer = group.commit(hand.old, {hand.kept: offset + 1, hand.lost: offset + 2}, hand.before)
@@ -37,9 +35,7 @@ def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) 
 @probe("KIP1251-COMMIT-10", rig=fresh_group(), cases=["mixed"], bumps=EPOCH_BUMPS, excess=integers(1, 2000))
 def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Claim, None, None]:
     """For a lost partition too much metadata is the error, and the kept partition is still committed."""
-    hand = group.hand_over(bumps)
-    group.await_assignment(hand.new, hand.lost)
-    group.store(hand.new, hand.lost, 10)
+    hand = group.hand_over_with_commit(10, bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     oversized = NewOffset(group.topic, hand.lost, 11, metadata="x" * (LONGEST_METADATA + excess))

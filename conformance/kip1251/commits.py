@@ -119,9 +119,7 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> G
 @probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["reassigned"], bumps=EPOCH_BUMPS, offset=OFFSETS)
 def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """A late commit for a partition that has a new owner is refused, and the owner's offset stays."""
-    hand = group.hand_over(bumps)
-    group.await_assignment(hand.new, hand.lost)
-    group.store(hand.new, hand.lost, offset)
+    hand = group.hand_over_with_commit(offset, bumps)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset + 1}, hand.before)
     after = group.committed_offset(hand.lost)

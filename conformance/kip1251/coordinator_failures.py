@@ -42,9 +42,7 @@ def restarted_coordinator_keeps_the_epochs(
     group: Group, case: str, bumps: int, offset: int
 ) -> Generator[Claim, None, None]:
     """After a restart commits are accepted and refused as they were before it."""
-    hand = group.hand_over(bumps, aged=2)
-    group.await_assignment(hand.new, hand.lost)
-    group.store(hand.new, hand.lost, offset)
+    hand = group.hand_over_with_commit(offset, bumps, aged=2)
     yield group.holding(hand.old, hand.now, hand.kept)
     group.restart_coordinator(clean=case == "restart")
     yield from judged_as_before(group, hand, case, offset)
@@ -64,9 +62,7 @@ def next_coordinator_keeps_the_epochs(
     group: RoutedGroup, bumps: int, offset: int, how: How
 ) -> Generator[Claim, None, None]:
     """Another broker coordinates the group: commits are accepted and refused as they were before."""
-    hand = group.hand_over(bumps, aged=2)
-    group.await_assignment(hand.new, hand.lost)
-    group.store(hand.new, hand.lost, offset)
+    hand = group.hand_over_with_commit(offset, bumps, aged=2)
     yield group.holding(hand.old, hand.now, hand.kept)
     group.move_coordinator(how)
     yield from judged_as_before(group, hand, "moved-coordinator", offset)

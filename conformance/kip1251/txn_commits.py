@@ -107,9 +107,7 @@ def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost", "unowned"], bumps=EPOCH_BUMPS, pick=PICK)
 def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
     """For a partition with a new owner the old epoch is refused and the member epoch accepted."""
-    hand = group.hand_over(bumps)
-    group.await_assignment(hand.new, hand.lost)
-    group.store(hand.new, hand.lost, 10)
+    hand = group.hand_over_with_commit(10, bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     producer = group.producer(group.dialect(pick))

@@ -169,9 +169,7 @@ def group_of_another_release_with_epochs(
     """A coordinator keeps the epochs that another release wrote, an older one or a newer one."""
     others = [release for release in WITH_EPOCHS if release != group.bench.column.version]
     with on_release(group, others[pick % len(others)]):
-        hand = group.hand_over(bumps, aged=2)
-        group.await_assignment(hand.new, hand.lost)
-        group.store(hand.new, hand.lost, offset)
+        hand = group.hand_over_with_commit(offset, bumps, aged=2)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield from judged_as_before(group, hand, case, offset)
 
@@ -190,9 +188,7 @@ def coordinators_of_two_releases(
     group: RoutedGroup, release: str, bumps: int, offset: int
 ) -> Generator[Claim, None, None]:
     """While a group goes to and fro between brokers of two releases, each applies its rule, and neither lets a zombie commit."""
-    hand = group.hand_over(bumps, aged=2)
-    group.await_assignment(hand.new, hand.lost)
-    group.store(hand.new, hand.lost, offset)
+    hand = group.hand_over_with_commit(offset, bumps, aged=2)
     yield group.holding(hand.old, hand.now, hand.kept)
     with group.bench.faults(group.topic, group=group.name).under(
         Upgrade(role="group coordinator", to=release)

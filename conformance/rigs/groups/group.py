@@ -219,6 +219,13 @@ class Group:
         lost = self.revoking(old)
         return HandOver(old, new, min(old.partitions), min(lost), before, self.acknowledge(old))
 
+    def hand_over_with_commit(self, offset: int, bumps: int, *, aged: int = 0) -> HandOver:
+        """See HandOver; `new` owns the lost partition, and has committed the offset for it."""
+        hand = self.hand_over(bumps, aged=aged)
+        self.await_assignment(hand.new, hand.lost)
+        self.store(hand.new, hand.lost, offset)
+        return hand
+
     def acknowledge(self, member: GroupMember) -> HeartbeatAnswer:
         """Let the member acknowledge the revocation, until the coordinator moves it to a later epoch in an answer that
         it misses.
