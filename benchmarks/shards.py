@@ -17,8 +17,8 @@ from typing import Any
 
 from fixtures.images import newest_patches
 from history.observations import Result
+from history.schema import SCHEMA
 from history.shards import (
-    SCHEMA,
     AnyShardLine,
     CheckLine,
     Column,
@@ -73,7 +73,14 @@ def write_shards(
 
 def header(shard: str, worker: str, version: str, checks: dict[str, list[str]]) -> Header:
     """`rows` holds no hashes, so that no row counts as changed."""
-    column = Column(label=version, version=version, image=version, image_id=f"sha256:{version}", ranges=RANGES)
+    column = Column(
+        label=version,
+        version=version,
+        image=version,
+        image_id=f"sha256:{version}",
+        selection=["--kafka-version", version],
+        ranges=RANGES,
+    )
     return Header(
         shard=shard, n=0, schema=SCHEMA, kit="0.1.0", run=RUN, worker=worker, column=column, topology="one", profile="quick",
         seed=1, rows={}, checks=checks,

@@ -13,6 +13,7 @@ import msgspec
 
 from history.due import Due
 from history.effects import Effects
+from history.schema import SCHEMA
 
 Outcome = Literal["ok", "fail", "info"]
 """ok: it happened; fail: it certainly did not; info: it may or may not have happened."""
@@ -60,7 +61,7 @@ class Answer(Event, frozen=True, kw_only=True, tag="answer"):
 class Fault(Event, frozen=True, kw_only=True, tag="fault"):
     """One phase of a fault on the node that held `role` at that time; `detail` holds what was measured.
 
-    `effects` stand with the injection; None in histories that were written before faults had them.
+    `effects` stand with the injection only.
     """
 
     fault: str
@@ -121,9 +122,10 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
     declared, as in `history.shards.Column`: it decides which cases apply, and one worker has several clusters.
 
     `sent` has the values that earlier examples on the shared rig sent to each partition, and how often; None if that is not
-    known.
+    known. `schema` is that of the whole group.
     """
 
+    schema: int = SCHEMA
     example: str
     check: str
     column: str

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from history.observations import Observation, Result
-
-SCHEMA = 1
-"""Version of the shard's schema; readers refuse others."""
+from history.schema import refuse_older
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,8 +24,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     `version` is the release that it is judged as, `build` what its own jars say where that differs. `ranges` maps an API
     (`Fetch`, `controller.Vote`) to its highest version, and after `lowest.` to its lowest one, a finalized feature
     (`transaction.version`) to its level and a supported one (`supported.metadata.version`) to its highest. `digest` is that of
-    its jars and its configuration, equal on every machine; `selection` are the options that select the column. Both are empty in
-    shards of earlier versions of the kit.
+    its jars and its configuration, equal on every machine; `selection` are the options that select the column.
     """
 
     label: str
@@ -175,8 +173,17 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(AnyShardLine)
 _BEGINNING = re.compile(rb'^\{"type":"[a-z]+","shard":"([^"\\]+)"')
 
+HEADER = b'{"type":"header",'
+"""The beginning of a header, whatever its schema."""
 BOM = "\ufeff".encode()
 """The byte order mark that some editors put before a text."""
+
+
+class _Opening(msgspec.Struct):
+    """The part of a header that every schema has."""
+
+    shard: str
+    schema: int
 
 
 class Shard(msgspec.Struct, kw_only=True):
@@ -201,11 +208,12 @@ def encode_line(line: AnyShardLine) -> bytes:
 
 
 def read_shard(path: Path) -> Shard:
-    """Read one shard file; a torn line is counted, never fatal."""
+    """Read one shard file; a torn line is counted, never fatal. Raises WrongSchema for a shard of an older schema."""
     lines: list[AnyShardLine] = []
     torn: list[str] = []
     for raw in path.read_bytes().splitlines():
         text = raw.strip(b" \t\r").removeprefix(BOM)
+        refuse_older_header(text)
         try:
             lines.append(_decoder.decode(text))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -213,6 +221,14 @@ def read_shard(path: Path) -> Shard:
     header = next((line for line in lines if isinstance(line, Header)), None)
     named = set(torn) if lines or torn else {""}
     return Shard(path=str(path), header=header, lines=lines, torn=len(torn), torn_of=named)
+
+
+def refuse_older_header(line: bytes) -> None:
+    """Raises WrongSchema for the header of a shard of an older schema. Other lines, and torn ones, have none."""
+    if line.startswith(HEADER):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            opening = msgspec.json.decode(line, type=_Opening)
+            refuse_older(opening.schema, f"shard {opening.shard!r}")
 
 
 def _shard_of(torn: bytes) -> str:
@@ -227,10 +243,12 @@ def read_shards(folder: Path, run: str = "") -> Iterator[Shard]:
 
 
 def read_header(path: Path) -> Header | None:
-    """The first line of a file, if that is a header."""
+    """The first line of a file, if that is a header. Raises WrongSchema for one of an older schema."""
     with path.open("rb") as file:
+        text = file.readline()
+        refuse_older_header(text)
         try:
-            line = _decoder.decode(file.readline())
+            line = _decoder.decode(text)
         except msgspec.DecodeError:
             return None
     return line if isinstance(line, Header) else None

@@ -14,6 +14,7 @@ import msgspec
 import zstandard
 
 from history.events import AnyEvent, End, Example, History, Line
+from history.schema import require_current
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _decoder = msgspec.json.Decoder(Line)
@@ -97,10 +98,21 @@ def _end_of_frame(data: Buffer, at: int) -> int:
     return at + (_CHECKSUM if facts.has_checksum else 0) if last else len(data)
 
 
+class _Named(msgspec.Struct):
+    """The name of the example that a frame begins with."""
+
+    example: str = ""
+
+
 def lines_of(frame: bytes) -> Iterator[Line]:
-    """The lines of one frame; one that was cut short ends early and quietly. Raises ZstdError for what is none."""
-    whole = zstandard.ZstdDecompressor().decompressobj().decompress(frame)
-    return map(_decoder.decode, whole.split(b"\n")[:-1])
+    """The lines of one frame; one that was cut short ends early and quietly.
+
+    Raises ZstdError for what is none, WrongSchema for one of another schema.
+    """
+    lines = zstandard.ZstdDecompressor().decompressobj().decompress(frame).split(b"\n")[:-1]
+    if lines:
+        require_current(lines[0], f"history {msgspec.json.decode(lines[0], type=_Named).example!r}")
+    return map(_decoder.decode, lines)
 
 
 def read_lines(path: Path) -> Iterator[Line]:

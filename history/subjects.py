@@ -1,8 +1,7 @@
 """The subjects of events: partitions, topics, groups, members, transactional ids, producers, the quorum of controllers.
 
 An operation declares its subjects by the names of its parameters, which are those of Kafka's schemas: a call that takes
-`group` is about that group. So they are found alike in what is recorded today and in older histories, and a new operation
-needs no line here.
+`group` is about that group. So a new operation needs no line here.
 """
 
 from __future__ import annotations

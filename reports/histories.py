@@ -24,7 +24,7 @@ from pyspark.sql.types import ArrayType, StructType
 
 from conformance.judging.stored_examples import ByLabel, JudgedExample, Judging, judged, place
 from history.observations import Observation
-from history.shards import Header
+from history.shards import HEADER, Header, refuse_older_header
 from history.store import frames as frames_in
 from history.store import frames_of
 from reports.ingest import read, validate
@@ -42,11 +42,11 @@ JUDGED = (
     .add("check", "string")
     .add("observations", OBSERVATION_LIST)
     .add("error", "string")
+    .add("refused", "string")
 )
 """As `conformance.judging.stored_examples.JudgedExample`: one row per example."""
 
 _FRAMES, _JUDGED = to_arrow_schema(FRAMES), to_arrow_schema(JUDGED)
-_HEADER = '{"type":"header",'
 _A_TASK = 2 * 2**20
 """Compressed bytes that one task judges: some 60,000 events, two or three seconds."""
 _A_BATCH = 2_000
@@ -125,10 +125,16 @@ def _cut(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def workers(spark: SparkSession, shards: str) -> Workers:
-    """The shards of each history file, by the labels of their columns. Raises ReportError if there are no shards."""
-    texts = read.read_text(spark, shards).where(F.col("text").startswith(_HEADER))
+    """The shards of each history file, by the labels of their columns.
+
+    Raises ReportError if there are no shards, WrongSchema for one of an older schema.
+    """
+    texts = read.read_text(spark, shards).where(F.col("text").startswith(HEADER.decode()))
     found: dict[tuple[str, str], dict[str, Header]] = defaultdict(dict)
-    for row in validate.classify(read.parse(texts)).where("whole").select("text").collect():
+    for row in validate.classify(read.parse(texts)).select("text", "whole").collect():
+        refuse_older_header(row.text.encode())
+        if not row.whole:
+            continue
         header = msgspec.json.decode(row.text, type=Header)
         found[header.run, header.worker][header.column.label] = header
     return dict(found)

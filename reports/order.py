@@ -66,8 +66,7 @@ def _is_official(column: Placed) -> bool:
 
 
 def _settings(column: Placed) -> str:
-    """Shards of earlier versions of the kit name the settings only in the label."""
-    named = any(word in _SETTINGS for word in column.selection) if column.selection else "+" in column.kafka_version
+    named = any(word in _SETTINGS for word in column.selection)
     return "it runs with features or properties of its own" if named else ""
 
 

@@ -16,6 +16,7 @@ import msgspec
 from conformance.running.columns import WantedColumn
 from fixtures.errors import WrongUse
 from fixtures.runs import alive
+from history.schema import SCHEMA, decode
 
 PLAN, RERUN, BISECT = "plan.json", "rerun.json", "bisect.json"
 PARTS_OF_A_RUN = (
@@ -35,7 +36,7 @@ class ColumnRun(msgspec.Struct, kw_only=True):
     """
 
     name: str
-    selection: list[str] = msgspec.field(name="column")
+    selection: list[str]
     options: list[str] = []
     run: str = ""
     code: int | None = None
@@ -53,12 +54,12 @@ class Plan(msgspec.Struct, kw_only=True):
     plan.
     """
 
+    schema: int = SCHEMA
     options: list[str]
     environment: dict[str, str] = {}
     baseline: str = ""
     seed: int
-    columns: list[ColumnRun] = msgspec.field(name="legs")
-    """`legs` on disk: the name in plans that were written by earlier versions of the kit."""
+    columns: list[ColumnRun]
 
     @property
     def columns_left(self) -> list[ColumnRun]:
@@ -143,12 +144,13 @@ def refuse_running(out: Path, columns: Sequence[ColumnRun]) -> None:
 
 
 def read_plan(out: Path, file: str = PLAN) -> Plan | None:
-    """The plan in `file`; None if there is no such file. Raises WrongUse for a file that is not a plan."""
+    """The plan in `file`; None if there is no such file. Raises WrongUse for a file that is not a plan, WrongSchema for
+    one of another schema."""
     path = out / file
     if not path.exists():
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Plan)
+        return decode(path.read_bytes(), Plan, path)
     except msgspec.DecodeError as error:
         raise WrongUse(f"{path}: {error}. It is not a plan of this kit; move it away to start again.") from error
 

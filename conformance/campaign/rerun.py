@@ -13,8 +13,7 @@ from conformance.campaign.plan import ColumnRun, Plan
 from conformance.running.baseline import Baseline, read_baseline
 from fixtures.errors import WrongUse
 from history.command import COMMAND
-from history.selecting import features_of, selecting
-from history.shards import CheckLine, Header, ObservationLine, Shard
+from history.shards import CheckLine, ObservationLine, Shard
 
 
 class ViolatedCase(msgspec.Struct, frozen=True, order=True):
@@ -89,19 +88,9 @@ def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard], plan
     wanted = [option for row in sorted(rows) for option in ("--requirement", row)]
     return ColumnRun(
         name=label,
-        selection=latest.column.selection or _selection(label, latest, plan),
+        selection=latest.column.selection,
         options=["--conformance-profile", latest.profile, *wanted],
     )
-
-
-def _selection(label: str, header: Header, plan: Plan | None) -> list[str]:
-    """The options that select the column again; for shards that recorded none, those of the plan, or else from the label or
-    the image."""
-    columns = plan.columns if plan is not None else []
-    known = next((column.selection for column in columns if column.run == header.run), None)
-    if known is not None:
-        return [*known, *features_of(label)]
-    return selecting(label, header.column.image)
 
 
 def seen_again(

@@ -300,6 +300,7 @@ def hunt(
     _refuse(wanted, rest)
     refuse_wrong(rest, runs, own.pytest)
     with _alone(out), progress_apart(form):
+        _refuse_other_schemas(out)
         own.prepare(versions_of(runs))
         hunter = Hunter(out, length, runs, wanted, list(rest), command=own.pytest, clock=own.clock, at_hand=own.at_hand)
         try:
@@ -311,6 +312,12 @@ def hunt(
     if form == "json":
         print_json([_summary(finding, out) for finding in hunter.hunt.findings])
     return hunter.code
+
+
+def _refuse_other_schemas(out: Path) -> None:
+    """Raises WrongSchema for what another kit left in the folder, before an engine is asked."""
+    read_hunt(out)
+    kept_in(out, [*all_machines().values()], lambda _: None)
 
 
 def _summary(finding: Finding, out: Path) -> dict[str, object]:

@@ -21,8 +21,6 @@ import msgspec
 
 from conformance.campaign.rewritten_shards import rewrite
 from conformance.catalogue import Facts
-from conformance.catalogue.former_cases import current_case
-from conformance.catalogue.former_ids import current_id
 from conformance.cli.group import HELP
 from conformance.cli.group import run as run_command
 from conformance.core.bench import Bench
@@ -61,19 +59,17 @@ def rejudge(history: History, column: Column) -> Judged:
     if history.example.ranges:  # the shard's header has those of the worker's first cluster
         column = msgspec.structs.replace(column, ranges=history.example.ranges)
     facts = Facts(version=column.version, ranges=column.ranges)
-    check = all_checks().get(current_id(history.example.check))
+    check = all_checks().get(history.example.check)
     own = _again(check, history, column) if check is not None else Judged([])
     return own + judged_on(facts, JUDGES, history)
 
 
 def _again(check: Check, history: History, column: Column) -> Judged:
     """Empty if today's probe of that name takes other inputs than were drawn: it is another probe."""
-    case, inputs = current_case(check.id, history.example.case, history.example.inputs)
-    example = msgspec.structs.replace(history.example, case=case, inputs=dict(inputs))
+    example = history.example
     if set(example.inputs) != set(check.strategies):
         return Judged([])
-    today = msgspec.structs.replace(history, example=example)
-    bench = Bench(StoredTape(today), column, Bench.members_of(example.members), None)
+    bench = Bench(StoredTape(history), column, Bench.members_of(example.members), None)
     outcome = evaluate(check, bench, check.parse_inputs(example.inputs), example.context)
     # The outcome stays as recorded, whatever came to light when the cluster was healed after the trouble.
     in_trouble = history.end is not None and history.end.outcome == "error"
@@ -168,6 +164,8 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], ag
         for frame, content in read_frames(histories) if histories.exists() else ():
             for one in judged(content, place(histories, frame.offset), headers, rejudge):
                 recorded = before.get(one.shard, {}).pop(one.example, [])
+                if one.refused:
+                    raise WrongUse(one.refused)
                 if one.error:
                     yield _difference(one.example, one.check, f"could not be judged: {one.error}")
                     continue
@@ -175,7 +173,7 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], ag
                     again[one.shard][one.example] = one
                 after = canonical_lines(one.observations)
                 files[one.shard].write(after)
-                if after != canonical_lines(recorded) and not _only_newly_lived(recorded, one.observations):
+                if after != canonical_lines(recorded):
                     yield _difference(one.example, one.check, "judged differently now")
     for example in (example for examples in before.values() for example in examples):
         yield _difference(example, "", "its observations have no history")
@@ -184,12 +182,6 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], ag
 def _opened(folder: Path, id: str) -> BinaryIO:
     folder.mkdir(parents=True, exist_ok=True)
     return (folder / f"{PurePath(id).name}.jsonl").open("wb")
-
-
-def _only_newly_lived(recorded: list[Observation], now: list[Observation]) -> bool:
-    """Whether they differ only in the faults that they lived through, which older runs did not record."""
-    bare = [msgspec.structs.replace(observation, lived=[]) for observation in now]
-    return not any(observation.lived for observation in recorded) and bare == recorded
 
 
 def canonical_lines(observations: list[Observation]) -> bytes:
@@ -231,6 +223,8 @@ def compared(spark: Any, run: str) -> Iterator[str]:
 
     again.rejudge(spark, run, rejudge).write.mode("overwrite").parquet(f"{run}/rejudged/parquet")
     now = spark.read.parquet(f"{run}/rejudged/parquet")
+    for row in now.where("refused != ''").sort("refused").take(1):
+        raise WrongUse(row.refused)
     wrong = again.differences(now, again.recorded_marks(spark, f"{run}/shards")).persist()
     described = wrong.sort("example", "check", "wrong").take(DESCRIBED)
     yield from (_difference(row.example, row.check, row.wrong) for row in described)

@@ -66,7 +66,7 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
                     observations += _broken_promise(bench, claim)
                     return Outcome("premise lost", claim.what, observations, _counted(check, bench, excuses))
             elif isinstance(claim, ObservationClaim):
-                # A body says what it saw of each release; levels, which older histories lack, it has asked for itself.
+                # A body says what it saw of each release; levels it has asked for itself.
                 observations += applicable([_observation(check, bench, claim)], Facts(version=bench.column.version))
         _came_to_rest(check, bench)
     except KitError as error:

@@ -54,7 +54,6 @@ from conformance.judging.judges import rows_about
 from fixtures.cluster import Topology
 from history.subjects import Kind
 from strategies.episodes import Steering
-from strategies.former_steps import current_step
 from strategies.steps import Step
 
 M = TypeVar("M", bound=FaultModel)
@@ -144,9 +143,8 @@ class MachineCheck(Generic[S]):
         return len(self.machine.setup_state().initializers) + max(1, round(steps / self.machine.steps_per_rule))
 
     def steps(self, schedule: Sequence[Mapping[str, Any]]) -> list[S]:
-        """A recorded schedule as steps, also one that was recorded under former names. msgspec.ValidationError names what is no
-        step of this machine."""
-        steps: list[S] = msgspec.convert([current_step(step) for step in schedule], list[self.step])  # type: ignore[name-defined]
+        """A recorded schedule as steps. msgspec.ValidationError names what is no step of this machine."""
+        steps: list[S] = msgspec.convert(schedule, list[self.step])  # type: ignore[name-defined]
         return steps
 
     @property

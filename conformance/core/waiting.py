@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 import msgspec
 
 from conformance.core.cluster import Cluster
-from fixtures.tape import OffTheRecord, Tape
+from fixtures.tape import Tape
 from fixtures.waiting import Overdue
 from history.due import Due
-
-T = TypeVar("T")
 
 WITHIN = 30.0
 """Seconds within which the tested system does what it owes (`conformance.judging.due`)."""
@@ -65,11 +62,7 @@ class Waiting:
 
     def recorded_late(self, within: float) -> float:
         """`late`, recorded: for a check that looks at it. Ask once a bound has passed."""
-
-        def ask() -> Late:
-            return self._tape.call("kit", "late", {}, Late, lambda: Late(self.late(within)))
-
-        return if_recorded(ask, Late(0.0)).seconds
+        return self._tape.call("kit", "late", {}, Late, lambda: Late(self.late(within))).seconds
 
 
 def _try_until(cluster: Cluster, probe: Callable[[], bool], what: str, within: float) -> Settled:
@@ -85,14 +78,3 @@ def _try_until(cluster: Cluster, probe: Callable[[], bool], what: str, within: f
     except Overdue:
         return Settled(tries, False)
     return Settled(tries, True)
-
-
-def if_recorded(ask: Callable[[], T], otherwise: T) -> T:
-    """Return the answer to a question that earlier kits did not ask: `otherwise` in a history of theirs."""
-    try:
-        return ask()
-    except OffTheRecord:
-        return otherwise
-
-
-__all__ = ["EVERY", "LASTING", "WITHIN", "Waiting", "if_recorded"]

@@ -9,12 +9,11 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Facts
 from conformance.catalogue.applicability import numbers
-from conformance.catalogue.former_hashes import unchanged
-from conformance.catalogue.former_ids import current_id
 from conformance.judging import patch_releases
 from conformance.judging.patch_releases import PatchComparison, comparisons
 from history.releases import place
-from history.shards import SCHEMA, Header
+from history.schema import SCHEMA, refuse_older
+from history.shards import Header
 
 NAME_LENGTH = 200
 """Characters that the name of a column or of a run may have."""
@@ -94,9 +93,9 @@ class Quarantine(msgspec.Struct, kw_only=True):
 class ColumnFacts(msgspec.Struct, kw_only=True):
     """A column as all of its shards declare it.
 
-    `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `checks` are
-    by row, with the ids of today; `changed` are the rows that no shard ran as they are today; `incomplete` describes what
-    is known to be missing; `ended_early` are the runs that did, and why; `patches` compares it with the patch before it.
+    `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `checks` are by
+    row; `changed` are the rows that no shard ran as they are today; `incomplete` describes what is known to be missing;
+    `ended_early` are the runs that did, and why; `patches` compares it with the patch before it.
     """
 
     kafka_version: str
@@ -143,8 +142,12 @@ def take_in(
 ) -> Intake:
     """Sort the shards into columns and the quarantine. With `by_run`, each run's part of a column is a column of its own,
     named after both.
+
+    Raises WrongSchema for a shard of an older schema.
     """
     known = sorted(summaries, key=lambda summary: summary.shard)
+    for each in known:
+        refuse_older(SCHEMA if each.foreign is None else each.foreign, f"shard {each.shard}")
     headers = {each.shard: each.header for each in known if each.header is not None and not each.refusal}
     quarantine = Quarantine(
         unreadable=sum(each.bad for each in known),
@@ -225,7 +228,7 @@ def _column(called: str, headers: list[Header], catalogue: Catalogue, marks: dic
         for name, level in header.column.ranges.items():
             levels[name].add(level)
         for row, names in header.checks.items():
-            checks[row].update(map(current_id, names))
+            checks[row].update(names)
     checks[patch_releases.ROW].add(patch_releases.CHECK)
     return ColumnFacts(
         kafka_version=called,
@@ -245,13 +248,11 @@ def _column(called: str, headers: list[Header], catalogue: Catalogue, marks: dic
 
 
 def _changed_rows(header: Header, catalogue: Catalogue) -> list[str]:
-    return sorted(row for row, hash in header.rows.items() if row in catalogue and not unchanged(catalogue[row], hash))
+    return sorted(row for row, hash in header.rows.items() if row in catalogue and catalogue[row].hash != hash)
 
 
 def _changed_everywhere(headers: list[Header], catalogue: Catalogue) -> set[str]:
     """Rows that some shard ran in an older form, and none in today's."""
     changed = {row for header in headers for row in _changed_rows(header, catalogue)}
-    current = {
-        row for h in headers for row, hash in h.rows.items() if row in catalogue and unchanged(catalogue[row], hash)
-    }
+    current = {row for h in headers for row, hash in h.rows.items() if row in catalogue and catalogue[row].hash == hash}
     return changed - current

@@ -15,7 +15,7 @@ from history.shards import Column, Header
 
 ROW, CHECK = "GEN-07", "merge.patches_take_nothing_away"
 LOWEST = "lowest."
-"""In a column's ranges, before the name of an API: its lowest version. Shards of earlier versions of the kit have none."""
+"""In a column's ranges, before the name of an API: its lowest version."""
 GONE, HIGHEST_VERSION, LOWEST_VERSION = "api-gone", "highest-version", "lowest-version"
 
 
@@ -70,9 +70,8 @@ def _cases(was: Mapping[str, int], now: Mapping[str, int], where: str) -> Iterat
     higher = [name for name in common if name.startswith(LOWEST) and now[name] > was[name]]
     yield _comparison(GONE, [f"{name} is not offered" for name in gone], where)
     yield _comparison(HIGHEST_VERSION, [f"{name} up to {now[name]}, not {was[name]}" for name in lower], where)
-    if any(name.startswith(LOWEST) for name in common):
-        taken = [f"{name.removeprefix(LOWEST)} from {now[name]}, not {was[name]}" for name in higher]
-        yield _comparison(LOWEST_VERSION, taken, where)
+    taken = [f"{name.removeprefix(LOWEST)} from {now[name]}, not {was[name]}" for name in higher]
+    yield _comparison(LOWEST_VERSION, taken, where)
 
 
 def _comparison(case: str, taken: Sequence[str], where: str) -> PatchComparison:

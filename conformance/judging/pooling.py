@@ -13,13 +13,13 @@ import msgspec
 
 from conformance.catalogue import Requirement, shipped
 from conformance.catalogue.floors import shaping
-from conformance.catalogue.former_ids import current_id
 from conformance.judging import patch_releases
 from conformance.judging.intake import ColumnFacts, ShardSummary, take_in
 from conformance.judging.patch_releases import PatchComparison
 from conformance.judging.verdicts import VERDICTS, CaseTally, Cell, CellEvidence, judge_cell
 from history.observations import KEEPS
-from history.shards import SCHEMA, AnyShardLine, CheckLine, Footer, Header, ObservationLine, Shard
+from history.schema import SCHEMA
+from history.shards import AnyShardLine, CheckLine, Footer, Header, ObservationLine, Shard
 
 
 class GatheredShard:
@@ -119,14 +119,14 @@ class _Pool:
                 self._ended(line, set(line.rows) - outdated)
             elif isinstance(line, ObservationLine) and line.requirement not in outdated:
                 self._observed[line.requirement][line.case].append(line)
-                self._ran[line.requirement].add(current_id(line.check))
+                self._ran[line.requirement].add(line.check)
 
     def _ended(self, line: CheckLine, rows: set[str]) -> None:
         for row in rows:
             if line.outcome != "cut-off" or line.examples:
-                self._ran[row].add(current_id(line.check))
+                self._ran[row].add(line.check)
             if line.outcome == "error":
-                self._errors[row].add(current_id(line.check))
+                self._errors[row].add(line.check)
 
     def cell(self, row: Requirement, column: ColumnFacts) -> Cell:
         cases = {case: _tally(lines, row.incidental) for case, lines in self._observed[row.id].items()}
@@ -138,7 +138,7 @@ def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str]) -> CaseT
     variants: dict[tuple[str, str], set[str]] = defaultdict(set)
     for line in lines:
         if line.variant:
-            variants[current_id(line.check), line.inputs].add(line.variant)
+            variants[line.check, line.inputs].add(line.variant)
     return CaseTally(
         held=results["held"],
         violated=results["violated"],

@@ -12,6 +12,7 @@ import msgspec
 from conformance.judging.judge import Judged
 from history.events import History
 from history.observations import Observation
+from history.schema import WrongSchema
 from history.shards import Column, ExcuseCount, Header
 from history.store import group, lines_of
 
@@ -24,7 +25,7 @@ ByLabel: TypeAlias = Mapping[str, Header]
 
 class JudgedExample(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one example; `error` is the traceback of a judge that raised, or of a frame that can't be read (it has no
-    shard, and its place for a name)."""
+    shard, and its place for a name); `refused` says of which other schema the frame is, and which kit reads it."""
 
     shard: str = ""
     example: str = ""
@@ -32,6 +33,7 @@ class JudgedExample(msgspec.Struct, frozen=True, kw_only=True):
     observations: list[Observation] = []
     excuses: list[ExcuseCount] = []
     error: str = ""
+    refused: str = ""
 
 
 def place(path: PurePath, offset: int) -> str:
@@ -43,6 +45,9 @@ def judged(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> Iterato
     """Judge the example of a frame if it is of a column of `shards`. Trouble with it is in `error`, never raised."""
     try:
         histories = list(group(lines_of(frame)))
+    except WrongSchema as error:
+        yield JudgedExample(example=place, refused=f"{place}: {error}")
+        return
     except Exception:  # any damage to one frame leaves the others usable
         yield JudgedExample(example=place, error=traceback.format_exc())
         return

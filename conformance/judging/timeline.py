@@ -12,7 +12,6 @@ import msgspec
 
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, Premise
-from history.legacy import legacy_effects
 
 HEALED = "all faults are healed and nobody writes any more"
 """The premise with which the wait for agreement begins (KIP101-INV-18)."""
@@ -204,16 +203,13 @@ class Timeline:
                 self.incarnations[node] = len(self._starts[node])
 
     def effects_of(self, event: Fault) -> Effects:
-        """Those that the injection carries; in histories that were written before it did, by the legacy table.
+        """Those that the injection carries.
 
         A witness may name another node than its injection: a leader that was moved.
         """
         if event.phase == "inject":
-            found = event.effects or legacy_effects(event.fault, event.detail)
-            self._effects[event.fault] = self._effects[event.fault, event.node] = found
-            return found
-        injected = self._effects.get((event.fault, event.node)) or self._effects.get(event.fault)
-        return injected or legacy_effects(event.fault, event.detail)
+            self._effects[event.fault] = self._effects[event.fault, event.node] = event.effects or Effects()
+        return self._effects.get((event.fault, event.node)) or self._effects.get(event.fault, Effects())
 
     def _phase_of(self, event: Fault) -> FaultPhase:
         return FaultPhase(

@@ -147,8 +147,7 @@ def active_controller_is_replaced(partition: Partition, case: str, tenths: int) 
     (bench.processes.resume if paused else bench.processes.start)(active)
     back = leads_again(partition, before.leader)
     yield premise(successor != active, f"{successor} took over from {active} meanwhile")
-    # Older histories have the other half under the case in which all controllers are killed.
-    yield from never_at_its_epoch_again(partition, before, back, case if paused else "controller-killed")
+    yield from never_at_its_epoch_again(partition, before, back, case)
     at_rest(partition)
 
 

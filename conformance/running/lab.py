@@ -38,7 +38,8 @@ from fixtures.tape import LiveTape
 from fixtures.waiting import deadline, eventually, overdue_in
 from history.command import COMMAND
 from history.events import End, Example, Fault, History
-from history.shards import SCHEMA, Column
+from history.schema import SCHEMA
+from history.shards import Column
 from history.store import HistoryWriter
 from protocol.errors import KitError
 

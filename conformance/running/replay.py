@@ -17,12 +17,13 @@ from conformance.running.machine.run import MachineRun
 from conformance.running.probe.run import ProbeRun
 from fixtures.cluster import Topology
 from history.observations import Observation
+from history.schema import decode
 
 
 def read_schedule(path: Path) -> Schedule:
-    """Read a schedule. Raises ValueError for a file that is none."""
+    """Read a schedule. Raises ValueError for a file that is none, WrongSchema for one of another schema."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Schedule)
+        return decode(path.read_bytes(), Schedule, path)
     except (OSError, msgspec.DecodeError) as error:
         raise ValueError(f"--replay {path}: {error}. Give the schedule.json of an evidence folder.") from error
 

@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 from conformance.catalogue import shipped
-from conformance.catalogue.former_ids import current_id
 from conformance.catalogue.near import near
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by
@@ -318,7 +317,7 @@ def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
 def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
     """True if the check is to run: that of the schedule, or one of the selected rows that fits the profile's time."""
     if replay is not None:
-        return check.id == current_id(replay.check)
+        return check.id == replay.check
     if settings.machines and not _is_machine_of(settings, check):
         return False
     wanted = {row.id for row in shipped().matching(settings.requirements)}

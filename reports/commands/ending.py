@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import click
 
 from conformance.catalogue import CatalogueError
+from history.schema import WrongSchema
 from reports.errors import ReportError
 
 WRONG_USE, TROUBLE, INTERRUPTED = 2, 3, 130
@@ -35,7 +36,7 @@ def exit_code(
         return WRONG_USE
     except click.Abort:
         return INTERRUPTED
-    except (ReportError, CatalogueError) as error:
+    except (ReportError, CatalogueError, WrongSchema) as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code if isinstance(error, ReportError) else ReportError.exit_code
     except (BrokenPipeError, SystemExit) as error:

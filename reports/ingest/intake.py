@@ -35,16 +35,10 @@ def _nothing_left(quarantine: Quarantine) -> str:
 
 
 def _refuse_two_builds(column: ColumnFacts) -> None:
-    """Raises ReportError unless all shards ran the same jars with the same configuration.
-
-    Shards of earlier versions of the kit have no digest; their image's id stands for it, which only its own machine knows.
-    """
-    builds = {(header.column.digest, header.column.version, header.column.image_id) for header in column.headers}
-    digests = {digest for digest, _, _ in builds if digest}
-    without = {image for digest, _, image in builds if not digest} - {image for digest, _, image in builds if digest}
-    versions = {version for _, version, _ in builds}
-    if len(digests) + len(without) > 1 or len(versions) > 1:
-        named = " and ".join(f"{digest[:12] or image} (Kafka {version})" for digest, version, image in sorted(builds))
+    """Raises ReportError unless all shards ran the same jars with the same configuration."""
+    builds = {(header.column.digest, header.column.version) for header in column.headers}
+    if len(builds) > 1:
+        named = " and ".join(f"{digest[:12]} (Kafka {version})" for digest, version in sorted(builds))
         raise ReportError(
             f"Column {column.label!r} was run on two builds: {named}. Two builds never share a column: merge the shards "
             f"of one only ({', '.join(header.shard for header in column.headers)}), or run the other under a name of its "

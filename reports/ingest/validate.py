@@ -9,13 +9,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from conformance.judging.intake import ShardSummary
-from history.shards import SCHEMA, Header
+from history.schema import SCHEMA
+from history.shards import HEADER, Header
 from reports.ingest.schema import KINDS, is_whole
 from reports.matrix import Row
 
 # The beginning of a torn line from which its shard can still be read (`history.shards` writes type, shard and number first).
 _SHARD = r'^\{"type":"[a-z]+","shard":"([^"\\]+)"'
-_HEADER = '{"type":"header",'
 _LABEL = r'^\{"type":"header",.*?"column":\{"label":"([^"\\]+)"'
 
 # Two lines with nothing between. No text within a line holds this: its quotes would be escaped.
@@ -37,7 +37,7 @@ def classify(lines: DataFrame) -> DataFrame:
 
 def _label_of_torn() -> Column:
     # A regular expression creates a Java string for each line that it inspects, so it is applied to headers only.
-    begins = F.startswith("text", F.lit(_HEADER))
+    begins = F.startswith("text", F.lit(HEADER.decode()))
     return F.when(begins, F.regexp_extract("text", _LABEL, 1)).otherwise("")
 
 

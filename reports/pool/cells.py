@@ -12,7 +12,6 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from conformance.catalogue.former_ids import MODULES, NAMES
 from history.observations import KEEPS
 from reports.ingest.schema import text
 from reports.insights import Wavering
@@ -30,23 +29,8 @@ Outdated: TypeAlias = DataFrame | None
 
 
 def usable(lines: DataFrame, shards: DataFrame) -> DataFrame:
-    """Whole lines of shards that count (`shards`: shard, kafka_version), with the ids that their checks have today."""
-    return lines.where("whole").join(F.broadcast(shards), "shard").withColumn("check", current_check(F.col("check")))
-
-
-def current_check(check: Column) -> Column:
-    """The id that a check has today. Maps are searched from end to end, so only for what may be in them."""
-    name = F.substring_index(check, ".", -1)
-    former = check.substr(F.lit(1), F.length(check) - F.length(name) - 1)
-    module = F.coalesce(_looked_up(MODULES, former), former)
-    names = {f"{module}.{before}": today for module, renamed in NAMES.items() for before, today in renamed.items()}
-    today = F.coalesce(_looked_up(names, F.concat_ws(".", module, name)), name)
-    may_differ = former.isin([*MODULES]) | former.isin([*NAMES])
-    return F.when(may_differ, F.concat_ws(".", module, today)).otherwise(check)
-
-
-def _looked_up(table: Mapping[str, str], key: Column) -> Column:
-    return F.try_element_at(_map({name: text(found) for name, found in table.items()}), key)
+    """Whole lines of shards that count (`shards`: shard, kafka_version)."""
+    return lines.where("whole").join(F.broadcast(shards), "shard")
 
 
 def _map(table: Mapping[str, str]) -> Column:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from history.events import AnyEvent, End, Example, History, Line
+from history.schema import WrongSchema, require_current
 
 EVIDENCE = re.compile(r"evidence/\w[\w.@-]*/\w[\w.@-]*", re.ASCII)
 """Paths of folders that get a page; a shard may hold any path."""
@@ -144,7 +145,7 @@ class _Reader:
         """Up to the first torn line: later ones can't be numbered."""
         example, end = Example(example=self._path.rpartition("/")[2], check="", column=""), None
         events: list[AnyEvent] = []
-        for line in self._lines("history.jsonl", msgspec.json.Decoder(Line)):
+        for line in self._lines("history.jsonl", msgspec.json.Decoder(Line), numbered=True):
             match line:
                 case Example():
                     example = line
@@ -160,10 +161,16 @@ class _Reader:
     def _frames(self) -> Iterator[TranscriptFrame]:
         yield from self._lines("transcript.jsonl", msgspec.json.Decoder(TranscriptFrame))
 
-    def _lines(self, name: str, decoder: msgspec.json.Decoder[Any]) -> Iterator[Any]:
+    def _lines(self, name: str, decoder: msgspec.json.Decoder[Any], *, numbered: bool = False) -> Iterator[Any]:
+        """The first line of a `numbered` file has the schema of them all."""
         for number, raw in enumerate(self._bytes(name).splitlines()):
             try:
+                if numbered and not number:
+                    require_current(raw, name)
                 yield decoder.decode(raw)
+            except WrongSchema as error:
+                self._lacking.append(str(error))
+                return
             except msgspec.DecodeError:
                 self._lacking.append(f"{name}: line {number + 1} and those behind it are torn")
                 return

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from conformance.catalogue import Catalogue
 from conformance.judging.verdicts import VERDICTS
-from history.selecting import selecting
 from reports.insights import Insights
 from reports.matrix import Matrix
 from reports.rule_changes import observed
@@ -107,9 +106,7 @@ def _write_rows(
             evidenced=[cell for cell in view.cells if cell.evidence],
             evidence=evidence,
             link=link,
-            targets={
-                label: shlex.join(selecting(label, column.image, column.selection)) for label, column in columns.items()
-            },
+            targets={label: shlex.join(column.selection) for label, column in columns.items()},
             at=at,
             kinds=KINDS,
             trend=trend(view.trend, matrix.kafka_versions),

@@ -13,7 +13,6 @@ from conformance.catalogue import Requirement
 from conformance.catalogue.floors import floor_of
 from conformance.judging.verdicts import CaseTally
 from history.command import COMMAND
-from history.selecting import selecting
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
 from reports.texts.versions import in_words, spans
@@ -198,7 +197,7 @@ def _commands(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     if cell.verdict in ("inapplicable", "untested"):
         return
-    target = shlex.join(selecting(about.column.kafka_version, about.column.image, about.column.selection))
+    target = shlex.join(about.column.selection)
     yield "  Run the row again:"
     yield f"      {COMMAND} pytest {target} --requirement {about.requirement}"
     replayed = dict.fromkeys(shown.evidence for shown in cell.shown if shown.evidence)

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from conformance.catalogue import shipped
-from conformance.catalogue.former_ids import current_id
 from conformance.judging.pooling import judge_shards
 from conformance.judging.verdicts import Cell
 from history.observations import KEEPS, KEEPS_NOT, Result
@@ -29,9 +28,7 @@ PROBE, PROPERTY, SCENARIO, RECENT, LATER = (
 ROWS = (PROBE, PROPERTY, SCENARIO, RECENT, LATER)
 COLUMNS = 20
 UNKNOWN_CASE = "no-case-of-the-row"
-FORMER = "kip101.stamps.plain_batch_is_stamped"
-CHECKS = ("machines.log.LogMachine", FORMER, "kip101.batch_leader_epochs.plain_batch_is_stamped", current_id(FORMER))
-"""One that has its first id, and one under its former ids, of which both or only the function's name changed, and today's."""
+CHECKS = ("machines.log.LogMachine", "kip101.batch_leader_epochs.plain_batch_has_the_leader_epoch")
 
 
 @st.composite

@@ -15,11 +15,14 @@ from pyspark.sql import SparkSession
 
 from conformance.cli import rejudge
 from conformance.judging.judge import Judged
+from fixtures.errors import WrongUse
 from history.events import History
 from history.observations import Observation
+from history.schema import WrongSchema
 from history.shards import Column
 from reports import histories as again
 from reports.spark import session
+from tests.support.older_schema import age_histories, aged
 from tests.support.sample_run import EXAMPLES, MACHINE, RUN, write_run
 
 pytestmark = pytest.mark.spark
@@ -61,6 +64,18 @@ def test_spark_gives_the_bytes_that_one_process_gives(spark: SparkSession, run: 
     plain = {shard: lines for shard, lines in plain.items() if lines}
     assert _lines(spark, run) == plain
     assert sum(len(lines) for lines in plain.values()) > 500
+
+
+def test_histories_and_shards_of_an_older_schema_are_refused(spark: SparkSession, run: Path) -> None:
+    age_histories(run)
+    with pytest.raises(
+        WrongUse, match=r"at byte 0: history .* is of schema 1, which .* reads; this kit reads schema 2"
+    ):
+        list(rejudge.compared(spark, _uri(run)))
+    for shard in (run / "shards").iterdir():
+        shard.write_bytes(aged(shard.read_bytes()))
+    with pytest.raises(WrongSchema, match=r"shard 'gw[0-4]-.*' is of schema 1"):
+        list(rejudge.compared(spark, _uri(run)))
 
 
 CHANGED: dict[str, Any] = {"case": "other", "detail": "other", "label": "other", "events": [7, 8], "inputs": "other"}

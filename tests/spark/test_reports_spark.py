@@ -20,7 +20,8 @@ from pyspark.sql import SparkSession
 
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import load_deviations
-from history.shards import BOM, SCHEMA, AnyShardLine, ExcuseCount, FaultCount, read_shard
+from history.schema import SCHEMA, WrongSchema
+from history.shards import BOM, AnyShardLine, ExcuseCount, FaultCount, read_shard
 from reports.errors import ReportError
 from reports.ingest.read import parse, read_text
 from reports.ingest.validate import classify
@@ -254,8 +255,14 @@ def test_a_shard_of_another_schema_is_refused_with_its_reason(spark: SparkSessio
     matrix = _merge(spark, _write(tmp_path, _sample() | {"future": future}))
     (entry,) = matrix.quarantine.shards
     assert (entry.shard, entry.kafka_version) == ("future", "4.3.1")
-    assert "schema 2" in entry.reason
+    assert f"schema {SCHEMA + 1}" in entry.reason
     assert next(c for c in matrix.columns if c.kafka_version == "4.3.1").incomplete
+
+
+def test_a_shard_of_an_older_schema_ends_the_merge(spark: SparkSession, tmp_path: Path) -> None:
+    older = tuple(ShardBuilder("older", schema=SCHEMA - 1).satisfy(shipped()[OTHER]).finish().text())
+    with pytest.raises(WrongSchema, match=r"shard older is of schema 1, which .* reads; this kit reads schema 2"):
+        _merge(spark, _write(tmp_path, _sample() | {"older": older}))
 
 
 def test_a_piece_without_its_header_is_quarantined(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from conformance.catalogue.former_ids import NAMES, current_id
-from conformance.core.registry import every_check
 from reports import tables
 from reports.insights import (
     TABLES,
@@ -26,7 +22,7 @@ from reports.insights import (
     assemble,
     encode,
 )
-from reports.pool.cells import SHOWN, current_check, wavering
+from reports.pool.cells import SHOWN, wavering
 from reports.pool.cells import observations as observed
 from reports.pool.counts import counted
 from reports.pool.shape import schema
@@ -112,24 +108,6 @@ def test_wavering_inputs_of_a_cell_are_bounded(spark: SparkSession) -> None:
     found = _rows(wavering(_observed(spark, *lines, *often)), Wavering)
     assert len(found) == SHOWN
     assert '{"z":9}' in {each.inputs for each in found}
-
-
-# Checks that were renamed
-
-FORMER = [
-    *(Path(__file__).parents[1] / "support" / "recorded_ids.txt").read_text().split(),
-    *(f"{module}.{name}" for module, names in NAMES.items() for name in names),
-    *every_check(),
-]
-"""Ids of before any rename, ids of which only the module was renamed yet, and those of today."""
-
-
-def test_a_check_has_the_id_of_today_in_spark_too(spark: SparkSession) -> None:
-    odd = ["a", "kip101.stamps", "kip101.stamps.no_such_check", "x.kip101.stamps.y"]
-    table = spark.createDataFrame([(id,) for id in [*FORMER, *odd]], "check string")
-    found = table.select("check", current_check(F.col("check")).alias("today")).collect()
-    assert len(found) == len(FORMER) + len(odd)
-    assert {row.check: row.today for row in found if row.today != current_id(row.check)} == {}
 
 
 # Examples, checks and replays

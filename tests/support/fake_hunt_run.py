@@ -18,9 +18,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from conformance.running.evidence.folder import Schedule
 from conformance.running.recording.shard_writer import ShardWriter
 from history.observations import Observation
-from history.shards import SCHEMA, Column, ExcuseCount, FaultCount
+from history.schema import SCHEMA
+from history.shards import Column, ExcuseCount, FaultCount
 
 ROW, KNOWN_ROW = "KIP320-FETCH-03", "KIP101-INV-18b"
 """No release is known to break the first; all since 3.4.1 are known to break the second."""
@@ -38,7 +40,13 @@ def steps(seed: int, partition: str = "strict-0") -> list[dict[str, Any]]:
 
 
 def column_of(version: str) -> Column:
-    return Column(label=version, version=version, image=f"kafka:{version}", image_id="sha256:1")
+    return Column(
+        label=version,
+        version=version,
+        image=f"kafka:{version}",
+        image_id="sha256:1",
+        selection=["--kafka-version", version],
+    )
 
 
 class FakeRun:
@@ -79,7 +87,7 @@ class FakeRun:
 
     def _violation(self, row: str, name: str, schedule: list[dict[str, Any]], seen: int = 0) -> None:
         evidence = f"evidence/{row}/{self._run}-{name}"
-        recorded = {"check": CHECK, "column": self._column, "requirement": row, "steps": schedule}
+        recorded = Schedule(check=CHECK, column=self._column, requirement=row, steps=schedule)
         (self._out / evidence).mkdir(parents=True)
         (self._out / evidence / "schedule.json").write_bytes(msgspec.json.encode(recorded))
         (self._out / evidence / "report.md").write_text("# It was seen\n")

@@ -34,7 +34,14 @@ from tests.support.declared import facts_of
 from tests.support.fake_cluster import FakeCluster, standing_on
 from tests.support.fake_faults import FakeTarget
 
-COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1", ranges=facts_of("4.3.1").ranges)
+COLUMN = Column(
+    label="4.3.1",
+    version="4.3.1",
+    image="kafka",
+    image_id="sha256:1",
+    selection=["--kafka-version", "4.3.1"],
+    ranges=facts_of("4.3.1").ranges,
+)
 
 
 def faults_on(tape: Tape) -> Faults:

@@ -12,6 +12,8 @@ from fixtures.consumers import Assigned, CommitDone, CommittedPartition, Deliver
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.disk.held import HeldBatch, HeldReplica, HeldReplicas
 from fixtures.disk.words import RegistrationHistories, RegistrationHistory, Word
+from fixtures.faults.catalogue import fault_named
+from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
 from protocol.cluster import (
@@ -440,7 +442,8 @@ class LogHistory:
 
     def _fault(self, fault: str, phase: Phase, *brokers: int, effects: Effects | None = None, **detail: Any) -> Self:
         role, node = "leader of the partition", ",".join(f"broker-{broker}" for broker in brokers)
-        event = Fault(**self._now(), fault=fault, phase=phase, role=role, node=node, detail=detail, effects=effects)
+        own = (effects or effects_of(fault)) if phase == "inject" else None
+        event = Fault(**self._now(), fault=fault, phase=phase, role=role, node=node, detail=detail, effects=own)
         self.events.append(event)
         return self
 
@@ -489,7 +492,7 @@ class LogHistory:
         return self.kill(broker).start(broker)
 
     def move(self, old: int, new: int) -> Self:
-        return self._fault("leader-move", "inject", old)._fault("leader-move", "witness", new)
+        return self._fault("move-leader", "inject", old)._fault("move-leader", "witness", new)
 
     def all_healed(self) -> Self:
         """Writes have ended; the replicas should converge."""
@@ -532,6 +535,16 @@ def held_on_disk(
         epochs=None if epochs is None else tuple(EpochEntry(*entry) for entry in epochs),
         batches=stored,
     )
+
+
+def effects_of(fault: str) -> Effects:
+    """Return the effects of the fault of that name around a partition; none for a name that is no fault's."""
+    kind = fault_named(fault)
+    if kind is None:
+        return Effects()
+    if issubclass(kind, UncleanElection | UncleanElectionByConfig):
+        return kind(own_topic=False).effects
+    return kind().effects
 
 
 def _alive(ids: tuple[int, ...]) -> tuple[Node, ...]:

@@ -25,7 +25,9 @@ from tests.support.fake_cluster import standing_on
 from tests.support.histories import TOPIC, LogHistory, stamped
 from tests.support.sample_matrix import ROW
 
-COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka:4.3.1", image_id="sha256:1")
+COLUMN = Column(
+    label="4.3.1", version="4.3.1", image="kafka:4.3.1", image_id="sha256:1", selection=["--kafka-version", "4.3.1"]
+)
 PARTITION = f"{TOPIC.name}-0"
 DISKS = {
     "broker-1": {f"{PARTITION}/leader-epoch-checkpoint": b"0\n1\n3 0\n", f"{PARTITION}/{0:020d}.log": b""},

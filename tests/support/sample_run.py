@@ -10,12 +10,16 @@ from benchmarks.histories import history
 from conformance.cli import rejudge
 from conformance.running.recording.shard_writer import ShardWriter
 from history.events import End, History
-from history.shards import SCHEMA, Column
+from history.schema import SCHEMA
+from history.shards import Column
 from history.store import HistoryWriter
 from tests.support.sample_shards import RANGES
 
 MACHINE = "machines.log.LogMachine"
-COLUMNS = [Column(label=v, version=v, image=v, image_id=v, ranges=RANGES) for v in ("3.9.2", "4.3.1")]
+COLUMNS = [
+    Column(label=v, version=v, image=v, image_id=v, selection=["--kafka-version", v], ranges=RANGES)
+    for v in ("3.9.2", "4.3.1")
+]
 RUN = "260101-000000-abcd"
 EXAMPLES = 17
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from conformance.catalogue import Requirement, shipped
 from history.observations import Result
+from history.schema import SCHEMA
 from history.shards import (
     AnyShardLine,
     CheckLine,
@@ -34,11 +35,12 @@ class ShardBuilder:
         label = header.pop("label", version)
         column = Column(
             label=label, version=version, image=f"kafka:{label}", image_id=header.pop("image_id", f"sha256:{label}"),
-            ranges=header.pop("ranges", RANGES), digest=header.pop("digest", ""), selection=header.pop("selection", []),
+            ranges=header.pop("ranges", RANGES), digest=header.pop("digest", f"digest of {label}"),
+            selection=header.pop("selection", selecting(label)),
         )  # fmt: skip
         rows = header.pop("rows", {row.id: row.hash for row in shipped()})
         facts: dict[str, Any] = {
-            "schema": 1, "kit": "0.1.0", "run": "r1", "worker": "gw0", "topology": "one-combined", "profile": "smoke",
+            "schema": SCHEMA, "kit": "0.1.0", "run": "r1", "worker": "gw0", "topology": "one-combined", "profile": "smoke",
             "seed": 7, "checks": {},
         }  # fmt: skip
         self._add(Header, column=column, rows=rows, **(facts | header))
@@ -104,3 +106,8 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Path:
 def all_checks() -> dict[str, list[str]]:
     """A header's `checks` as if the kit had one check for each row."""
     return {row.id: [f"check-{row.id}"] for row in shipped()}
+
+
+def selecting(label: str) -> list[str]:
+    """The options of a sample column: an image that the label names, or a version."""
+    return ["--kafka-image", f"kafka:{label}"] if "@" in label else ["--kafka-version", label]

@@ -19,7 +19,7 @@ from conformance.running.evidence.folder import Schedule
 from conformance.running.replay import read_schedule
 from conformance.running.violations import Breach, breaks_its_row
 from history.shards import ExampleLine, Header, ObservationLine, ReplayLine, Shard
-from strategies.former_steps import words_in
+from strategies.words import words_in
 
 DOUBT = 0.05
 """A version does not show a finding if this many replays without it have at most this probability where it is shown."""

@@ -10,11 +10,11 @@ import msgspec
 from conformance.campaign.hunt.findings import Finding
 from conformance.campaign.hunt.state import Hunt, Round
 from conformance.campaign.plan import ColumnRun
-from conformance.catalogue.former_ids import current_id
 from conformance.core.machines import AnyMachine
 from conformance.running.evidence.folder import Schedule
 from conformance.running.replay import read_schedule
 from conformance.running.violations import Breach
+from history.schema import WrongSchema
 
 FAILING = "failing"
 """The folder of schedules that broke a row, one file each."""
@@ -37,15 +37,20 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None]) -> list[Kept]:
     """The schedules of these machines in a folder, by name. One that is not readable any more stays where it is, and is
-    named."""
+    named.
+
+    Raises WrongSchema for one of another schema.
+    """
     by_id = {machine.id: machine for machine in machines}
     kept = []
     for path in sorted((out / FAILING).glob("*.json")):
         try:
             schedule = read_schedule(path)
-            if machine := by_id.get(current_id(schedule.check)):
+            if machine := by_id.get(schedule.check):
                 machine.steps(schedule.steps)
                 kept.append(Kept(name=path.stem, schedule=schedule))
+        except WrongSchema:
+            raise
         except (ValueError, msgspec.ValidationError) as error:
             say(f"{path} is not played: {error}")
     return kept

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.judging.narration import TAGS
-from strategies.former_steps import current_step
 
 Shape = tuple[str, ...]
 """A word for each step."""
@@ -27,7 +26,7 @@ def shape_of(steps: Sequence[Mapping[str, Any]]) -> Shape:
     ('disturb #1 kill leader', 'produce #1 former-leader')
     """
     names: dict[str, str] = {}
-    return tuple(" ".join(_words(current_step(step), names)) for step in steps)
+    return tuple(" ".join(_words(step, names)) for step in steps)
 
 
 def _words(part: Any, names: dict[str, str]) -> Iterator[str]:

@@ -12,9 +12,9 @@ from conformance.campaign.hunt.findings import Finding
 from conformance.campaign.hunt.totals import Totals
 from conformance.campaign.plan import write_whole
 from fixtures.errors import WrongUse
+from history.schema import SCHEMA, decode
 
 HUNT = "hunt.json"
-SCHEMA = 1
 
 
 class Night(msgspec.Struct, kw_only=True):
@@ -91,19 +91,19 @@ class Hunt(msgspec.Struct, kw_only=True):
 
 
 def read_hunt(out: Path) -> Hunt | None:
-    """Read the state of a hunt; None if there is none yet. Raises WrongUse for a file that is not the state of a hunt."""
+    """Read the state of a hunt; None if there is none yet.
+
+    Raises WrongUse for a file that is not the state of a hunt, WrongSchema for one of another schema.
+    """
     path = out / HUNT
     if not path.exists():
         return None
     try:
-        hunt = msgspec.json.decode(path.read_bytes(), type=Hunt)
+        return decode(path.read_bytes(), Hunt, path)
     except msgspec.DecodeError as error:
         raise WrongUse(
             f"{path}: {error}. It is not a hunt of this kit; move it away, or give another --out."
         ) from error
-    if hunt.schema != SCHEMA:
-        raise WrongUse(f"{path}: schema {hunt.schema}, and this kit writes {SCHEMA}; give another --out.")
-    return hunt
 
 
 def write_hunt(out: Path, hunt: Hunt) -> None:

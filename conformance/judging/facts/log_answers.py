@@ -141,7 +141,7 @@ def _produced(call: Call, answer: Answer, at: Decoding, request: Any, value: Any
 
 
 def _of_producer(batch: dict[str, Any]) -> dict[str, Any]:
-    """The producer's part of a batch, as it is sent and as it is read; with defaults for histories that lack it."""
+    """The producer's part of a batch, as it is sent and as it is read."""
     return {
         "producer_id": batch.get("producer_id", -1),
         "producer_epoch": batch.get("producer_epoch", -1),
@@ -327,9 +327,8 @@ def _describe_topic_partitions(call: Call, answer: Answer, at: Decoding) -> Iter
 
 @decodes("word", about=["partition"])
 def _word(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    """Histories written before epoch and eligible replicas were read have neither."""
-    value = answer.value if answer.outcome == "ok" else {}
-    if value.get("epoch", -1) >= 0:
+    value = answer.value
+    if answer.outcome == "ok" and value["epoch"] >= 0:
         fact = RegisteredPartition(
             *at.exchange(call, answer),
             leader=value["leader"],

@@ -227,12 +227,18 @@ def _named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterat
     if last is None or last.error != NONE or not last.replicas or story.timeline.rest < 0:
         return
     seen = {one.node: one for one in story.metadata if one.asked > max(story.timeline.rest, last.event)}
-    if not seen or any(span.ended > last.asked for span in story.derived(Damage).hits(_reassigns)):
+    if not seen or _reassigned_by_fault(story, last.asked):
         return
     missing = frozenset.intersection(*(frozenset(last.replicas) - {*one.replicas} for one in seen.values()))
     shown = f"at rest the replicas are {[*seen.values()][-1].replicas}, after a reassignment to {last.replicas} was acknowledged"
     by = (last.event, *(one.event for one in seen.values()))
     yield Finding(not missing, "acknowledged", by, shown if missing else "", "replica-missing")
+
+
+def _reassigned_by_fault(story: PartitionStory, since: int) -> bool:
+    """True if a fault reassigned the partition after the event, also one that was over at once."""
+    mine = ("", story.name)
+    return any(one.event > since and one.partition in mine and _reassigns(one.effects) for one in story.timeline.faults)
 
 
 def _reassigns(effects: Effects) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import FROZEN_VOTER
-from conformance.core.waiting import WITHIN, if_recorded
+from conformance.core.waiting import WITHIN
 from conformance.judging.excuses import GIVEN_UP
 from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, cluster_id_of, of, stored_in
 from fixtures.cluster import Peers, Received
@@ -262,7 +262,7 @@ class Frozen:
             if done():
                 return True
             # At this peer only: requests to the other one belong to the next step.
-            again = if_recorded(lambda: self.peers.receive(asked.api, peer=asked.peer, within=0.0), None)
+            again = self.peers.receive(asked.api, peer=asked.peer, within=0.0)
             if again is not None and self._repeats(again, asked):
                 answer(again)
             return False

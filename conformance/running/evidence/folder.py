@@ -18,7 +18,7 @@ from conformance.running.standing import Standing
 from history.command import COMMAND
 from history.events import History
 from history.observations import Observation
-from history.selecting import selecting
+from history.schema import SCHEMA
 from history.shards import Column
 from history.subjects import Subject
 
@@ -32,6 +32,7 @@ BEFORE = 2.0
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """The input of `--replay`: the check and the row it broke, and a probe's case and inputs or a machine's steps."""
 
+    schema: int = SCHEMA
     check: str
     column: Column
     topology: str = ""
@@ -102,8 +103,7 @@ def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
 
 
 def _command(column: Column, folder: Path) -> str:
-    selection = selecting(column.label, column.image, column.selection)
-    return shlex.join([COMMAND, "pytest", *selection, "--replay", str(folder / "schedule.json")])
+    return shlex.join([COMMAND, "pytest", *column.selection, "--replay", str(folder / "schedule.json")])
 
 
 class _Collected:

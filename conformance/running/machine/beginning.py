@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.catalogue.former_ids import current_id
 from conformance.core.machines import AnyMachine
 from conformance.running.evidence.folder import Schedule
 from conformance.running.violations import Breach
+from history.schema import SCHEMA, decode
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +22,7 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     clusters to run on begins with another one each `turn`.
     """
 
+    schema: int = SCHEMA
     schedules: Sequence[Schedule] = ()
     opening: bool = True
     known: Sequence[Breach] = ()
@@ -31,7 +32,7 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     def of_part(self, check: AnyMachine, part: int, parts: int) -> Beginning:
         """The share of one part of a machine. The opening is played by the first; each schedule by one part, on a cluster as
         it was recorded on if a part has one."""
-        own = [one for one in self.schedules if current_id(one.check) == check.id]
+        own = [one for one in self.schedules if one.check == check.id]
         clusters = [check.topology_of(number + self.turn).name for number in range(1, parts + 1)]
         played = tuple(one for place, one in enumerate(own) if _player(place, one, clusters) == part)
         return msgspec.structs.replace(self, schedules=played, opening=self.opening and part == 1)
@@ -47,7 +48,7 @@ def _player(place: int, schedule: Schedule, clusters: Sequence[str]) -> int:
 def read_beginning(path: Path) -> Beginning:
     """Read the file of `--conformance-beginning`. Raises ValueError for a file that is none."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Beginning)
+        return decode(path.read_bytes(), Beginning, path)
     except (OSError, msgspec.DecodeError) as error:
         raise ValueError(
             f"--conformance-beginning {path}: {error}. Give the beginning.json of a hunt's round, or leave the option out."

@@ -27,7 +27,7 @@ from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
 from history.observations import Observation
 from protocol.errors import KitError
-from strategies.former_steps import words_in
+from strategies.words import words_in
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
 """Examples of a machine on one column, shared by its parts, if there is no clock."""

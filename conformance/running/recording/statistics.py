@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from conformance.catalogue import Facts, shipped
 from conformance.catalogue.floors import FLOORS
-from conformance.catalogue.former_ids import current_id
 from conformance.core.checks import Check
 from conformance.core.machines import AnyMachine, MachineCheck
 from conformance.core.registry import AnyCheck
@@ -83,7 +82,7 @@ def totals_by_check(shards: Iterable[Shard], run: str) -> dict[tuple[str, str], 
             column = shard.header.column
             for line in shard.lines:
                 if isinstance(line, ExampleLine | ObservationLine | CheckLine):
-                    _add(found.setdefault((current_id(line.check), column.label), CheckTotals(column)), line)
+                    _add(found.setdefault((line.check, column.label), CheckTotals(column)), line)
     return dict(sorted(found.items()))
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from conformance.core.registry import AnyCheck
 from history.command import COMMAND
-from history.selecting import selecting
 from history.shards import CheckLine, Header, Shard
 
 
@@ -43,8 +42,4 @@ def _path(check: AnyCheck) -> str:
 
 def _options(header: Header) -> list[str]:
     """The options that select a column and its profile."""
-    return [
-        *selecting(header.column.label, header.column.image, header.column.selection),
-        "--conformance-profile",
-        header.profile,
-    ]
+    return [*header.column.selection, "--conformance-profile", header.profile]

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 import zstandard
 
-import history.schema
+import history.json_schema
 from conformance.running.recording.shard_writer import ShardWriter
 from history.events import Answer, Call, End, Example, Fault, Line, Note, Premise
 from history.observations import Observation
@@ -218,11 +218,11 @@ def test_lines_of_equal_content_are_equal_bytes() -> None:
 
 
 def test_the_shipped_schema_is_the_one_in_force() -> None:
-    assert history.schema.SHIPPED.read_bytes() == history.schema.text(), "run `python -m history.schema`"
+    assert history.json_schema.SHIPPED.read_bytes() == history.json_schema.text(), "run `python -m history.json_schema`"
 
 
 def validator() -> jsonschema.protocols.Validator:
-    schema = msgspec.json.decode(history.schema.SHIPPED.read_bytes())
+    schema = msgspec.json.decode(history.json_schema.SHIPPED.read_bytes())
     kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     kind.check_schema(schema)
     return kind(schema)

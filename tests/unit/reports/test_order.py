@@ -54,7 +54,6 @@ def test_a_snapshot_a_candidate_and_their_release_ascend_whatever_they_are_calle
         (_column("3.9.2-acme"), "made from 3.9.2-acme"),
         (_column("4.3.1", "4.3.1+share.version=1", "--kafka-version", "4.3.1", "--feature", "share.version=1"), "features"),
         (_column("4.5.0-SNAPSHOT", "nightly", "--kafka-home", "/t", "--server-property", "a.b=1"), "properties"),
-        (_column("4.3.1", "4.3.1+share.version=1"), "features"),
     ],
 )  # fmt: skip
 def test_a_column_without_a_place_is_left_out_and_says_why(column: Placed, reason: str) -> None:

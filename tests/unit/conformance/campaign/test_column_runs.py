@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.campaign.plan import PLAN, ColumnRun, column_runs_for, new_plan, read_plan, write_plan
+from conformance.campaign.plan import column_runs_for, new_plan, read_plan, write_plan
 from conformance.catalogue import shipped
 from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse
@@ -307,24 +307,3 @@ def test_a_signal_ends_the_columns_in_good_order_and_the_same_command_goes_on(ki
 
 def test_the_rows_of_the_fake_are_rows() -> None:
     assert shipped()[OTHER].cases
-
-
-def test_a_plan_of_an_earlier_version_of_the_kit_is_read(tmp_path: Path) -> None:
-    """Columns are `legs` on disk, and their selection is `column`."""
-    column = {
-        "name": "3.9.2",
-        "column": ["--kafka-version", "3.9.2"],
-        "options": [],
-        "run": "r1",
-        "code": 0,
-        "seconds": 9.5,
-    }
-    former = {"options": ["-x"], "environment": {}, "baseline": "", "seed": 7, "legs": [column]}
-    (tmp_path / PLAN).write_text(json.dumps(former))
-    plan = read_plan(tmp_path)
-    assert plan is not None
-    assert plan.columns == [
-        ColumnRun(name="3.9.2", selection=["--kafka-version", "3.9.2"], run="r1", code=0, seconds=9.5)
-    ]
-    write_plan(tmp_path, plan)
-    assert json.loads((tmp_path / PLAN).read_text()) == former

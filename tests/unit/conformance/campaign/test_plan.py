@@ -24,6 +24,7 @@ from conformance.campaign.plan import (
 )
 from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse
+from history.schema import SCHEMA
 
 OPTIONS = ["--conformance-profile", "smoke"]
 CODES = st.sampled_from([None, *ENDED, 130, -9])
@@ -132,7 +133,7 @@ def test_recordings_of_a_run_are_those_with_its_whole_id(tmp_path: Path) -> None
 
 
 def test_a_file_that_is_no_plan_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / PLAN).write_text("{}")
+    (tmp_path / PLAN).write_text(f'{{"schema": {SCHEMA}}}')
     with pytest.raises(WrongUse, match="move it away"):
         read_plan(tmp_path)
     assert read_plan(tmp_path / "elsewhere") is None

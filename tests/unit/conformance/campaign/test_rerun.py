@@ -118,37 +118,12 @@ def runs_again(tmp_path: Path, label: str, plan: Plan | None = None, **header: A
     return column_runs_again([ViolatedCase(label, ROW)], [read_shard(shard)], plan)
 
 
-@pytest.mark.parametrize(
-    ("label", "selection", "features"),
-    [
-        ("4.3.1", ["--kafka-version", "4.3.1"], []),
-        ("4.3.1@mine:1", ["--kafka-image", "kafka:4.3.1@mine:1"], []),
-        (
-            "4.3.1+group.version=1+transaction.version=1",
-            ["--kafka-version", "4.3.1"],
-            ["--feature", "group.version=1", "--feature", "transaction.version=1"],
-        ),
-    ],
-)
-def test_a_label_names_its_column_and_its_features(
-    tmp_path: Path, label: str, selection: list[str], features: list[str]
-) -> None:
-    [column] = runs_again(tmp_path, label, profile="quick")
-    assert column.selection == [*selection, *features]
-    assert column.options == ["--conformance-profile", "quick", "--requirement", ROW]
-
-
 def test_what_its_shards_recorded_selects_a_column(tmp_path: Path) -> None:
     selection = ["--kafka-home", "/kafka", "--label", "mine", "--as", "3.9.2", "--server-property", "license=k"]
     home = ColumnRun(name="mine", selection=["--kafka-home", "/kafka"], run="261121-000000-0001")
     [column] = runs_again(tmp_path, "mine", Plan(options=[], seed=1, columns=[home]), selection=selection)
     assert column.selection == selection
-
-
-def test_a_kafka_of_the_users_own_is_the_one_of_the_plan(tmp_path: Path) -> None:
-    home = ColumnRun(name="/kafka", selection=["--kafka-home", "/kafka"], run="261121-000000-0001")
-    [column] = runs_again(tmp_path, "4.3.1@/kafka", Plan(options=[], seed=1, columns=[home]))
-    assert column.selection == ["--kafka-home", "/kafka"]
+    assert column.options == ["--conformance-profile", "smoke", "--requirement", ROW]
 
 
 def test_a_column_without_shards_is_refused(tmp_path: Path) -> None:

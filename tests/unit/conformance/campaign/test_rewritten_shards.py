@@ -14,6 +14,7 @@ from conformance.judging.pooling import gather, judge_shards
 from conformance.judging.stored_examples import JudgedExample
 from conformance.judging.verdicts import CHANGED_SINCE, Cell
 from history.observations import Observation
+from history.schema import SCHEMA
 from history.shards import CheckLine, ExampleLine, ExcuseCount, Footer, Header, ObservationLine, read_shard
 from tests.support.fake_lab import COLUMN
 
@@ -29,7 +30,7 @@ def observation(example: str, result: Any = "held", row: str = ROW) -> Observati
 def lines_of(*printed: tuple[str, list[Observation]], rows: dict[str, str]) -> list[Any]:
     lines: list[Any] = [
         Header(
-            shard="s1", n=0, schema=1, kit="0", run="r1", worker="gw0", column=COLUMN, topology="t", profile="smoke",
+            shard="s1", n=0, schema=SCHEMA, kit="0", run="r1", worker="gw0", column=COLUMN, topology="t", profile="smoke",
             seed=1, rows=rows, checks={ROW: ["kip320.one"]},
         )
     ]  # fmt: skip

@@ -295,7 +295,7 @@ def test_a_folder_serves_one_hunt_at_a_time(kit: Kit) -> None:
     (kit.out / "hunt.json").write_bytes(msgspec.json.encode(hunted))
     with Run.begin(new_id()) as run:
         written = json.loads(plan.read_bytes())
-        written["legs"][0] |= {"run": run.id, "code": None}
+        written["columns"][0] |= {"run": run.id, "code": None}
         plan.write_text(json.dumps(written))
         with pytest.raises(WrongUse, match=f"run {run.id}"):
             kit(rounds=1)

@@ -26,11 +26,14 @@ from conformance.running.session import _parts, exit_code
 from conformance.running.settings import Settings
 from fixtures.images import newest
 from history.shards import Column
+from tests.support.older_schema import aged
 
 ROOT = Path(__file__).parents[4]
 CHECKS = str(conformance.plugin.HERE)
 KNOWN = every_check()
-COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1")
+COLUMN = Column(
+    label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1", selection=["--kafka-version", "4.3.1"]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -246,9 +249,17 @@ def test_a_row_without_a_check_matches_nothing(kit: Kit) -> None:
 
 def test_a_schedule_that_is_none_is_refused(kit: Kit) -> None:
     file = kit.folder / "schedule.json"
-    file.write_text('{"check": 1}')
+    file.write_text('{"schema": 2, "check": 1}')
     code, text = kit.run(CHECKS, "--replay", str(file))
     assert (code, "Expected `str`, got `int`" in text) == (2, True)
+
+
+def test_a_schedule_of_an_older_schema_is_refused(kit: Kit) -> None:
+    file = kit.folder / "schedule.json"
+    file.write_bytes(aged(msgspec.json.encode(Schedule(check="c", column=COLUMN))))
+    for listing in ([], ["--collect-only"]):
+        code, text = kit.run(CHECKS, *listing, "--replay", str(file))
+        assert (code, text.count(f"{file} is of schema 1, which an unreleased kit before 0.1.0 ")) == (2, 1), text
 
 
 def test_without_an_engine_it_ends_with_3_and_says_what_to_do() -> None:

@@ -28,7 +28,8 @@ from fixtures.wire import NotSent, Unanswered, WireError
 from fixtures.wire.errors import UnexpectedAnswer
 from history.events import End, Ended, Example, Fault, History, Overdue, Premise, ProcessEnd
 from history.observations import Observation
-from history.shards import SCHEMA, Column, ExcuseCount, read_shards
+from history.schema import SCHEMA
+from history.shards import Column, ExcuseCount, read_shards
 from history.store import HistoryWriter, read_histories
 from protocol.errors import KitError
 from tests.support.declared import facts_of

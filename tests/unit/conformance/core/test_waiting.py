@@ -7,8 +7,8 @@ from itertools import count
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.waiting import if_recorded
-from fixtures.tape import LiveTape, OffTheRecord, StoredTape
+from conformance.core.waiting import Waiting
+from fixtures.tape import LiveTape, StoredTape
 from fixtures.wire.errors import UnexpectedAnswer
 from history.events import End
 from tests.miniature.bench import COLUMN, MEMBERS, live_tape, mini_bench
@@ -23,6 +23,11 @@ def tape() -> LiveTape:
 @pytest.fixture
 def bench(tape: LiveTape) -> Bench:
     return mini_bench(MiniCluster(), tape)
+
+
+@pytest.fixture
+def wait(bench: Bench) -> Waiting:
+    return bench.wait
 
 
 def stored(tape: LiveTape) -> Bench:
@@ -41,16 +46,16 @@ def test_what_never_comes_true_is_no_trouble(bench: Bench, tape: LiveTape) -> No
     assert not stored(tape).wait.comes_true(lambda: True, "never", within=1.0)
 
 
-def test_trouble_while_looking_is_raised(bench: Bench) -> None:
+def test_trouble_while_looking_is_raised(wait: Waiting) -> None:
     def fail() -> bool:
         raise UnexpectedAnswer("garbage")
 
     with pytest.raises(UnexpectedAnswer):
-        bench.wait.comes_true(fail, "a try", within=1.0)
+        wait.comes_true(fail, "a try", within=1.0)
 
 
-def test_the_error_of_a_wait_names_what_is_due_and_how_long_it_took(bench: Bench) -> None:
-    overdue = bench.wait.overdue("leader", "no leader", 10.0)
+def test_the_error_of_a_wait_names_what_is_due_and_how_long_it_took(wait: Waiting) -> None:
+    overdue = wait.overdue("leader", "no leader", 10.0)
     assert (str(overdue), overdue.due, overdue.within, overdue.late) == ("no leader within 10 s", "leader", 10.0, 0.0)
 
 
@@ -59,10 +64,3 @@ def test_how_late_the_kit_woke_is_recorded(bench: Bench, tape: LiveTape, monkeyp
     assert (bench.wait.late(10.0), bench.wait.recorded_late(10.0)) == (2.5, 2.5)
     bench = stored(tape)
     assert (bench.wait.late(10.0), bench.wait.recorded_late(10.0)) == (0.0, 2.5)
-
-
-def test_earlier_kits_asked_no_such_question() -> None:
-    def ask() -> int:
-        raise OffTheRecord("nothing more")
-
-    assert (if_recorded(ask, 7), if_recorded(lambda: 8, 7)) == (7, 8)

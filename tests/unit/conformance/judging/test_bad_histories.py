@@ -20,6 +20,7 @@ from conformance.judging.excuses import (
 )
 from conformance.judging.judge import judged
 from conformance.judging.judges import JUDGES
+from history.effects import Effects
 from protocol.codes import Error
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
 
@@ -279,6 +280,7 @@ BAD: dict[str, tuple[Callable[[], LogHistory], set[str]]] = {
     "batch with a wrong CRC": (lambda: corrupt(written("a", "b")), {"GEN-16"}),
 }
 
+FLIPPED = Effects(process="down", disk=("log-bytes",))
 LEGAL: dict[str, Callable[[], LogHistory]] = {
     "deleted what DeleteRecords asked for": lambda: trimmed_to(1),
     "log start that retention moved": lambda: emptied(
@@ -338,7 +340,7 @@ LEGAL: dict[str, Callable[[], LogHistory]] = {
     "consumer that skips what was deleted": lambda: handed(2, history=handed(0).trim(1, 2)),
     "consumer that is assigned again": lambda: handed(0, history=handed(0, 1).assigned("consumer-1")),
     "wrong CRC after bytes were flipped": lambda: corrupt(
-        written("a", "b").hit("flip-bytes", 1, partition="topic-0").heal("flip-bytes", 1)
+        written("a", "b").hit("flip-bytes", 1, effects=FLIPPED, partition="topic-0").heal("flip-bytes", 1)
     ),
 }
 

@@ -6,6 +6,7 @@ import pytest
 
 from conformance.catalogue import shipped
 from conformance.judging.intake import Intake, ShardSummary, take_in
+from history.schema import SCHEMA, WrongSchema
 from tests.support.sample_shards import ShardBuilder
 
 ROW = "KIP320-FETCH-01"
@@ -72,7 +73,7 @@ def test_a_run_that_ended_early_is_named_and_lacks_no_line() -> None:
     ("facts", "reason"),
     [
         ({"header": None, "label": "4.3.1"}, "no readable header"),
-        ({"foreign": 2, "header": None, "label": "4.3.1"}, "schema 2, this kit reads 1"),
+        ({"foreign": SCHEMA + 1, "header": None, "label": "4.3.1"}, f"schema {SCHEMA + 1}, this kit reads {SCHEMA}"),
         ({"lines": 11}, "different lines carry one number"),
         ({"headers": 2}, "different lines carry one number"),
         ({"version": "trunk", "header_facts": {"label": "4.3.1"}}, "gives 'trunk' as the version"),
@@ -86,6 +87,13 @@ def test_a_shard_that_nobody_can_vouch_for_is_quarantined(facts: dict[str, Any],
     assert reason in entry.reason
     assert set(intake.shards) == {"good"}
     assert "shard bad is quarantined" in intake.columns[0].incomplete[0]
+
+
+def test_a_shard_of_an_older_schema_ends_the_merge() -> None:
+    with pytest.raises(
+        WrongSchema, match=r"shard bad is of schema 1, which .*150b3fae.* reads; this kit reads schema 2\."
+    ):
+        _take(_summary("good"), _summary("bad", foreign=1, header=None, label="4.3.1"))
 
 
 def test_what_tells_no_column_marks_them_all() -> None:

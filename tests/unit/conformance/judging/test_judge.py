@@ -16,6 +16,7 @@ from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
+from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History
 from history.subjects import Kind
 from tests.support.histories import LogHistory
@@ -160,7 +161,10 @@ def test_a_story_of_producers_is_given_their_facts_from_the_same_reading() -> No
 
 
 def test_lost_quorum_state_ends_the_stories_of_partitions_alone() -> None:
-    lost = Fault(n=2, t=0.2, fault="lose-quorum-state", phase="inject", role="voter", node="controller-101")
+    lost = Fault(
+        n=2, t=0.2, fault="lose-quorum-state", phase="inject", role="voter", node="controller-101",
+        effects=Effects(process="down", abrupt=True, disk=("quorum-state",)),
+    )  # fmt: skip
     reading = Reading(EXAMPLE, [ProducerStory, PartitionStory])
     reading.feed([*produce(0, "a", 7, 0), lost, *produce(3, "a", 7, 1), kill(5)])
     [partition], [producer] = reading.stories(PartitionStory), reading.stories(ProducerStory)

@@ -76,12 +76,5 @@ def test_what_is_not_the_patch_before_it_says_nothing(
     assert cell(beside, ("4.3.1", OFFERED | {"Fetch": 16}, {})).verdict == "not-run"
 
 
-def test_a_shard_without_lowest_versions_decides_the_other_cases(cell: Any) -> None:
-    earlier = {name: level for name, level in OFFERED.items() if not name.startswith("lowest.")}
-    found = cell(("4.3.0", earlier, {}), ("4.3.1", OFFERED, {}))
-    assert {case for case, tally in found.cases.items() if tally.held} == {GONE, HIGHEST_VERSION}
-    assert found.verdict == "inconclusive"
-
-
 def test_its_cases_are_those_of_the_row() -> None:
     assert {case.id for case in shipped()[ROW].cases} == {GONE, HIGHEST_VERSION, LOWEST_VERSION}

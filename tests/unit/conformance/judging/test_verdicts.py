@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from conformance.catalogue import Requirement, shipped
 from conformance.catalogue.floors import FLOORS, floor_of, shaping
-from conformance.catalogue.former_ids import current_id
 from conformance.catalogue.rows import RECORDED as RECORDED_LEVELS
 from conformance.core.registry import checks_by_row
 from conformance.judging import patch_releases
-from conformance.judging.intake import take_in
-from conformance.judging.pooling import gather, judge_shards, verdict_lines
+from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import (
     CHANGED_SINCE,
     CaseTally,
@@ -303,20 +301,6 @@ def test_identical_tries_with_different_answers_are_flaky(tmp_path: Path) -> Non
     found = cells(read(tmp_path, wavers, differs.finish()))
     assert found["4.3.1", ROW.id].verdict == "flaky"
     assert found["4.3.0", ROW.id].verdict == "satisfied"
-
-
-def test_what_was_recorded_under_a_former_id_is_of_one_check(tmp_path: Path) -> None:
-    """Also where the column's header still names the check as it was called."""
-    former = "kip101.stamps.plain_batch_is_stamped"
-    tries: dict[str, Any] = {"count": 1, "inputs": "{}"}
-    before = ShardBuilder("s1", ranges=FACTS.ranges, checks={ROW.id: [former]}).satisfy(ROW)
-    since = ShardBuilder("s2", ranges=FACTS.ranges, checks={ROW.id: [current_id(former)]})
-    before.observe(ROW.id, "consumer", variant="A", check=former, **tries).finish()
-    since.observe(ROW.id, "consumer", variant="B", check=current_id(former), **tries).finish()
-    shards = read(tmp_path, before, since)
-    assert cells(shards)["4.3.1", ROW.id].verdict == "flaky"
-    [column] = take_in([shard.summary for shard in gather(shards)], shipped()).columns
-    assert column.checks[ROW.id] == {"kip101.batch_leader_epochs.plain_batch_has_the_leader_epoch"}
 
 
 def test_other_runs_do_not_count(tmp_path: Path) -> None:

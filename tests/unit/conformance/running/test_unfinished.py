@@ -25,7 +25,8 @@ class Builder(ShardBuilder):
 
 
 def test_what_was_cut_off_has_a_command() -> None:
-    shard = Builder("s-1", label="4.3.1+transaction.version=1").ends("cut-off")
+    selection = ["--kafka-version", "4.3.1", "--feature", "transaction.version=1"]
+    shard = Builder("s-1", label="4.3.1+transaction.version=1", selection=selection).ends("cut-off")
     [_, command] = unfinished_lines([shard], every_check(), Path("out"))
     assert command.split() == [
         "./kit", "pytest", "--kafka-version", "4.3.1", "--feature", "transaction.version=1", "--conformance-profile", "smoke",

@@ -22,9 +22,7 @@ def whole(shard: str, **header: Any) -> ShardSummary:
 
 
 def test_two_builds_never_share_a_column() -> None:
-    with pytest.raises(ReportError, match=r"Column '4\.3\.1' was run on two builds: sha256:a .* and sha256:b"):
-        take_in([whole("s1", image_id="sha256:a"), whole("s2", image_id="sha256:b")], shipped())
-    with pytest.raises(ReportError, match=r"was run on two builds: d1 .* and d2 .*--label"):
+    with pytest.raises(ReportError, match=r"Column '4\.3\.1' was run on two builds: d1 .* and d2 .*--label"):
         take_in([whole("s1", digest="d1"), whole("s2", digest="d2")], shipped())
 
 
@@ -34,13 +32,6 @@ def test_one_build_on_two_machines_is_one_column() -> None:
         [whole("s1", image_id="sha256:a", digest="d"), whole("s2", image_id="sha256:b", digest="d")], shipped()
     )
     assert [column.label for column in intake.columns] == ["4.3.1"]
-
-
-def test_shards_without_a_digest_are_of_the_build_whose_image_they_name() -> None:
-    earlier, later = whole("s1", image_id="sha256:a"), whole("s2", image_id="sha256:a", digest="d")
-    assert len(take_in([earlier, later], shipped()).columns) == 1
-    with pytest.raises(ReportError, match="two builds"):
-        take_in([whole("s1", image_id="sha256:b"), later], shipped())
 
 
 def test_nothing_readable_is_an_error_that_says_what_was_found() -> None:

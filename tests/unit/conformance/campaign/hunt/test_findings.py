@@ -11,7 +11,7 @@ from conformance.campaign.hunt.findings import Finding, Replays, Seen, add, know
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation, load_deviations
 from history.shards import read_shards
-from strategies.former_steps import words_in
+from strategies.words import words_in
 from tests.support.fake_hunt_run import KNOWN_ROW, ROW, steps
 from tests.support.sample_hunt import found, seen, write_round
 from tests.support.sample_shards import ShardBuilder

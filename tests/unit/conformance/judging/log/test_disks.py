@@ -80,7 +80,8 @@ def test_the_disk_was_lost_before_the_write() -> None:
 
 
 def test_the_disk_was_lost_after_a_controlled_shutdown() -> None:
-    history = acknowledged().hit("wipe-disk", 2).heal("wipe-disk", 2)
+    lost = Effects(process="down", disk=("log-dir",), every_partition=True)
+    history = acknowledged().hit("wipe-disk", 2, effects=lost).heal("wipe-disk", 2)
     assert kept(led(history, 2, gone=True)) == []
     assert broken(LAW, led(acknowledged().kill(2).hit("wipe-disk", 2).start(2), 2, gone=True)) == ["disks"]
 

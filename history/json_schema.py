@@ -1,0 +1,36 @@
+"""The JSON Schema of a shard's line, for readers that are not ours: `python -m history.json_schema` writes the shipped file."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from history.shards import json_schema
+
+SHIPPED = Path(__file__).parent / "shard.schema.json"
+
+
+def text() -> bytes:
+    """The schema as the shipped file holds it: indented, in a fixed order."""
+    return msgspec.json.format(msgspec.json.encode(_cleaned(json_schema()), order="sorted"), indent=2) + b"\n"
+
+
+def _cleaned(part: Any) -> Any:
+    """Descriptions are docstrings, whose indentation newer Pythons leave out."""
+    if isinstance(part, dict):
+        return {
+            key: cleandoc(value) if key == "description" and isinstance(value, str) else _cleaned(value)
+            for key, value in part.items()
+        }
+    return [_cleaned(each) for each in part] if isinstance(part, list) else part
+
+
+def main() -> None:
+    SHIPPED.write_bytes(text())
+
+
+if __name__ == "__main__":
+    main()
