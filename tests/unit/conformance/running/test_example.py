@@ -77,7 +77,7 @@ class Healing(ExampleOnMiniature):
     within = 0.0
     troubled = False
 
-    def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
+    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
         self.within, self.troubled = within, troubled
         return self.has_to_be_replaced
 
