@@ -50,7 +50,7 @@ class FakeWatch:
 
 
 class FakeLinks:
-    def closed(self) -> list[str]:
+    def existing_rules(self) -> list[str]:
         return []
 
 
