@@ -82,7 +82,7 @@ def _judged(asked: argparse.Namespace) -> str:
             raise ValueError("--beside needs --histories: both checkouts judge the same")
         return judging.beside_table(judging.beside(asked.beside, asked.histories, asked.rounds, _tell))
     histories = (
-        judging.stored(asked.histories, asked.events)
+        judging.stored_histories(asked.histories, asked.events)
         if asked.histories
         else judging.made_up(asked.events, asked.example_events)
     )

@@ -107,7 +107,7 @@ class WrittenEvents:
     def _base(self) -> dict[str, Any]:
         return {"n": len(self.events), "t": len(self.events) / 100}
 
-    def asked(self, broker: int, op: str, answer: msgspec.Struct, *args: Any, **kwargs: Any) -> None:
+    def record(self, broker: int, op: str, answer: msgspec.Struct, *args: Any, **kwargs: Any) -> None:
         """The request that the client's method of that name records, and its answer."""
         call = len(self.events)
         request = _plain(OPERATIONS[op](*args, **kwargs))
@@ -126,7 +126,7 @@ class WrittenEvents:
 
 def history(name: str, events: int, seed: int) -> History:
     """One example with about that many events."""
-    return _Example(name, random.Random(seed)).written(events)
+    return _Example(name, random.Random(seed)).write(events)
 
 
 class _Example:
@@ -136,7 +136,7 @@ class _Example:
         self._values = 0
         self._partitions = [WrittenPartition(Topic(f"topic-{name}"), index) for index in range(PARTITIONS)]
 
-    def written(self, events: int) -> History:
+    def write(self, events: int) -> History:
         steps: list[tuple[Callable[[WrittenPartition], None], int]] = [
             (self._metadata, 30), (self._produce, 14), (self._fetch, 14), (self._whole, 3), (self._ends, 12),
             (self._listed, 8), (self._refused, 6), (self._elect, 1), (self._trim, 1),
@@ -173,7 +173,7 @@ class _Example:
         nodes = tuple(Node(node_id=id, host="127.0.0.1", port=9092) for id in BROKERS)
         answer = MetadataAnswer(version=12, brokers=nodes, topics=(topic,))
         for broker in BROKERS:
-            self._written.asked(broker, "metadata", answer, [partition.topic.name])
+            self._written.record(broker, "metadata", answer, [partition.topic.name])
 
     def _produce(self, partition: WrittenPartition) -> None:
         values = [f"value {self._values + n}".encode() for n in range(self._drawn.randint(1, 4))]
@@ -181,7 +181,7 @@ class _Example:
         base = partition.append(values)
         answer = ProducedPartition(version=9, **_place(partition), base_offset=base)
         records, acks = batch(*values, timestamp=1), self._drawn.choice((-1, -1, 1))
-        self._written.asked(partition.leader, "produce", answer, partition.topic, partition.index, records, acks=acks)
+        self._written.record(partition.leader, "produce", answer, partition.topic, partition.index, records, acks=acks)
 
     def _fetch(self, partition: WrittenPartition) -> None:
         """Close to the log end, like a consumer that follows."""
@@ -207,7 +207,7 @@ class _Example:
             log_start_offset=partition.start,
             batches=found,
         )
-        self._written.asked(
+        self._written.record(
             broker, "fetch", answer, partition.topic, partition.index, offset,
             current_leader_epoch=partition.epoch, replica_id=replica,
         )  # fmt: skip
@@ -218,7 +218,7 @@ class _Example:
     def _end(self, partition: WrittenPartition, epoch: int) -> None:
         known, end = partition.end_of(epoch)
         answer = EpochEnd(version=4, **_place(partition), leader_epoch=known, end_offset=end)
-        self._written.asked(
+        self._written.record(
             partition.leader, "offset_for_leader_epoch", answer, partition.topic.name, partition.index, epoch,
             current_leader_epoch=partition.epoch,
         )  # fmt: skip
@@ -226,7 +226,7 @@ class _Example:
     def _listed(self, partition: WrittenPartition) -> None:
         for timestamp, offset in ((EARLIEST, partition.start), (LATEST, partition.end)):
             answer = ListedOffset(version=7, **_place(partition), offset=offset, leader_epoch=partition.epoch)
-            self._written.asked(
+            self._written.record(
                 partition.leader, "list_offsets", answer, partition.topic.name, partition.index, timestamp,
                 current_leader_epoch=partition.epoch,
             )  # fmt: skip
@@ -234,7 +234,7 @@ class _Example:
     def _refused(self, partition: WrittenPartition) -> None:
         """A fetch with the next epoch, which no broker knows yet."""
         answer = FetchedPartition(version=12, **_place(partition, Error.UNKNOWN_LEADER_EPOCH))
-        self._written.asked(
+        self._written.record(
             partition.leader, "fetch", answer, partition.topic, partition.index, partition.end,
             current_leader_epoch=partition.epoch + 1,
         )  # fmt: skip
@@ -249,7 +249,7 @@ class _Example:
     def _trim(self, partition: WrittenPartition) -> None:
         partition.trim()
         answer = DeletedRecords(version=2, **_place(partition), low_watermark=partition.start)
-        self._written.asked(
+        self._written.record(
             partition.leader, "delete_records", answer, partition.topic.name, partition.index, partition.start
         )
 

@@ -51,7 +51,7 @@ def made_up(events: int, per_example: int) -> Iterator[History]:
         yield history(str(number), per_example, number)
 
 
-def stored(out: Path, events: int) -> Iterator[History]:
+def stored_histories(out: Path, events: int) -> Iterator[History]:
     """The histories of a run, repeated until there were that many events. Raises ValueError if there are none."""
     paths = sorted(out.rglob("*.jsonl.zst"))
     found = [one for path in paths for one in read_histories(path) if one.complete]

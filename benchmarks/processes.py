@@ -29,7 +29,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     output: str
 
 
-def watched(*command: str | Path) -> Watched:
+def watch_run(*command: str | Path) -> Watched:
     """Runs the command in the checkout, to its end."""
     began = time.monotonic()
     process = subprocess.Popen(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.processes import Watched, watched
+from benchmarks.processes import Watched, watch_run
 from benchmarks.runs import write_run
 from benchmarks.shards import write_shards
 from fixtures.runs import Progress
@@ -84,12 +84,12 @@ def _merge(folder: Path, count: int, before: Sequence[MergeCost], progress: Prog
     size = write_shards(folder / "shards", count)
     progress(f"{count} observations written, {size / 2**20:.0f} MiB")
     command = (sys.executable, "-m", "reports", "--in", folder / "shards", "--out", folder / "matrix")
-    spark = _ended(watched(*command, "--master", MASTER), 0)
+    spark = _ended(watch_run(*command, "--master", MASTER), 0)
     progress(f"merged in {spark.seconds:.1f} s")
     needed = int(before[-1].pandas.peak * count / before[-1].observations) if before and before[-1].pandas else 0
     if needed > ROOM * _free():
         return MergeCost(observations=count, size=size, spark=spark, pandas=None, needed=needed)
-    pandas = _ended(watched(sys.executable, "-m", "benchmarks.pooling", folder / "shards"), 0)
+    pandas = _ended(watch_run(sys.executable, "-m", "benchmarks.pooling", folder / "shards"), 0)
     progress(f"pooled in pandas in {pandas.seconds:.1f} s: {pandas.output.strip()}")
     return MergeCost(observations=count, size=size, spark=spark, pandas=pandas)
 
@@ -154,7 +154,7 @@ def _written(out: Path, events: int, progress: Progress) -> int:
 
 
 def _judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> JudgingCost:
-    run = _ended(watched(sys.executable, "-m", "conformance.cli.rejudge", out, *options), 0)
+    run = _ended(watch_run(sys.executable, "-m", "conformance.cli.rejudge", out, *options), 0)
     progress(f"judged again in {run.seconds:.1f} s")
     return JudgingCost(events=events, run=run)
 

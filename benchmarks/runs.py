@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.histories import history
-from benchmarks.processes import watched
+from benchmarks.processes import watch_run
 from benchmarks.shards import MACHINE, RUN, SKEWED, header
 from fixtures.images import newest
 from history.events import End, History
@@ -47,7 +47,7 @@ def _named(example: History, name: str) -> History:
 def _judged_once(out: Path, few: Sequence[History]) -> _Observations:
     """The observations of the judges for each of the few, by its name."""
     _write(out, "gw0", few, {})
-    watched(sys.executable, "-m", "conformance.cli.rejudge", out)
+    watch_run(sys.executable, "-m", "conformance.cli.rejudge", out)
     found: _Observations = defaultdict(list)
     for line in (out / "rejudged" / "gw0.jsonl").read_bytes().splitlines():
         observation = msgspec.json.decode(line)

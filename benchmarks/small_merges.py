@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.processes import Watched, watched
+from benchmarks.processes import Watched, watch_run
 from benchmarks.shards import write_shards
 from fixtures.runs import Progress
 from protocol.errors import KitError
@@ -53,9 +53,9 @@ def measure(shards: Path | None, rounds: int, progress: Progress) -> list[SmallM
 def _round(shards: Path, out: Path, progress: Progress) -> SmallMerge:
     python = sys.executable
     found = SmallMerge(
-        merge=_ended(watched(python, "-m", "reports", "--in", shards, "--out", out, "--master", MASTER)),
-        ours=_ended(watched(python, "-c", _OURS)),
-        plain=_ended(watched(python, "-c", _PLAIN)),
+        merge=_ended(watch_run(python, "-m", "reports", "--in", shards, "--out", out, "--master", MASTER)),
+        ours=_ended(watch_run(python, "-c", _OURS)),
+        plain=_ended(watch_run(python, "-c", _PLAIN)),
     )
     progress(f"merged in {found.merge.seconds:.1f} s, {found.merge.cpu:.1f} s of the cores")
     return found

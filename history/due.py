@@ -55,7 +55,7 @@ SHARE = 0.25
 """By this share of a bound the kit wakes late if it is starved of CPU."""
 
 
-def starved(late: float, within: float) -> bool:
+def is_starved(late: float, within: float) -> bool:
     """True if a bound of `within` seconds says nothing, since the kit itself woke `late` seconds late meanwhile.
 
     There is no wait for what is due at once, within 0 seconds.

@@ -160,7 +160,7 @@ class History(msgspec.Struct, kw_only=True):
     def complete(self) -> bool:
         return self.end is not None
 
-    def answered(self) -> list[tuple[Call, Answer]]:
+    def answered_calls(self) -> list[tuple[Call, Answer]]:
         """Calls with their answers, in the order of the answers."""
         calls = {event.n: event for event in self.events if isinstance(event, Call)}
         return [(calls[event.call], event) for event in self.events if isinstance(event, Answer)]

@@ -43,10 +43,10 @@ def partition(topic: str, index: int) -> Subject:
 
 def topics_of(subjects: Iterable[Subject]) -> set[Subject]:
     """The topics of the partitions among them."""
-    return {Subject("topic", name.rpartition("-")[0]) for name in named(subjects, "partition")}
+    return {Subject("topic", name.rpartition("-")[0]) for name in names_of_kind(subjects, "partition")}
 
 
-def named(subjects: Iterable[Subject], kind: Kind) -> list[str]:
+def names_of_kind(subjects: Iterable[Subject], kind: Kind) -> list[str]:
     """The names of those of one kind, sorted."""
     return sorted(subject.name for subject in subjects if subject.kind == kind)
 

@@ -53,7 +53,7 @@ def note_of(step: Any) -> dict[str, Any]:
     return {"kind": kind_of(step), "step": msgspec.to_builtins(step)} | ({"subject": kind} if kind is not None else {})
 
 
-def taken(history: History) -> list[Taken]:
+def steps_taken(history: History) -> list[Taken]:
     """The steps in their order; none in the history of a probe."""
     notes = [e for e in history.events if isinstance(e, Note) and e.text in (STEP_NOTE, REST_NOTE)]
     ends = [*(note.n for note in notes), len(history.events)][1:]

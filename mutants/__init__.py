@@ -43,7 +43,7 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     may: tuple[Red, ...] = ()
 
     @property
-    def installed(self) -> str:
+    def install_line(self) -> str:
         """The start of the line that a JVM with this mutant writes to stderr before any code of Kafka runs."""
         return f"Mutant {self.name} is installed in "
 

@@ -64,7 +64,7 @@ class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
     moved: list[ChangedRow]
     unchanged: int
 
-    def turned(self, turn: Turn) -> list[ChangedRow]:
+    def turned_rows(self, turn: Turn) -> list[ChangedRow]:
         return [moved for moved in self.moved if moved.turn == turn]
 
 

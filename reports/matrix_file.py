@@ -53,7 +53,7 @@ class ComparedMatrix(msgspec.Struct, frozen=True):
         return {cell.requirement: cell for cell in self.cells if cell.kafka_version == label}
 
 
-def compared(matrix: Matrix) -> ComparedMatrix:
+def comparable(matrix: Matrix) -> ComparedMatrix:
     """A matrix reduced to what a comparison needs."""
     return msgspec.convert(matrix, ComparedMatrix, from_attributes=True)
 

@@ -29,9 +29,9 @@ from reports.order import Order, in_order
 from reports.over_versions import Change, by_column, changes, firsts, neighbours, runs
 from reports.parquet import write_table
 from reports.pool import cells
-from reports.pool.counts import counted
+from reports.pool.counts import sum_lines
 from reports.pool.shape import schema
-from reports.rows import collected
+from reports.rows import collect_rows
 
 
 class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,18 +124,18 @@ class _Tables:
         usable = cells.usable(distinct.few, shards)
         self._applicable = _applicable(intake, catalogue)
         self._small = {
-            "decided": cells.decided(self.alike),
+            "decided": cells.count_results(self.alike),
             "distinct": cells.distinct(self.alike, {row.id: row.incidental for row in catalogue if row.incidental}),
             "wavers": cells.wavers(self.alike),
             "wavering": cells.wavering(self.alike),
             "paths": cells.paths(self.alike),
             "violations": cells.violations(cells.observations(usable, outdated)),
-            "sums": counted(usable, outdated),
+            "sums": sum_lines(usable, outdated),
         }
 
     def collect(self) -> _Found:
         """All in one job. None of these grows with the number of observations."""
-        found = collected(self._small)
+        found = collect_rows(self._small)
         sums, decided = tables.by_entry(found["sums"]), found["decided"]
         cases = tables.cases(decided, found["distinct"], found["wavers"])
         pooled = Pooled(
@@ -151,7 +151,7 @@ class _Tables:
             "coverage": tables.coverage(self._applicable, cases, sums),
             "faults_met": tables.faults_met(sums),
             "premises": tables.premises(sums),
-            "excused": tables.excused(sums, decided),
+            "excused": tables.excused_cases(sums, decided),
             "spent": tables.spent(sums),
         }
         return _Found(pooled, insights)

@@ -46,16 +46,16 @@ def _first(row: str, verdicts: Sequence[tuple[str, str]]) -> Firsts:
     before = [place for place in good if bad and place < bad[0]]
     after = [place for place in good if bad and place > bad[-1]]
 
-    def named(places: Sequence[int]) -> list[str]:
+    def names(places: Sequence[int]) -> list[str]:
         return [verdicts[place][0] for place in places]
 
     return Firsts(
         requirement=row,
-        bad=named(bad),
-        good=named(good),
-        first_bad="".join(named(bad[:1])),
-        last_good="".join(named(before[-1:])),
-        first_good="".join(named(after[:1])),
+        bad=names(bad),
+        good=names(good),
+        first_bad="".join(names(bad[:1])),
+        last_good="".join(names(before[-1:])),
+        first_good="".join(names(after[:1])),
     )
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from reports.matrix import Row
 
 
-def collected(tables: Mapping[str, DataFrame]) -> dict[str, list[Row]]:
+def collect_rows(tables: Mapping[str, DataFrame]) -> dict[str, list[Row]]:
     """The rows of each table, in any order. Starting a job costs more than these tables do."""
     found: dict[str, list[Row]] = {name: [] for name in tables}
     for row in reduce(DataFrame.unionAll, [_as_json(name, table) for name, table in tables.items()]).collect():

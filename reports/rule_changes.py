@@ -49,6 +49,6 @@ def _change(row: Requirement, values: dict[str, str]) -> RuleChange:
     )
 
 
-def observed(changes: Iterable[RuleChange]) -> list[RuleChange]:
+def with_observations(changes: Iterable[RuleChange]) -> list[RuleChange]:
     """Those of which at least one column has an observation."""
     return [change for change in changes if any(change.values.values())]

@@ -140,7 +140,7 @@ def premises(sums: Sums) -> list[PremiseReach]:
     ]
 
 
-def excused(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
+def excused_cases(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
     """One for each row, check and case of a column that was left undecided at times."""
     named: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
     for row in sums.get(counts.EXCUSE, ()):

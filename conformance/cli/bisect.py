@@ -42,7 +42,7 @@ from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXI
 from conformance.running.profiles import MINUTES
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
-from fixtures.images import newest_patches, patches, released
+from fixtures.images import newest_patches, patches, released_versions
 from fixtures.ready import have_ready
 from history.shards import ObservationLine, Shard, read_shards
 from reports.commands.options import Form, form, print_json
@@ -305,7 +305,7 @@ def _in_order(row: str, releases: Sequence[str], builds: Sequence[WantedColumn],
 
 def _anchors(names: Sequence[str]) -> Sequence[str]:
     """The columns to run first: the newest patch of each minor, candidates and builds of the user's own."""
-    older = set(released()) - set(newest_patches())
+    older = set(released_versions()) - set(newest_patches())
     return [name for name in names if name not in older] or names
 
 

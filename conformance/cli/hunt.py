@@ -44,7 +44,7 @@ from conformance.running.machine.reach import FOLDER, reach_lines
 from conformance.running.session import ALL_MACHINES, machine_name, refuse_unknown_machines
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
-from fixtures.images import at_hand, released
+from fixtures.images import at_hand, released_versions
 from fixtures.leases import workers
 from fixtures.ready import have_ready
 from history.command import COMMAND
@@ -90,7 +90,7 @@ class Hunter:
         self._command = command
         self._clock = clock
         given = versions_of(columns)
-        self._releases = [version for version in released() if version in given or at_hand(version)]
+        self._releases = [version for version in released_versions() if version in given or at_hand(version)]
         self._deviations = load_deviations(shipped())
         self._began = clock()
         self._in_trouble = 0

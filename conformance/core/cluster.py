@@ -15,7 +15,7 @@ from fixtures.cluster.config import HOST_PORT
 from fixtures.cluster.node import ClusterNode
 from fixtures.cluster.peers import ScriptedPeers
 from fixtures.consumers import Consumer
-from fixtures.disk.held import HeldReplicas, held
+from fixtures.disk.held import HeldReplicas, held_replicas
 from fixtures.disk.words import RegistrationHistories, registration_histories
 from fixtures.errors import NotKafka
 from fixtures.faults.base.target import FaultTarget
@@ -172,11 +172,13 @@ class LiveCluster:
         return self._cluster.node(name)
 
     def process_ends(self) -> dict[str, ProcessEnd]:
-        ends = {name: node.ended() for name, node in self._cluster.nodes.items()}
+        ends = {name: node.process_end() for name, node in self._cluster.nodes.items()}
         return {name: end for name, end in ends.items() if end is not None}
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
-        return held({partition: [self.container(name) for name in names] for partition, names in hosts.items()})
+        return held_replicas(
+            {partition: [self.container(name) for name in names] for partition, names in hosts.items()}
+        )
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
         return registration_histories([self.container(name) for name in self._cluster.controllers], partitions)

@@ -13,7 +13,7 @@ import msgspec
 from conformance.core.faulting import record
 from fixtures.cluster.node import ClusterNode
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
-from fixtures.disk.held import HeldReplica, held
+from fixtures.disk.held import HeldReplica, held_replicas
 from fixtures.disk.log_dirs import beside, log_dir_of
 from fixtures.disk.producers import is_whole, snapshot_name, snapshot_offsets
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
@@ -84,7 +84,7 @@ class Disk:
         """The replica as it is on disk, whether the broker runs or not."""
 
         def read() -> HeldReplica:
-            [found] = held({self._partition: [self._node()]}).replicas
+            [found] = held_replicas({self._partition: [self._node()]}).replicas
             return found
 
         return self._tape.call(self._name, "disk", {"partition": self._partition}, HeldReplica, read)

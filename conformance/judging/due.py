@@ -10,7 +10,7 @@ import msgspec
 from conformance.judging.elections_withheld import candidates, withheld_by_elections
 from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED
 from conformance.judging.judge import Claim, Excuse, Finding, Judge, Look
-from history.due import COORDINATES_WITHIN, STARTS_WITHIN, Due, starved
+from history.due import COORDINATES_WITHIN, STARTS_WITHIN, Due, is_starved
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Ended, Fault, History, Overdue
 
@@ -100,7 +100,7 @@ def _reason(event: Overdue | Ended) -> str:
     if isinstance(event, Ended):
         return f"{STARTS.row}: {event.node} ended by itself with exit code {event.exit_code}"
     what = event.what.splitlines()[0]
-    if starved(event.late, event.within):
+    if is_starved(event.late, event.within):
         return f"the kit itself woke {event.late:.1f} s late: {what}"
     return f"{OWED[event.due].row}: {what}"
 
@@ -142,7 +142,7 @@ def _replaced_disks(history: History, overdue: Overdue) -> set[int]:
 def _late_by(history: History, overdue: Overdue) -> str:
     if _out_of_memory(history):
         return OUT_OF_MEMORY
-    if starved(overdue.late, overdue.within):
+    if is_starved(overdue.late, overdue.within):
         return STARVED
     if _is_the_kits(history, overdue):
         return FAULT_STOOD
@@ -226,7 +226,7 @@ def _is_over(history: History, fault: Fault, end: Ended) -> bool:
     """True if the fault was healed, and the node had answered a later request, before the process ended."""
     healed = (e.n for e in history.events[fault.n :] if isinstance(e, Fault) and _heals(e, fault))
     since = next(healed, end.n)
-    answered = ((call.n, answer) for call, answer in history.answered() if call.node == end.node)
+    answered = ((call.n, answer) for call, answer in history.answered_calls() if call.node == end.node)
     return any(since < asked and answer.n < end.n and answer.outcome == "ok" for asked, answer in answered)
 
 
@@ -326,7 +326,7 @@ def _elects(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
         if met and all(event.detail.get("controller", [None])):
             yield Finding(True, owed.case, (event.n,))
         elif not met and waited >= owed.within:
-            if starved(event.detail.get("late", 0.0), waited):
+            if is_starved(event.detail.get("late", 0.0), waited):
                 yield Excuse(STARVED, owed.case)
             elif "trouble" in event.detail:
                 yield Excuse(NOT_READ, owed.case)

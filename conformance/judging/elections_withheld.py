@@ -53,7 +53,7 @@ def candidates(history: History, overdue: Overdue) -> list[set[int]]:
 def _answered_since_return(history: History, event: int) -> list[tuple[Call, Answer]]:
     """The answers before the event that describe the cluster as it is since then."""
     since = _last_return(history, event)
-    asked = ((call, answer) for call, answer in history.answered() if since < call.n and answer.n < event)
+    asked = ((call, answer) for call, answer in history.answered_calls() if since < call.n and answer.n < event)
     return [(call, answer) for call, answer in asked if answer.outcome == "ok"]
 
 

@@ -13,7 +13,7 @@ from conformance.core.topologies import CONTROLLERS
 from conformance.judging.excuses import STARVED
 from conformance.rigs.log.partition import PartitionData, new_partition
 from fixtures.faults.kinds.zombies import IsolatedControllerLeader
-from history.due import starved
+from history.due import is_starved
 from protocol.codes import Error
 from protocol.quorum import QuorumAnswer
 
@@ -83,7 +83,9 @@ def gives_up(isolated: Isolated, leader: str, cut: float) -> Iterator[Claim]:
     if led:
         seconds, answer = led[-1]
         detail = f"{leader} still led {seconds:.1f} s after it was cut off: {answer}"
-        if seconds > GIVES_UP_WITHIN and starved(isolated.bench.wait.recorded_late(GIVES_UP_WITHIN), GIVES_UP_WITHIN):
+        if seconds > GIVES_UP_WITHIN and is_starved(
+            isolated.bench.wait.recorded_late(GIVES_UP_WITHIN), GIVES_UP_WITHIN
+        ):
             yield excuse(STARVED)
         else:
             yield held_if(seconds <= GIVES_UP_WITHIN, answer, detail=detail)

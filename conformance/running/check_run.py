@@ -18,7 +18,7 @@ from fixtures.waiting import deadline
 from history.events import Fault, History, Premise
 from history.observations import Observation
 from history.shards import Column, ExcuseCount, FaultCount, PremiseCount
-from history.taken import taken
+from history.taken import steps_taken
 from protocol.errors import KitError
 
 MOST_ERRORS, MOST_SECONDS_IN_TROUBLE = 3, 120.0
@@ -208,7 +208,7 @@ def faults_of(history: History) -> dict[str, FaultCount]:
 
 def steps_of(history: History, *, left_out: bool = False) -> dict[str, int]:
     """Count the steps of each kind that were taken, or could not be; nothing for a probe."""
-    return dict(sorted(Counter(step.kind for step in taken(history) if step.left_out == left_out).items()))
+    return dict(sorted(Counter(step.kind for step in steps_taken(history) if step.left_out == left_out).items()))
 
 
 def premises_of(history: History) -> dict[str, PremiseCount]:

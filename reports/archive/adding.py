@@ -94,7 +94,7 @@ def archive(
     folder = HadoopFolder(spark, uri)
     shards = _shards(spark, runs)
     earlier = _earlier(spark, uri, runs)
-    offered = archived_lines.offered(lines, shards)
+    offered = archived_lines.offered_lines(lines, shards)
     days = {row.run_date for row in shards.select("run_date").collect()}
     known = _known(spark, uri, shards, days) if earlier else None
     filed = _compare(offered, known)
@@ -125,7 +125,7 @@ def _shards(spark: SparkSession, runs: Intake) -> DataFrame:
 
 def _known(spark: SparkSession, uri: str, shards: DataFrame, days: Collection[str]) -> DataFrame:
     """Which lines of these runs count in the archive; only the days of these runs are read."""
-    tables = [reading.stored(spark, uri, name).select(*_LINE, "batch", "run_date") for name in LINES]
+    tables = [reading.stored_table(spark, uri, name).select(*_LINE, "batch", "run_date") for name in LINES]
     stored = reduce(DataFrame.unionAll, tables).where(F.col("run_date").isin(*days))
     count = reading.commits(spark, uri).join(shards.select("run"), "run", "semi").select("run", "batch")
     return stored.join(F.broadcast(count), ["run", "batch"], "semi").select(*_LINE)
@@ -184,10 +184,10 @@ def _stage_refused(spark: SparkSession, uri: str, lines: DataFrame, runs: Intake
     if not runs.quarantine.unreadable and not runs.quarantine.shards:
         return
     entries = [(entry.shard, entry.kafka_version, entry.reason) for entry in runs.quarantine.shards]
-    refused = archived_lines.quarantined(
+    refused = archived_lines.quarantined_lines(
         lines, spark.createDataFrame(entries, "shard string, kafka_version string, reason string")
     )
-    known = reading.stored(spark, uri, "quarantine").select("digest")
+    known = reading.stored_table(spark, uri, "quarantine").select("digest")
     new = refused.join(known, "digest", "left_anti").withColumn("batch", F.lit(uuid.uuid4().hex))
     _stage(new.select(reading.schema_of("quarantine").names), place, "shard")
 

@@ -71,7 +71,7 @@ def table_schema(name: str) -> StructType:
     return StructType([*owner, *own, *(StructField(part, StringType()) for part in PARTITIONS)])
 
 
-def offered(lines: DataFrame, shards: DataFrame) -> DataFrame:
+def offered_lines(lines: DataFrame, shards: DataFrame) -> DataFrame:
     """Whole lines of the shards that count, with their origin (`shards`: shard, run, run_date, kafka_version)."""
     known = lines.where("whole").drop("run").join(F.broadcast(shards), "shard")
     return known.withColumn("digest", F.xxhash64("text"))
@@ -83,7 +83,7 @@ def table(lines: DataFrame, name: str) -> DataFrame:
     return lines.where(F.col("type") == struct(LINES[name]).tag).select(*OWNER, *own, *PARTITIONS)
 
 
-def quarantined(lines: DataFrame, refused: DataFrame) -> DataFrame:
+def quarantined_lines(lines: DataFrame, refused: DataFrame) -> DataFrame:
     """Lines that are not whole, and all of shards that don't count (`refused`: shard, kafka_version, reason)."""
     marked = lines.drop("run").join(F.broadcast(refused), "shard", "left").where("not whole or reason is not null")
     return with_run_date(marked.withColumn("run", F.regexp_extract("shard", _RUN, 1))).select(

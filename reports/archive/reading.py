@@ -38,7 +38,7 @@ def commits(spark: SparkSession, uri: str) -> DataFrame:
 
 def lines(spark: SparkSession, uri: str, name: str) -> DataFrame:
     """A table of lines (`reports.archive.lines.LINES`), or `cells` with every verdict that a run ever had."""
-    return stored(spark, uri, name).join(
+    return stored_table(spark, uri, name).join(
         F.broadcast(commits(spark, uri).select("run", "batch")), ["run", "batch"], "semi"
     )
 
@@ -46,12 +46,12 @@ def lines(spark: SparkSession, uri: str, name: str) -> DataFrame:
 def cells(spark: SparkSession, uri: str) -> DataFrame:
     """The cells (CELLS) of every run, as they were judged when lines of it were archived last."""
     last = commits(spark, uri).groupBy("run").agg(F.max_by("batch", "sequence").alias("batch"))
-    return stored(spark, uri, "cells").join(F.broadcast(last), ["run", "batch"], "semi")
+    return stored_table(spark, uri, "cells").join(F.broadcast(last), ["run", "batch"], "semi")
 
 
 def quarantine(spark: SparkSession, uri: str) -> DataFrame:
     """All lines that were ever refused (QUARANTINE)."""
-    return stored(spark, uri, "quarantine").dropDuplicates(["digest"])
+    return stored_table(spark, uri, "quarantine").dropDuplicates(["digest"])
 
 
 def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
@@ -64,7 +64,7 @@ def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
     return last.orderBy("kafka_version", "requirement", F.col("age").desc()).select(*_TREND)
 
 
-def stored(spark: SparkSession, uri: str, name: str) -> DataFrame:
+def stored_table(spark: SparkSession, uri: str, name: str) -> DataFrame:
     """A table with all rows that its files hold, also those of batches that were not committed."""
     folder, schema = HadoopFolder(spark, uri), schema_of(name)
     if not folder.exists(name):

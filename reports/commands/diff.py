@@ -38,7 +38,7 @@ def diff(old: str, new: str, matrix: Path, fail_on_worse: bool, form: Form) -> i
         print_json([changes_of(each) for each in differences])
     else:
         sys.stdout.writelines(f"{line}\n" for line in summary_lines(differences))
-    return WORSE if fail_on_worse and any(each.turned("worse") for each in differences) else 0
+    return WORSE if fail_on_worse and any(each.turned_rows("worse") for each in differences) else 0
 
 
 def changes_of(difference: ColumnDifference) -> dict[str, object]:
@@ -47,7 +47,7 @@ def changes_of(difference: ColumnDifference) -> dict[str, object]:
         "old": difference.old,
         "new": difference.new,
         "unchanged": difference.unchanged,
-        **{turn: [_change(each) for each in difference.turned(turn)] for turn in TURNS},
+        **{turn: [_change(each) for each in difference.turned_rows(turn)] for turn in TURNS},
     }
 
 
@@ -67,10 +67,10 @@ def summary_lines(differences: Sequence[ColumnDifference]) -> Iterator[str]:
         if place:
             yield ""
         between = clean(each.old if each.old == each.new else f"{each.old} -> {each.new}")
-        counts = [f"{len(each.turned(turn))} {turn}" for turn in TURNS]
+        counts = [f"{len(each.turned_rows(turn))} {turn}" for turn in TURNS]
         yield f"{between}: {', '.join(counts)}, {each.unchanged} unchanged"
         for turn in TURNS:
-            yield from _turn_lines(turn, each.turned(turn))
+            yield from _turn_lines(turn, each.turned_rows(turn))
 
 
 def _turn_lines(turn: Turn, moved: Sequence[ChangedRow]) -> Iterator[str]:

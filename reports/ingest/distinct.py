@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from conformance.judging.intake import ShardSummary
 from reports.ingest.validate import count, distinct_numbers, summarise, texts
 from reports.matrix import Row
-from reports.rows import collected
+from reports.rows import collect_rows
 
 
 class DistinctLines(msgspec.Struct, frozen=True):
@@ -41,12 +41,12 @@ def once(lines: DataFrame) -> Iterator[DistinctLines]:
     kept = [lines.persist(StorageLevel.DISK_ONLY)]
     try:
         kept.append(few := _few(lines))
-        found = collected({"counts": count(lines), "texts": texts(few)})
+        found = collect_rows({"counts": count(lines), "texts": texts(few)})
         counts, numbers, doubtful = found["counts"], list[Row](), _doubtful(found["counts"])
         if doubtful:
             is_doubtful = F.col("shard").isin(doubtful)
             kept.append(compared := lines.where(is_doubtful).dropDuplicates(["text"]).persist())
-            again = collected({"counts": count(compared), "numbers": distinct_numbers(compared)})
+            again = collect_rows({"counts": count(compared), "numbers": distinct_numbers(compared)})
             counts = [row for row in counts if row["shard"] not in doubtful] + again["counts"]
             numbers = again["numbers"]
             lines = lines.where(~is_doubtful).unionAll(compared)

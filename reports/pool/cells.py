@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from history.observations import KEEPS
 from reports.ingest.schema import text
 from reports.insights import Wavering
-from reports.pool.shape import as_map, shaped
+from reports.pool.shape import as_map, shape_as
 
 CELL = ("kafka_version", "requirement")
 
@@ -55,7 +55,7 @@ def alike(observations: DataFrame) -> DataFrame:
     return observations.groupBy(*CELL, *same).agg(F.count("*").alias("times"))
 
 
-def decided(alike: DataFrame) -> DataFrame:
+def count_results(alike: DataFrame) -> DataFrame:
     """How many observations of each case and check had which result."""
     return alike.groupBy(*CELL, "case", "check").agg(
         *[times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
@@ -145,7 +145,7 @@ def wavering(observations: DataFrame) -> DataFrame:
     tries = counts.join(counted.groupBy(*_KEY).agg(as_map("answer", "times").alias("answers")), [*_KEY], "left")
     at_times = F.col("violated").between(1, F.col("tries") - 1)
     found = tries.where(at_times | (F.coalesce(F.size("answers"), F.lit(0)) > 1))
-    return shaped(first_of(found, SHOWN, F.desc("tries"), "check", "case", "inputs"), Wavering)
+    return shape_as(first_of(found, SHOWN, F.desc("tries"), "check", "case", "inputs"), Wavering)
 
 
 def _suspects(observations: DataFrame) -> DataFrame:

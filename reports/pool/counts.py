@@ -24,7 +24,7 @@ KEY = ("entry", "kafka_version", "requirement", "check", "case", "name")
 SUMS = ("a", "b", "c")
 
 
-def counted(lines: DataFrame, outdated: Outdated) -> DataFrame:
+def sum_lines(lines: DataFrame, outdated: Outdated) -> DataFrame:
     """One row per KEY with its SUMS, and `times`, how many entries it is made of; `lines` of shards that count."""
     lines = lines.where("type IN ('example', 'check', 'replay')")
     single = lines.select("kafka_version", "shard", F.expr(f"inline({_ENTRIES})"))

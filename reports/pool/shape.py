@@ -18,7 +18,7 @@ def schema(struct: type[msgspec.Struct]) -> StructType:
     return found
 
 
-def shaped(table: DataFrame, struct: type[msgspec.Struct], *before: str) -> DataFrame:
+def shape_as(table: DataFrame, struct: type[msgspec.Struct], *before: str) -> DataFrame:
     """The columns `before`, then those of the struct with its types; other columns are left out.
 
     A map that is null is empty.

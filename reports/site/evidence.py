@@ -12,8 +12,8 @@ from conformance.catalogue import Requirement, shipped
 from conformance.judging.narration import EventLine, Narration, in_words, main_subjects
 from history.events import Answer, Call, Fault, History
 from history.subjects import Subject, subjects
-from history.subjects import named as names_of
-from history.taken import Taken, taken
+from history.subjects import names_of_kind as names_of
+from history.taken import Taken, steps_taken
 from reports.matrix import Matrix, ReportedCell
 from reports.site.evidence_folder import EvidenceFolder, names_short, read_folder, readable, shown_events
 from reports.site.render import RawLink, put, raw_link, render
@@ -103,7 +103,7 @@ def evidence_pages(matrix: Matrix, out: Path, run: Path | None) -> dict[str, str
     """
     catalogue = shipped()
     cells = [cell for cell in matrix.cells if cell.requirement in catalogue]
-    known = {path: cell for cell in reversed(cells) for path in named(cell)}
+    known = {path: cell for cell in reversed(cells) for path in evidence_names(cell)}
     pages = {path: f"{path}.html" for path in sorted(known) if run is not None and readable(run, path)}
     for path, page in pages.items():
         seen = view(known[path], catalogue[known[path].requirement], read_folder(run or Path(), path))
@@ -113,7 +113,7 @@ def evidence_pages(matrix: Matrix, out: Path, run: Path | None) -> dict[str, str
     return pages
 
 
-def named(cell: ReportedCell) -> list[str]:
+def evidence_names(cell: ReportedCell) -> list[str]:
     """The evidence folders that a cell names."""
     return list(dict.fromkeys([*cell.evidence, *(violation.evidence for violation in cell.shown)]))
 
@@ -125,7 +125,7 @@ def view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) -> Eviden
     events = _narrated(history, [n for one in matching for n in one.events] or shown_events(history, report))
     about = _about(history, events)
     lines = Narration(history, about, events[:SHOWN]).events()
-    steps, place = taken(history), next(iter(names_of(about, "partition")), "")
+    steps, place = steps_taken(history), next(iter(names_of(about, "partition")), "")
     rows = list(_rows(history, lines, steps))
     shown = [row for row in rows if row.number]
     began = began_at(history, folder.frames)
@@ -256,6 +256,6 @@ def _text(seen: EvidenceView, page: str, pages: dict[str, str], link: RawLink) -
         link=link,
         short=lambda text: names_short(text, example),
         shorter=pages.get(seen.shrunk_to, ""),
-        others=[pages[path] for path in named(seen.cell) if path in pages and path != seen.folder.path],
+        others=[pages[path] for path in evidence_names(seen.cell) if path in pages and path != seen.folder.path],
         words=WORDS,
     )

@@ -27,11 +27,11 @@ class FaultPhases(msgspec.Struct, kw_only=True):
     phases: list[Fault]
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         return self.phases[0].phase == "inject"
 
     @property
-    def healed(self) -> bool:
+    def is_healed(self) -> bool:
         return self.phases[-1].phase == "heal"
 
     @property
@@ -40,7 +40,7 @@ class FaultPhases(msgspec.Struct, kw_only=True):
 
     def takes(self, event: Fault) -> bool:
         """True if it is the next phase of this fault; its role may have another name by then, or another node play it."""
-        return not self.healed and self.fault == event.fault and (self.role == event.role or self.node == event.node)
+        return not self.is_healed and self.fault == event.fault and (self.role == event.role or self.node == event.node)
 
 
 def fault_spans(events: Sequence[Fault]) -> list[FaultPhases]:

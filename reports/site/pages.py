@@ -12,7 +12,7 @@ from conformance.catalogue import Catalogue
 from conformance.judging.verdicts import VERDICTS
 from reports.insights import Insights
 from reports.matrix import Matrix
-from reports.rule_changes import observed
+from reports.rule_changes import with_observations
 from reports.site import overview, views
 from reports.site.evidence import evidence_pages
 from reports.site.render import ASSETS, asset, put, raw_link, render
@@ -61,7 +61,7 @@ def _index(matrix: Matrix, groups: Sequence[views.FamilyView], differences: Sequ
         differences=differences,
         kinds=[kind for kind in views.KINDS if any(kind in difference.kinds for difference in differences)],
         findings=views.findings(groups, matrix.kafka_versions[-1]),
-        rule_changes=observed(matrix.rule_changes),
+        rule_changes=with_observations(matrix.rule_changes),
         paths={view.row.id: view.path for group in groups for view in group.rows},
         problems=problems(matrix),
         used=used,

@@ -297,7 +297,7 @@ def _blocks(moments: Sequence[_Moment], steps: Sequence[Taken]) -> Iterator[Bloc
 
 
 def _bar(span: FaultPhases, at: dict[int, float], width: float) -> Bar:
-    left = at[span.phases[0].n] + 2 if span.begun else 0.0
+    left = at[span.phases[0].n] + 2 if span.has_begun else 0.0
     right = at[span.phases[-1].n] + COLUMN - 2
     return Bar(
         name=span.name,
@@ -306,8 +306,8 @@ def _bar(span: FaultPhases, at: dict[int, float], width: float) -> Bar:
         width=right - left,
         y=0.0,
         phases=[(phase.phase, phase.n, at[phase.n] + COLUMN / 2) for phase in span.phases],
-        words=", ".join(phase.phase for phase in span.phases) + ("" if span.healed else "; no heal in this example"),
-        tail=0.0 if span.healed else width - right,
+        words=", ".join(phase.phase for phase in span.phases) + ("" if span.is_healed else "; no heal in this example"),
+        tail=0.0 if span.is_healed else width - right,
     )
 
 

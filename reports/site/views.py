@@ -62,15 +62,15 @@ class RowView(msgspec.Struct, kw_only=True):
         return {verdict: spans(having, labels) for verdict, having in found.items() if having}
 
     @property
-    def broken(self) -> dict[Verdict, str]:
+    def broken_verdicts(self) -> dict[Verdict, str]:
         return {verdict: where for verdict, where in self.columns_by_verdict.items() if verdict in _BROKEN}
 
     @property
     def since(self) -> str:
-        return since(self.firsts, race=any(entry.race for entry in self.known)) if self.firsts else ""
+        return since(self.firsts, race=any(entry.race for entry in self.known_deviations)) if self.firsts else ""
 
     @property
-    def known(self) -> list[Deviation]:
+    def known_deviations(self) -> list[Deviation]:
         return list(dict.fromkeys(entry for cell in self.cells for entry in cell.known))
 
     @property

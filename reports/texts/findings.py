@@ -29,10 +29,10 @@ class RowFinding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """Why, and whether that is known."""
-        return "; ".join([self.why, *(f"known: {entry.ticket or 'no ticket'}" for entry in self.known)])
+        return "; ".join([self.why, *(f"known: {entry.ticket or 'no ticket'}" for entry in self.known_deviations)])
 
     @property
-    def known(self) -> list[Deviation]:
+    def known_deviations(self) -> list[Deviation]:
         return list(dict.fromkeys(entry for cell in self.cells for entry in cell.known))
 
 

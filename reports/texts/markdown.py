@@ -12,8 +12,8 @@ from history.command import COMMAND
 from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_matrices, pairs
 from reports.insights import Excused
 from reports.matrix import Matrix, ReportedCell
-from reports.matrix_file import ComparedMatrix, compared
-from reports.rule_changes import observed
+from reports.matrix_file import ComparedMatrix, comparable
+from reports.rule_changes import with_observations
 from reports.texts.findings import RowFinding, findings
 from reports.texts.versions import spans
 from reports.texts.wording import ALARMING, GLYPHS, MEANINGS, TICKETS, FamilyRows, by_family, problems
@@ -82,11 +82,11 @@ def _counts(matrix: Matrix) -> Iterator[str]:
 
 def _changes(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[str]:
     """Rows that got worse and better since, one by one; all others as a count."""
-    if not pairs(baseline, compared(matrix)):
+    if not pairs(baseline, comparable(matrix)):
         yield f"### The baseline has none of these columns: it is of {_safe(', '.join(baseline.kafka_versions))}"
         return
-    differences = between_matrices(baseline, compared(matrix))
-    found = {turn: [(each, moved) for each in differences for moved in each.turned(turn)] for turn in TURNS}
+    differences = between_matrices(baseline, comparable(matrix))
+    found = {turn: [(each, moved) for each in differences for moved in each.turned_rows(turn)] for turn in TURNS}
     yield f"### Since the baseline: {', '.join(f'{len(found[turn])} {turn}' for turn in TURNS)}"
     listed = [line for turn in TURNS[:2] for line in _moved(matrix, turn, found[turn])]
     if listed:
@@ -121,7 +121,7 @@ def _attention(matrix: Matrix, shown: int) -> Iterator[str]:
 
 def _why(finding: RowFinding) -> str:
     text = finding.why if len(finding.why) <= _WHY else f"{finding.why[:_WHY]} …"
-    return "; ".join([f"{finding.verdict}: {_safe(text)}", *map(_known, finding.known)])
+    return "; ".join([f"{finding.verdict}: {_safe(text)}", *map(_known, finding.known_deviations)])
 
 
 def _known(entry: Deviation) -> str:
@@ -141,7 +141,7 @@ def _inconclusive(matrix: Matrix, shown: int) -> str:
 
 def _rule_changes(matrix: Matrix) -> Iterator[str]:
     """The promises of later KIPs, and the columns that keep them."""
-    changes = observed(matrix.rule_changes)
+    changes = with_observations(matrix.rule_changes)
     if not changes:
         return
     yield "### Where the rule changed\n"

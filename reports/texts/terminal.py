@@ -13,7 +13,7 @@ from rich.text import Text
 from conformance.judging.verdicts import VERDICTS, Verdict
 from history.observations import KEEPS_NOT
 from reports.matrix import Matrix
-from reports.rule_changes import RuleChange, observed
+from reports.rule_changes import RuleChange, with_observations
 from reports.texts.findings import RowFinding, findings
 from reports.texts.wording import ALARMING, GLYPHS, clean, problems
 
@@ -48,7 +48,7 @@ def show(matrix: Matrix, file: TextIO) -> None:
             console.print(line.append(text, style="default"))
         if len(lines) > _LINES[verdict]:
             console.print(Text(f"  and {len(lines) - _LINES[verdict]} more {verdict}, on the page", style="dim"))
-    if changes := observed(matrix.rule_changes):
+    if changes := with_observations(matrix.rule_changes):
         console.print(_rule_changes(changes))
     for problem in problems(matrix):
         console.print(Text(f"note: {clean(problem)}", style="yellow"))

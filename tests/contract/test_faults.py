@@ -98,7 +98,7 @@ def test_it_is_aimed_at_roles_that_there_are(kind: type[Fault]) -> None:
 
 
 @every_fault
-@pytest.mark.parametrize("act", ["available", "prepare", "inject", "witness", "consequence", "heal", "restored"])
+@pytest.mark.parametrize("act", ["available", "prepare", "inject", "witness", "consequence", "heal", "restoration"])
 def test_its_acts_take_what_those_of_every_fault_take(kind: type[Fault], act: str) -> None:
     own, of_all = (list(inspect.signature(getattr(one, act)).parameters) for one in (kind, Fault))
     assert own == of_all

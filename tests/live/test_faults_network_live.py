@@ -55,7 +55,7 @@ def test_the_link_between_two_followers_is_cut(target: FaultTarget) -> None:
     fault = OneLink(role="follower", peer="follower")
     with Injector(target).under(fault):
         leader = target.partition().leader
-        [ends] = fault.severed
+        [ends] = fault.severed_links
         assert ends == {name for name in target.cluster.brokers if target.id_of(name) != leader}
     assert not target.links.existing_rules()
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.docker
 
 
 def install_line(output: str) -> str:
-    (line,) = {line for line in output.splitlines() if mutant(PLANTED).installed in line}
+    (line,) = {line for line in output.splitlines() if mutant(PLANTED).install_line in line}
     return line
 
 

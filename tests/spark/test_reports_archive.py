@@ -24,7 +24,7 @@ from reports.ingest.intake import take_in
 from reports.insights import TrendPoint
 from reports.matrix import Matrix, Pooled, build
 from reports.merge import merge
-from reports.rows import collected
+from reports.rows import collect_rows
 from reports.spark import session
 from tests.support.sample_matrix import ROW, all_cases, checks
 from tests.support.sample_shards import ShardBuilder, all_checks, write_lines
@@ -51,7 +51,7 @@ def _shard(name: str, version: str = "4.3.1", run: str = NIGHT, **header: str) -
 def _offer(spark: SparkSession, uri: str, folder: Path) -> list[Filed]:
     """Archives all shards of a folder. Whatever they hold, each run is judged to have satisfied ROW."""
     lines = validate.classify(read.parse(read.read_text(spark, str(folder))))
-    tables = collected({"counts": validate.count(lines), "texts": validate.texts(lines)})
+    tables = collect_rows({"counts": validate.count(lines), "texts": validate.texts(lines)})
     summaries = validate.summarise(tables["counts"], tables["texts"], [])
     return archive(spark, uri, lines, take_in(summaries, shipped(), by_run=True), _judge, shipped())
 
@@ -168,7 +168,7 @@ def test_what_counts_for_nothing_is_kept_in_quarantine_with_its_reason(spark: Sp
     uri = str(tmp_path / "archive")
     for _ in range(2):
         assert [filed.run for filed in _offer(spark, uri, tmp_path / "in")] == [NIGHT]
-    found = archived.stored(spark, uri, "quarantine").orderBy("shard", "text").collect()
+    found = archived.stored_table(spark, uri, "quarantine").orderBy("shard", "text").collect()
     assert [(row.shard, row.run, row.run_date) for row in found] == [
         ("", "", "undated"), ("", "", "undated"), (name, LATER, "2026-11-21"), (name, LATER, "2026-11-21"),
     ]  # fmt: skip

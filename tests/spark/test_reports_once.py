@@ -13,7 +13,7 @@ from reports.ingest.distinct import once
 from reports.ingest.read import parse
 from reports.ingest.validate import classify, count, distinct_numbers, summarise
 from reports.ingest.validate import texts as texts_of
-from reports.rows import collected
+from reports.rows import collect_rows
 from reports.spark import session
 from tests.support.sample_shards import ShardBuilder
 
@@ -53,7 +53,7 @@ def test_only_lines_of_doubtful_shards_are_compared(spark: SparkSession) -> None
         assert sorted(row.text for row in found.lines.collect()) == sorted(set(texts))
         summed = found.summaries
     every = _lines(spark, sorted(set(texts)))
-    tables = collected({"counts": count(every), "texts": texts_of(every), "numbers": distinct_numbers(every)})
+    tables = collect_rows({"counts": count(every), "texts": texts_of(every), "numbers": distinct_numbers(every)})
     assert _in_order(summed) == _in_order(summarise(*tables.values()))
     numbers = {one.shard: (one.lines, one.numbers) for one in summed}
     assert numbers["false"] == (len(FALSE), len(FALSE) - 1)

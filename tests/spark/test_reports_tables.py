@@ -24,7 +24,7 @@ from reports.insights import (
 )
 from reports.pool.cells import SHOWN, wavering
 from reports.pool.cells import observations as observed
-from reports.pool.counts import counted
+from reports.pool.counts import sum_lines
 from reports.pool.shape import schema
 from reports.spark import session
 
@@ -125,7 +125,7 @@ def _sums(spark: SparkSession, *lines: Mapping[str, Any], changed: Sequence[tupl
     given = {"shard": "s", "kafka_version": V, "check": "p", "rows": "[]"}
     table = spark.createDataFrame([given | dict(line) for line in lines], LINES)
     outdated = spark.createDataFrame(list(changed), "shard string, requirement string") if changed else None
-    return tables.by_entry([row.asDict() for row in counted(table, outdated).collect()])
+    return tables.by_entry([row.asDict() for row in sum_lines(table, outdated).collect()])
 
 
 def _example(rows: Sequence[str] = (), **fields: Any) -> dict[str, Any]:
@@ -249,9 +249,9 @@ def test_excuses_are_added_up_beside_what_was_decided(spark: SparkSession) -> No
     )
     second = Excused(requirement=A, kafka_version=V, check="q", case="x", held=0, violated=0, excused={"open": 1})
     third = Excused(requirement=B, kafka_version=V, check="p", case="y", held=0, violated=0, excused={"open": 1})
-    assert tables.excused(_sums(spark, *lines), decided) == [first, second, third]
+    assert tables.excused_cases(_sums(spark, *lines), decided) == [first, second, third]
     changed = _sums(spark, *lines, changed=[("t", A)])
-    assert [one.excused for one in tables.excused(changed, decided)] == [{"late": 1, "open": 2}, {"open": 1}]
+    assert [one.excused for one in tables.excused_cases(changed, decided)] == [{"late": 1, "open": 2}, {"open": 1}]
 
 
 def test_time_is_that_of_checks_and_of_the_examples_of_one_that_was_cut_short(spark: SparkSession) -> None:

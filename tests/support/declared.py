@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.catalogue import Facts
-from fixtures.images.versions import released
+from fixtures.images.versions import released_versions
 
 _SINCE: dict[str, dict[str, int]] = {
     "AddPartitionsToTxn": {"3.3": 3, "3.6": 4, "3.8": 5},
@@ -54,7 +54,7 @@ def facts_of(version: str, **changed: int) -> Facts:
 
 def plausible() -> Iterator[Facts]:
     """Every release as it formats itself, and with features that an operator may hold back or raise."""
-    for version in released():
+    for version in released_versions():
         yield facts_of(version)
         yield facts_of(version, metadata_version=7)
         if numbers(version) >= (3, 9):

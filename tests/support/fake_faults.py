@@ -141,7 +141,7 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
     def heal(self) -> None:
         self.notify("heal")
 
-    def restored(self) -> Measured | None:
+    def restoration(self) -> Measured | None:
         return {} if self.heals else None
 
 

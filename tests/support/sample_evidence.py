@@ -132,7 +132,7 @@ def write_zombie(
 def _frames(history: History, began: float) -> list[Entry]:
     """A frame for each request and each answer."""
     frames = []
-    for number, (call, answer) in enumerate(history.answered()):
+    for number, (call, answer) in enumerate(history.answered_calls()):
         api, node = call.op.title().replace("_", ""), call.node
         frames.append(_entry(began + call.t + 0.0004, "sent", api, node, number, asked=call.op))
         if answer.outcome == "ok":

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from conformance.core.checks import Claim, excuse, held_if
 from conformance.judging.excuses import NODE_SLOW, STARVED
 from conformance.rigs.quorum.frozen import SOON
-from history.due import starved
+from history.due import is_starved
 
 AT_ONCE = 200.0
 """Milliseconds within which a step counts as immediate: twice the "about 100 ms" of KIP595-END-02."""
@@ -67,7 +67,7 @@ def bound_holds(
 
 def _excuse(waits: list[Wait], share: float) -> str:
     """The evidence by which waits that are all too long break nothing; empty for none."""
-    if all(starved(one.late, SOON if one.lasted == inf else (share + AT_ONCE) / 1000) for one in waits):
+    if all(is_starved(one.late, SOON if one.lasted == inf else (share + AT_ONCE) / 1000) for one in waits):
         return STARVED
     slowest = max(one.step for one in waits)
     return NODE_SLOW if min(one.lasted for one in waits) - share < SLOWER * slowest else ""

@@ -19,7 +19,7 @@ from fixtures.views.quorum import leader_known_to
 from fixtures.wire import NodeClient
 from fixtures.wire.quorum import VOTER_KEYS_FROM
 from fixtures.wire.records import batches, encode_batch
-from history.due import Due, starved
+from history.due import Due, is_starved
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA, METADATA_TOPIC, Listener, RaftAnswer, VoteAnswer
@@ -167,7 +167,7 @@ class Frozen:
 
     def came(self, asked: Received | None, due: Due, what: str) -> Received | None:
         """The request that was waited for until SOON, or None. Overdue if the kit was starved of CPU, which leaves open why."""
-        if asked is None and starved(self.bench.wait.recorded_late(SOON), SOON):
+        if asked is None and is_starved(self.bench.wait.recorded_late(SOON), SOON):
             raise self.bench.wait.overdue(due, what, SOON)
         return asked
 

@@ -9,7 +9,7 @@ from history.events import History, Note
 from history.observations import Observation
 from history.shards import Column
 from history.subjects import Subject, subjects
-from history.taken import REST_NOTE, Taken, taken
+from history.taken import REST_NOTE, Taken, steps_taken
 
 
 class ViolationHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class ViolationHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 def violation(column: Column, history: History, observation: Observation) -> ViolationHistory:
     """A violation with the steps and subjects of the history that shows it."""
-    steps = tuple(taken(history))
+    steps = tuple(steps_taken(history))
     named = frozenset(subjects(history, observation.events))
     about = tuple(sorted(main_subjects(named)))
     return ViolationHistory(

@@ -21,7 +21,7 @@ from conformance.running.machine.example import Ending, Played, Schedule
 from conformance.running.machine.shrink import CutShort, Reproduction, Shrinker
 from conformance.running.violations import Breach, breach_of
 from history.observations import Observation
-from history.taken import about, showing, sweep_at_rest, taken
+from history.taken import about, showing, steps_taken, sweep_at_rest
 from strategies.steps import Heal, Step, Sweep
 
 REPLAYS = 5
@@ -180,7 +180,7 @@ def _sweep(played: Played, observation: Observation) -> list[Step]:
 def _hints(played: Played, observation: Observation) -> list[set[int]]:
     """Sets of steps that are worth a try: those that show it; these and the faults on their subjects, or what else changes
     something there; the latest, and all, about their subjects."""
-    steps = taken(played.history)
+    steps = steps_taken(played.history)
     shown, near = showing(steps, observation.events), about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}
     reads = {step.number for step in steps if played.steps[step.number].reads}

@@ -20,7 +20,7 @@ from conformance.core.machines import AnyMachine, all_machines
 from conformance.running.machine.example import Played
 from history.events import Answer, Call, Fault, History
 from history.shards import ExcuseCount
-from history.taken import taken
+from history.taken import steps_taken
 from protocol.codes import Error
 from strategies.episodes import Meeting, Offer, Steering, steer
 from strategies.meetings import meetings
@@ -62,7 +62,7 @@ def _pair(words: str) -> Meeting:
 
 def reached_by(played: Played) -> Reached:
     """Count what an example has reached, by the steps that were not left out, and by the answers."""
-    did = [played.steps[step.number] for step in taken(played.history) if not step.left_out]
+    did = [played.steps[step.number] for step in steps_taken(played.history) if not step.left_out]
     return Reached(
         meetings={" ".join(pair): times for pair, times in meetings(did).items()},
         states=Counter(_states(played.history)),

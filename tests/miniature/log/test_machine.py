@@ -8,7 +8,7 @@ from conformance.machines.log.executor import LogExecutor
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.running.check_run import steps_of
 from conformance.running.machine.example import Played
-from history.taken import STEP_NOTE, note_of, taken
+from history.taken import STEP_NOTE, note_of, steps_taken
 from strategies.log import Produce, RevisitPosition
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
@@ -50,5 +50,8 @@ def test_a_step_that_nobody_could_be_asked_for_is_told_as_left_out() -> None:
         bench.tape.note(STEP_NOTE, note_of(step))
         executor.step(step)
     history = bench.tape.history
-    assert [(step.kind, step.left_out) for step in taken(history)] == [("revisit-position", True), ("produce", False)]
+    assert [(step.kind, step.left_out) for step in steps_taken(history)] == [
+        ("revisit-position", True),
+        ("produce", False),
+    ]
     assert (steps_of(history), steps_of(history, left_out=True)) == ({"produce": 1}, {"revisit-position": 1})

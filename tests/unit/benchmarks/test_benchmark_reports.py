@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import pooling, reports, runs, shards
-from benchmarks.processes import Watched, watched
+from benchmarks.processes import Watched, watch_run
 from conformance.catalogue import shipped
 from conformance.cli import rejudge
 from fixtures.images import newest_patches
@@ -30,7 +30,7 @@ else:
 
 
 def test_time_and_memory_of_all_processes_are_measured() -> None:
-    found = watched(sys.executable, "-c", _BUSY, _BUSY)
+    found = watch_run(sys.executable, "-c", _BUSY, _BUSY)
     assert (found.code, found.output) == (0, "done\n")
     assert found.cpu > 0.5
     assert found.peak > 100_000_000

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.histories import history
-from benchmarks.judging import made_up, measure, stored, table
+from benchmarks.judging import made_up, measure, stored_histories, table
 from conformance.judging.judge import judge_all
 from conformance.judging.judges import JUDGES
 from history.events import End
@@ -47,7 +47,7 @@ def test_stored_histories_are_judged_again_and_again(tmp_path: Path) -> None:
     with HistoryWriter(tmp_path / "histories" / "gw0.jsonl.zst") as writer:
         for line in (output.example, *output.events, End(example="h", outcome="judged")):
             writer.write(line)
-    measured = measure(stored(tmp_path, 1_000), silent)
+    measured = measure(stored_histories(tmp_path, 1_000), silent)
     assert (measured.examples, measured.events) == (3, 3 * len(output.events))
     assert "violations" in table(measured)
 

@@ -135,7 +135,7 @@ def test_an_example_without_an_end_is_open_also_when_another_follows(tmp_path: P
 
 def test_calls_meet_their_answers(tmp_path: Path) -> None:
     [found] = read_histories(write(tmp_path / "file", example("e-1")))
-    assert [(call.n, answer.n) for call, answer in found.answered()] == [(0, 1), (0, 4)]
+    assert [(call.n, answer.n) for call, answer in found.answered_calls()] == [(0, 1), (0, 4)]
 
 
 # --- shards

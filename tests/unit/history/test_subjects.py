@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Note, Premise
-from history.subjects import QUORUM, Kind, Subject, named, subjects, subjects_of
-from history.taken import REST_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, about, note_of, sweep_at_rest, taken
+from history.subjects import QUORUM, Kind, Subject, names_of_kind, subjects, subjects_of
+from history.taken import REST_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, about, note_of, steps_taken, sweep_at_rest
 from protocol.operations import OPERATIONS
 
 EXAMPLE = Example(example="e", check="c", column="4.3.1")
@@ -142,10 +142,10 @@ def test_a_request_names_its_subjects_by_its_parameters(op: str) -> None:
 
 
 def test_partitions_are_found_wherever_they_are_named() -> None:
-    assert named(subjects_of(call(0, topic={"name": "a", "id": None}, partition=1)), "partition") == ["a-1"]
-    assert named(subjects_of(call(0, partitions=[["a", 1], ["b", 0]])), "partition") == ["a-1", "b-0"]
-    assert named(subjects_of(call(0, partitions=[[{"name": "a", "id": None}, 1]])), "partition") == ["a-1"]
-    assert named(subjects_of(call(0, partition="a-1", offset=3)), "partition") == ["a-1"]
+    assert names_of_kind(subjects_of(call(0, topic={"name": "a", "id": None}, partition=1)), "partition") == ["a-1"]
+    assert names_of_kind(subjects_of(call(0, partitions=[["a", 1], ["b", 0]])), "partition") == ["a-1", "b-0"]
+    assert names_of_kind(subjects_of(call(0, partitions=[[{"name": "a", "id": None}, 1]])), "partition") == ["a-1"]
+    assert names_of_kind(subjects_of(call(0, partition="a-1", offset=3)), "partition") == ["a-1"]
 
 
 def test_an_answer_adds_the_kinds_that_its_request_does_not_name() -> None:
@@ -201,8 +201,8 @@ def test_steps_on_a_producer_are_found_by_the_producer_id_that_their_events_name
         asked = call(n + 1, topic="a", partition=0, records={"producer_id": id, "records": []})
         events += [note, asked, answer(n + 2, n + 1, error_code=0)]
     recorded = history(*events)
-    assert about(recorded, taken(recorded), [5]) == {1, 2, 3}
-    assert about(recorded, taken(recorded), [2]) == {0, 2}
+    assert about(recorded, steps_taken(recorded), [5]) == {1, 2, 3}
+    assert about(recorded, steps_taken(recorded), [2]) == {0, 2}
 
 
 def test_a_sweep_at_rest_is_told_from_one_that_is_a_step() -> None:
@@ -237,4 +237,4 @@ def test_administration_of_a_topic_is_about_its_partitions() -> None:
         n = len(events)
         events += [Note(n=n, t=0.0, text=STEP_NOTE, data=note_of(step)), call(n + 1, **fields), answer(n + 2, n + 1)]
     recorded = history(*events)
-    assert about(recorded, taken(recorded), [8]) == {0, 2}
+    assert about(recorded, steps_taken(recorded), [8]) == {0, 2}

@@ -81,14 +81,14 @@ def class_path(version: str) -> str:
 
 
 def install_line(output: str) -> str:
-    (line,) = {line for line in output.splitlines() if mutant(PLANTED).installed in line}
+    (line,) = {line for line in output.splitlines() if mutant(PLANTED).install_line in line}
     return line
 
 
 def _is_installed_by(planted: Mutant, line: str) -> bool:
     """True if a line of a JVM's output says that the mutant is in all its places."""
     places = (any(f"{target} of " in line for target in names) for names in planted.targets)
-    return line.startswith(planted.installed) and all(places)
+    return line.startswith(planted.install_line) and all(places)
 
 
 class TestTable:

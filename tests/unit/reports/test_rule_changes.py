@@ -10,7 +10,7 @@ from history.observations import KEEPS, KEEPS_NOT
 from reports.insights import Insights
 from reports.matrix import Matrix, Pooled
 from reports.merge import Merged
-from reports.rule_changes import RuleChange, observed, rule_changes
+from reports.rule_changes import RuleChange, rule_changes, with_observations
 from reports.site.pages import write_site
 from reports.texts import terminal
 from reports.texts.markdown import markdown, summary
@@ -52,7 +52,7 @@ def test_the_cell_is_recorded_with_its_value() -> None:
 def test_every_later_row_has_a_line_and_the_observed_ones_are_shown() -> None:
     found = sample()
     assert [change.later for change in found.rule_changes] == [row.id for row in shipped() if row.level == "later"]
-    assert [change.later for change in observed(found.rule_changes)] == [LATER]
+    assert [change.later for change in with_observations(found.rule_changes)] == [LATER]
     assert rule_changes([], found.cells, found.kafka_versions) == []
 
 

@@ -15,7 +15,7 @@ from conformance.cli.bisect import Means, bisect
 from conformance.core.registry import checks_by_row
 from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse
-from fixtures.images import released
+from fixtures.images import released_versions
 from tests.support.fake_column_run import OTHER
 from tests.support.sample_shards import ShardBuilder, all_checks
 
@@ -51,7 +51,9 @@ class Search:
     def __call__(
         self, *options: str, bad: str = "", nothing: str = "", killed: str = "", refused: str = ""
     ) -> tuple[int, str]:
-        columns = {version: ["other-satisfied"] for version in (*released(), *map(self.home, OWN), "4.5.0-rc1")}
+        columns = {
+            version: ["other-satisfied"] for version in (*released_versions(), *map(self.home, OWN), "4.5.0-rc1")
+        }
         given = (
             (bad, ["violated"]),
             (nothing, ["nothing"]),

@@ -202,7 +202,7 @@ def test_an_observation_names_row_case_inputs_and_events(play: Play) -> None:
     assert (first.inputs, first.example, first.events) == ('{"rises":2}', "e-0", [3])
     assert (second.requirement, second.case, second.label) == (OTHER, "follower", "epoch-regression")
     assert (third.result, third.detail) == ("recorded", "case consumer")
-    assert history.answered()[1][1].value["offset"] == 7
+    assert history.answered_calls()[1][1].value["offset"] == 7
 
 
 def test_a_broken_row_is_told_with_what_shows_it(play: Play) -> None:
@@ -278,7 +278,7 @@ def test_a_shared_rig_is_not_prepared_again(play: Play) -> None:
     check = check_of(grows_in_both_rows, SHARED, rows=(ROW, OTHER), rises=integers())
     outcome, history = play.live(check, FakeCluster(6), context=context, rises=2)
     assert [o.result for o in outcome.observations] == ["held", "held", "recorded"]
-    assert [call.request["topic"] for call, _ in history.answered()] == ["made-before"]
+    assert [call.request["topic"] for call, _ in history.answered_calls()] == ["made-before"]
     assert play.again(check) == outcome
 
 

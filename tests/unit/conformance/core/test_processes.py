@@ -65,7 +65,7 @@ def test_frozen_nodes_are_resumed_and_dead_ones_started(bench: Bench, processes:
     processes.kill("broker-2")
     processes.heal_all()
     assert processes.silent(bench.brokers) == []
-    calls = [call.op for call, _ in bench.tape.history.answered()]
+    calls = [call.op for call, _ in bench.tape.history.answered_calls()]
     assert calls == ["pause", "kill", "resume", "start"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from conformance.catalogue import shipped
 from conformance.judging.due import LEADS, OWED, PROMISES, hindrance
 from conformance.judging.judge import judge_all, judged
-from history.due import Due, starved
+from history.due import Due, is_starved
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Ended, Example, Fault, History, Overdue
 
@@ -119,11 +119,11 @@ def test_a_bound_that_passed_while_the_kit_starved_breaks_nothing_and_tells_the_
 
 @pytest.mark.parametrize(("late", "result"), [(7.4, False), (7.5, True), (20.0, True)])
 def test_a_quarter_of_the_bound_is_starvation(late: float, result: bool) -> None:
-    assert starved(late, 30.0) is result
+    assert is_starved(late, 30.0) is result
 
 
 def test_what_is_due_at_once_was_not_waited_for() -> None:
-    assert not starved(0.0, 0.0)
+    assert not is_starved(0.0, 0.0)
     assert seen(overdue("assignment in the log", within=0.0)) == [("KIP1251-AE-04", "violated")]
 
 

@@ -19,7 +19,7 @@ from fixtures.errors import EngineTrouble
 from history.events import End, History, Note
 from history.observations import Observation
 from history.subjects import Subject
-from history.taken import STEP_NOTE, taken
+from history.taken import STEP_NOTE, steps_taken
 from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.sample_evidence import COLUMN, DISKS, PARTITION, FakeCluster, FakeTranscript, standing_of
@@ -86,7 +86,7 @@ def test_the_report_tells_the_steps_with_what_happened_in_each(tmp_path: Path, d
 def test_a_violation_has_the_steps_subjects_and_leaders_of_its_history() -> None:
     history = whole(recorded_history())
     read = violation(COLUMN, history, seen_in(history))
-    assert read.steps == tuple(taken(history))
+    assert read.steps == tuple(steps_taken(history))
     assert read.about == (SUBJECT,)
     assert SUBJECT in read.subjects
     assert read.leaders == ({}, {SUBJECT: "broker-1 leads at epoch 3"})

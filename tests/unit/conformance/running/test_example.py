@@ -22,7 +22,7 @@ from fixtures.tape import LiveTape
 from fixtures.waiting import OutOfTime
 from history.events import History, Note
 from history.observations import Observation
-from history.taken import REST_NOTE, STEP_NOTE, taken
+from history.taken import REST_NOTE, STEP_NOTE, steps_taken
 from protocol.errors import KitError
 from strategies.steps import Step
 from tests.miniature.machine import ExampleOnMiniature
@@ -124,7 +124,9 @@ def test_an_example_ends_with_the_first_thing_that_ends_it(
     one = played(acts, ending(stops=stops, rests=rests, hurries=hurries))
     steps = expected_steps(acts, stops=stops)
     assert [step.act for step in one.steps if isinstance(step, Do)] == steps
-    assert [step.kind for step in taken(one.history)] == ["do"] * len(steps) == ["do"] * len(notes(one, STEP_NOTE))
+    assert (
+        [step.kind for step in steps_taken(one.history)] == ["do"] * len(steps) == ["do"] * len(notes(one, STEP_NOTE))
+    )
     troubled = bool({"trouble", "bug"} & {*steps})
     assert bool(one.trouble) == troubled
     assert one.history.end is not None

@@ -41,7 +41,7 @@ from history.shards import (
     read_shard,
 )
 from history.store import read_histories
-from history.taken import REST_NOTE, about, showing, taken
+from history.taken import REST_NOTE, about, showing, steps_taken
 from protocol.errors import KitError
 from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
@@ -119,7 +119,7 @@ class Executor:
 
 def heard(history: History) -> list[tuple[int, str, str]]:
     """Event, topic and word of each word."""
-    calls = [(call, answer) for call, answer in history.answered() if call.op == "say"]
+    calls = [(call, answer) for call, answer in history.answered_calls() if call.op == "say"]
     return [(answer.n, call.request["topic"].split("-")[0], answer.value["word"]) for call, answer in calls]
 
 
@@ -179,7 +179,7 @@ def test_an_example_stops_at_a_suspicion_and_goes_to_rest(play: Play) -> None:
     assert [word for _, _, word in heard(first)] == ["a", "b", "rest"]
     notes = [event.text for event in first.events if isinstance(event, Note)]
     assert notes == ["step", "step", SUSPICION_NOTE, REST_NOTE]
-    assert [step.step["word"] for step in taken(first)] == ["a", "b"]
+    assert [step.step["word"] for step in steps_taken(first)] == ["a", "b"]
     assert of(shard, ObservationLine)[0].result == "violated"
 
 
@@ -350,7 +350,7 @@ def test_a_row_that_is_known_to_be_broken_hides_no_other(play: Play) -> None:
     check = machine_of(words("drawn 1"), never(ROW, "drawn 1"), never(OTHER, "drawn 2", "drawn 3"))
     _, shard, histories = play(check, [[]], "quick")
     assert {line.requirement for line in of(shard, ReplayLine)} == {ROW, OTHER}
-    drawn = [h for h in histories if len(taken(h)) > 2]
+    drawn = [h for h in histories if len(steps_taken(h)) > 2]
     assert any("drawn 1" in [word for _, _, word in heard(h)][:-2] for h in drawn)
 
 
@@ -565,7 +565,7 @@ def test_a_machine_knows_its_steps_and_faults() -> None:
 def test_steps_are_found_by_what_they_show_and_what_they_are_about(play: Play) -> None:
     steps = [*words("a"), *words("b", on="loose-0"), Jolt(), *words("c")]
     _, _, histories = play(machine_of(steps, never(ROW, "z")), [[]])
-    history, schedule = histories[0], taken(histories[0])
+    history, schedule = histories[0], steps_taken(histories[0])
     [b] = [e.n for e in history.events if isinstance(e, Answer) and e.value == {"word": "b"}]
     assert showing(schedule, [b]) == {1}
     assert about(history, schedule, [b]) == {1, 2}

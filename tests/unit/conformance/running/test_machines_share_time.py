@@ -73,7 +73,7 @@ def after(turns: int) -> Judge:
 
     @judge("KIP101-INV-02")
     def broken(history: History) -> Iterator[Finding]:
-        taken = [answer.n for call, answer in history.answered() if call.op == "turn"]
+        taken = [answer.n for call, answer in history.answered_calls() if call.op == "turn"]
         yield Finding(len(taken) < turns, "prefix", tuple(taken), f"{len(taken)} turns")
 
     return broken

@@ -16,7 +16,7 @@ from reports import __main__ as entry
 from reports import insights as insights_module
 from reports.insights import Excused, Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
 from reports.matrix import Matrix, Pooled, encode
-from reports.matrix_file import INSIGHTS, compared, read_compared
+from reports.matrix_file import INSIGHTS, comparable, read_compared
 from tests.support.sample_matrix import ROW, all_cases, cell, checks, matrix, violation
 
 ROOT = Path(__file__).parents[4]
@@ -160,7 +160,7 @@ def test_a_file_that_is_no_matrix_is_refused_with_its_name(
 
 
 def test_a_matrix_compares_alike_from_memory_and_from_its_file(found: Matrix, file: Path) -> None:
-    assert read_compared(file) == compared(found)
+    assert read_compared(file) == comparable(found)
 
 
 # explain

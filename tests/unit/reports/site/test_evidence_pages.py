@@ -224,7 +224,7 @@ def test_the_name_of_a_fault_at_the_end_is_not_cut_off() -> None:
 def test_phases_belong_to_the_fault_of_their_node() -> None:
     events = LogHistory().kill(1).kill(2).start(2).start(1).kill(1).events
     found = fault_spans([event for event in events if isinstance(event, Fault)])
-    assert [(span.node, span.healed, len(span.phases)) for span in found] == [
+    assert [(span.node, span.is_healed, len(span.phases)) for span in found] == [
         ("broker-1", True, 3), ("broker-2", True, 3), ("broker-1", False, 2),
     ]  # fmt: skip
 

@@ -20,7 +20,7 @@ from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.differences import pairs
 from reports.insights import Excused, Insights
 from reports.matrix import Matrix, Pooled
-from reports.matrix_file import compared
+from reports.matrix_file import comparable
 from reports.texts import terminal
 from reports.texts.badges import badges, file_of
 from reports.texts.files import write_texts
@@ -120,7 +120,7 @@ def test_a_comment_holds_a_matrix_of_many_columns_in_which_everything_differs() 
         violations=[violation(v, row, detail="|`*_" * 100) for v in columns for row in everything],
     )
     found = matrix(pooled, *columns)
-    text = markdown(found, compared(found))
+    text = markdown(found, comparable(found))
     assert 30_000 < len(text) <= COMMENT
     assert "More rows than a comment can hold" in text
     assert text.endswith("</details>\n")
@@ -129,12 +129,12 @@ def test_a_comment_holds_a_matrix_of_many_columns_in_which_everything_differs() 
 
 def test_changes_since_a_baseline_are_told_by_row(twelve: Matrix) -> None:
     green = Pooled(cases=[line for v in TWELVE for line in all_cases(v)], checks=[checks(v) for v in TWELVE])
-    before = compared(matrix(green, *TWELVE))
+    before = comparable(matrix(green, *TWELVE))
     for text in (markdown(twelve, before), summary(twelve, before)):
         assert "### Since the baseline: 5 worse, 0 better, 11 other" in text
         assert f"| worse | {ROW} | 3.3.2–3.5.2, 3.8.1 | satisfied | violated |" in text
         assert f"| worse | {OTHER} | 4.0.1 | not-run | flaky |" in text
-    assert "### Since the baseline: 0 worse, 0 better, 0 other" in markdown(twelve, compared(twelve))
+    assert "### Since the baseline: 0 worse, 0 better, 0 other" in markdown(twelve, comparable(twelve))
     assert "baseline" not in markdown(twelve)
 
 
@@ -156,14 +156,14 @@ def test_what_was_left_undecided_stands_beside_what_was_decided_the_most_often_e
 
 
 def test_a_baseline_without_a_shared_column_is_said_to_be_one(twelve: Matrix) -> None:
-    text = markdown(twelve, compared(matrix(Pooled(), "4.5.0", "4.6.0")))
+    text = markdown(twelve, comparable(matrix(Pooled(), "4.5.0", "4.6.0")))
     assert "### The baseline has none of these columns: it is of 4.5.0, 4.6.0\n" in text
 
 
 def test_a_users_image_is_compared_with_the_release_of_its_version_unless_it_was_there(twelve: Matrix) -> None:
     image = "4.3.1@mine:1"
-    now = compared(matrix(Pooled(), "4.3.1", label=image))
-    assert pairs(compared(twelve), now) == [("4.3.1", image)]
+    now = comparable(matrix(Pooled(), "4.3.1", label=image))
+    assert pairs(comparable(twelve), now) == [("4.3.1", image)]
     assert pairs(now, now) == [(image, image)]
     both = msgspec.structs.replace(now, kafka_versions=["4.3.1", image])
     assert pairs(both, now) == [(image, image)]
