@@ -20,6 +20,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     events that show it; `label` is the name of an anomaly (`divergent-prefix`); `variant` names which of several legal
     answers was seen, so that a probe that wavers between them is recognised; `lived` are the names of the witnessed
     faults that its subject lived through by then; for a partition, those that were followed by a change of its leader or ISR.
+    `calm`: a judge made it of a subject that faults may disturb, in an example in which none was witnessed.
     """
 
     requirement: str
@@ -32,3 +33,4 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     label: str = ""
     variant: str = ""
     lived: list[str] = []
+    calm: bool = False

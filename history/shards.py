@@ -75,6 +75,7 @@ class ObservationLine(ShardLine, frozen=True, kw_only=True, tag="observation"):
     label: str = ""
     variant: str = ""
     lived: list[str] = []
+    calm: bool = False
     history: str = ""
     evidence: str = ""
 

@@ -39,7 +39,7 @@ def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Ro
     sums: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in decided:
         sums[*_cell(row), row["case"]].update(
-            {name: row[name] for name in ("held", "violated", "recorded", "kept", "changed")}
+            {name: row[name] for name in ("held", "violated", "recorded", "kept", "changed", "calm")}
         )
     waver = {(*_cell(row), row["case"]) for row in wavering}
     found = {(*_cell(row), row["case"]): row for row in distinct}

@@ -13,7 +13,7 @@ from importlib.resources import files
 
 import msgspec
 
-from conformance.catalogue.rows import Requirement
+from conformance.catalogue.rows import Case, Kind, Requirement
 
 FILE = "floors.toml"
 
@@ -35,8 +35,8 @@ FLOORS: dict[str, Floor] = msgspec.convert(
 
 def floor_of(row: Requirement, case: str = "") -> Floor:
     """The floor of a row's case: that of its own or the row's kind, unless these have other numbers of inputs or observations."""
-    own = next((one for one in row.cases if one.id == case), None)
-    floor = FLOORS[(own and own.kind) or row.kind]
+    own = _own(row, case)
+    floor = FLOORS[kind_of(row, case)]
     inputs = (own and own.inputs) or row.inputs
     return msgspec.structs.replace(
         floor,
@@ -44,6 +44,16 @@ def floor_of(row: Requirement, case: str = "") -> Floor:
         observations=row.floor or floor.observations,
         changed=floor.changed if row.changes else 0,
     )
+
+
+def kind_of(row: Requirement, case: str) -> Kind:
+    """The kind of a row's case, which may have one of its own."""
+    own = _own(row, case)
+    return (own and own.kind) or row.kind
+
+
+def _own(row: Requirement, case: str) -> Case | None:
+    return next((one for one in row.cases if one.id == case), None)
 
 
 def shaping(inputs: str, incidental: Sequence[str]) -> str:

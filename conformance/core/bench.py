@@ -13,7 +13,7 @@
 >>> with bench.faults(Topic(created.name, created.topic_id)).under(Kill(role="leader")) as injected:
 ...     bench.eventually(lambda: leader() != 1, "another leader")
 True
->>> injected.nodes, sorted({call.op for call, _ in bench.tape.history.answered()})
+>>> injected.nodes, sorted({call.op for call, _ in bench.tape.history.answered_calls()})
 (['broker-1'], ['create_topics', 'heal', 'inject', 'metadata'])
 """
 

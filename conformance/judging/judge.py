@@ -5,7 +5,7 @@
 ... def no_older_epoch_is_served(history):
 ...     "A fetch that names an older leader epoch than the newest in Metadata is not answered with records."
 ...     newest = -1
-...     for call, answer in history.answered():
+...     for call, answer in history.answered_calls():
 ...         if call.op == "metadata":
 ...             newest = max(newest, answer.value["leader_epoch"])
 ...         elif call.op == "fetch" and call.request["current_leader_epoch"] < newest:
@@ -37,7 +37,7 @@ from conformance.catalogue.rows import LATER
 from conformance.judging.reading import Reading
 from conformance.judging.story import Story
 from conformance.judging.together import Together
-from history.events import Answer, AnyEvent, Call, Example, History
+from history.events import Answer, AnyEvent, Call, Example, Fault, History
 from history.observations import KEEPS, KEEPS_NOT, Observation
 from history.shards import ExcuseCount
 from history.subjects import Kind
@@ -91,6 +91,10 @@ Joint: TypeAlias = tuple[type[Story], ...]
 """The types of the stories that a judge looks at together."""
 
 
+DISTURBED: frozenset[Kind | None] = frozenset(("partition", "resource", "transactional-id", "producer"))
+"""The kinds of subjects that faults disturb. Whether an answer agrees with itself and with its request is up to no fault."""
+
+
 class Judge:
     """The judge of a row: a function over each story of a type, over all stories of several types together, or over each part of
     what a look at the history gives.
@@ -130,7 +134,10 @@ class Judge:
         """All observations of one example; each shows the events by their numbers."""
         return judge_all([self], history)
 
-    def observation(self, example: str, finding: Finding, lived: Sequence[str] = ()) -> Observation:
+    def observation(
+        self, example: str, finding: Finding, lived: Sequence[str] = (), *, calm: bool = False
+    ) -> Observation:
+        """An instance of an example; `calm` if no fault was witnessed in that."""
         return Observation(
             requirement=self.row,
             case=finding.case,
@@ -141,6 +148,7 @@ class Judge:
             detail=finding.detail if not finding.held else "",
             label=finding.label if not finding.held else "",
             lived=[*lived],
+            calm=calm and self.about in DISTURBED,
         )
 
 
@@ -241,9 +249,9 @@ class Judging:
 
     def judged(self) -> Judged:
         """The results so far: observations in the order of the judges, then of their subjects' names, and counts of excuses."""
-        found = self._all()
+        found, calm = self._all(), not any(map(_is_witness, self._history.events))
         return Judged(
-            [self._observation(judge, claim, story) for judge, claim, story in found if type(claim) is Finding],
+            [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
             _counted((judge.row, claim.case, claim.name) for judge, claim, _ in found if type(claim) is Excuse),
         )
 
@@ -255,10 +263,10 @@ class Judging:
             if isinstance(claim, Finding) and not claim.held and not judge.records
         ]
 
-    def _observation(self, judge: Judge, finding: Finding, story: Story | None) -> Observation:
+    def _observation(self, judge: Judge, finding: Finding, story: Story | None, calm: bool = False) -> Observation:
         lives = story is not None and finding.by and story.timeline.witnessed
         lived = story.lived_through(max(finding.by)) if story is not None and lives else []
-        return judge.observation(self._history.example.example, finding, lived)
+        return judge.observation(self._history.example.example, finding, lived, calm=calm)
 
     def _all(self) -> list[_Claimed]:
         """All claims in the order of the judges, each with its story."""
@@ -302,6 +310,10 @@ class Judging:
 
 
 _Claimed: TypeAlias = tuple[Judge, Claim, Story | None]
+
+
+def _is_witness(event: AnyEvent) -> bool:
+    return type(event) is Fault and event.phase == "witness"
 
 
 def _counted(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:

@@ -147,6 +147,8 @@ def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str]) -> CaseT
         changed=sum(line.result == "held" and bool(line.lived) for line in lines),
         inputs=len({shaping(line.inputs, incidental) for line in lines}),
         examples=len({(line.shard, line.example) for line in lines}),
+        calm=sum(line.result == "held" and line.calm for line in lines),
+        calm_examples=len({(line.shard, line.example) for line in lines if line.calm}),
         wavering=any(len(answers) > 1 for answers in variants.values()),
     )
 

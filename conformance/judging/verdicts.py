@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from conformance.catalogue import Facts, Requirement
-from conformance.catalogue.floors import floor_of
+from conformance.catalogue.floors import floor_of, kind_of
 from conformance.catalogue.rows import RECORDED
 from history.command import COMMAND
 from history.observations import KEEPS, KEEPS_NOT
@@ -34,7 +34,7 @@ VERDICTS: tuple[Verdict, ...] = (
 
 class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
     """Pooled observations of one case. `inputs` and `examples` count distinct ones, `changed` the held observations that lived
-    through a change.
+    through a change; `calm` are those held observations, and `calm_examples` their examples, that fill no floor of a property.
 
     `kept` counts recorded observations that keep the promise of a later KIP. `wavering`: identical tries of a probe gave
     different legal answers.
@@ -47,6 +47,8 @@ class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
     changed: int = 0
     inputs: int = 0
     examples: int = 0
+    calm: int = 0
+    calm_examples: int = 0
     wavering: bool = False
 
     @property
@@ -95,15 +97,24 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
     """The reason why this case does not carry `satisfied`; empty if it does."""
     floor = floor_of(row, case)
+    held, examples = counting(row, case, tally)
+    calm = f" ({tally.calm} calm ones do not count)" if held < tally.held else ""
     for what, have, want in (
-        ("observations", tally.held, floor.observations),
+        (f"observations{calm}", held, floor.observations),
         ("distinct inputs", tally.inputs, floor.inputs),
-        ("examples", tally.examples, floor.examples),
+        ("examples", examples, floor.examples),
         ("observations that lived through a change", tally.changed, floor.changed),
     ):
         if have < want:
             return f"case {case}: {have} {what}, the floor is {want}"
     return ""
+
+
+def counting(row: Requirement, case: str, tally: CaseTally) -> tuple[int, int]:
+    """The held observations and the examples that fill a floor: of a probe all, else those where something was disturbed."""
+    if kind_of(row, case) == "probe":
+        return tally.held, tally.examples
+    return tally.held - tally.calm, tally.examples - tally.calm_examples
 
 
 NO_CHECK = "the kit has no check for this row"

@@ -43,15 +43,28 @@ def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
     fields = ("case", "check", "result", "example", "inputs", "variant", "label", "detail", "history", "evidence")
     texts = [F.coalesce(name, F.lit("")).alias(name) for name in fields]
     changed = (F.size(F.coalesce("lived", F.array())) > 0).alias("changed")
+    calm = F.coalesce("calm", F.lit(False)).alias("calm")
     seen = lines.where("type = 'observation'").select(
-        *CELL, *texts, F.coalesce("events", F.array()).alias("events"), changed, "shard", "n"
+        *CELL, *texts, F.coalesce("events", F.array()).alias("events"), changed, calm, "shard", "n"
     )
     return current(seen, outdated)
 
 
 def alike(observations: DataFrame) -> DataFrame:
     """Observations that differ in number, events or words only, as one with their number, `times`: a twentieth of them."""
-    same = ("case", "check", "result", "shard", "example", "inputs", "variant", "changed", "history", "evidence")
+    same = (
+        "case",
+        "check",
+        "result",
+        "shard",
+        "example",
+        "inputs",
+        "variant",
+        "changed",
+        "calm",
+        "history",
+        "evidence",
+    )
     return observations.groupBy(*CELL, *same).agg(F.count("*").alias("times"))
 
 
@@ -60,14 +73,16 @@ def count_results(alike: DataFrame) -> DataFrame:
     return alike.groupBy(*CELL, "case", "check").agg(
         *[times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
         times(F.col("variant") == KEEPS).alias("kept"),
-        times((F.col("result") == "held") & F.col("changed")).alias("changed"),
+        *[times((F.col("result") == "held") & F.col(name)).alias(name) for name in ("changed", "calm")],
     )
 
 
 def distinct(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFrame:
     """Distinct inputs and examples of each case; `incidental` names, by row, the inputs that do not shape the situation."""
     return alike.groupBy(*CELL, "case").agg(
-        F.count_distinct(_shaping(incidental)).alias("inputs"), F.count_distinct("shard", "example").alias("examples")
+        F.count_distinct(_shaping(incidental)).alias("inputs"),
+        F.count_distinct("shard", "example").alias("examples"),
+        F.count_distinct(F.when(F.col("calm"), F.struct("shard", "example"))).alias("calm_examples"),
     )
 
 

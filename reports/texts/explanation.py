@@ -139,8 +139,10 @@ def _about(about: ExplainedCell, name: str) -> str:
 
 def _tally(tally: CaseTally) -> str:
     counts = [f"{count} {name}" for name in ("held", "violated", "recorded") if (count := getattr(tally, name))]
+    calm = f" ({tally.calm} of them where nothing was disturbed)" if tally.calm else ""
     wavering = ", identical tries answered differently" if tally.wavering else ""
-    return f"{', '.join(counts) or 'nothing seen'}; {tally.inputs} distinct inputs, {tally.examples} examples{wavering}"
+    seen = f"{', '.join(counts) or 'nothing seen'}{calm}"
+    return f"{seen}; {tally.inputs} distinct inputs, {tally.examples} examples{wavering}"
 
 
 def _checks(about: ExplainedCell) -> Iterator[str]:

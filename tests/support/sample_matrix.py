@@ -41,6 +41,8 @@ def case(version: str, case: str, row: str = ROW, **counts: Any) -> dict[str, An
         "recorded": 0,
         "kept": 0,
         "changed": 10,
+        "calm": 0,
+        "calm_examples": 0,
         "inputs": 3,
         "examples": 5,
         "wavering": False,

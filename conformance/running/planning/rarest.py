@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from conformance.catalogue import Facts, shipped
-from conformance.catalogue.floors import floor_of
+from conformance.catalogue.floors import floor_of, kind_of
 from conformance.catalogue.rows import RECORDED
 from conformance.core.registry import AnyCheck
 from conformance.running.violations import Breach
@@ -60,7 +60,7 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
         column = column if column is not None and column.ranges else shard.header.column
         for line in shard.lines:
             if isinstance(line, ObservationLine):
-                observed[line.check][line.requirement, line.case] += 1
+                observed[line.check][line.requirement, line.case] += not line.calm or _is_of_probes(line)
                 if line.result == "violated" and line.evidence:
                     breaches.setdefault(Breach(line.requirement, line.label, line.case), line.evidence)
             elif isinstance(line, ExampleLine):
@@ -68,6 +68,10 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
     if column is None:
         return None
     return Observed(column=column, observed=observed, seconds=seconds, breaches=breaches)
+
+
+def _is_of_probes(line: ObservationLine) -> bool:
+    return kind_of(shipped()[line.requirement], line.case) == "probe"
 
 
 def rank(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:

@@ -173,3 +173,21 @@ def test_lost_quorum_state_ends_the_stories_of_partitions_alone() -> None:
     assert (len(partition.produced), len(producer.written)) == (1, 2)
     assert [fault.event for fault in partition.timeline.faults] == []
     assert [fault.event for fault in producer.timeline.faults] == [2, 5]
+
+
+@story_judge("KIP101-INV-05", PartitionStory)
+def produced(story: PartitionStory) -> Iterator[Finding]:
+    for one in story.produced:
+        yield Finding(True, "kept", (one.event,))
+
+
+@judge("GEN-12")
+def about_answers(history: History) -> Iterator[Finding]:
+    yield Finding(True, "produce", (0,))
+
+
+def test_what_is_observed_of_a_subject_without_a_witnessed_fault_is_calm() -> None:
+    calm = LogHistory().settled(1, 0).produce(1, "a", at=0)
+    assert [one.calm for one in judge_all([produced, about_answers], calm.history)] == [True, False]
+    hit = LogHistory().settled(1, 0).produce(1, "a", at=0).kill(2)
+    assert [one.calm for one in judge_all([produced, about_answers], hit.history)] == [False, False]

@@ -72,6 +72,20 @@ def one_case(row: Requirement, **changed: Any) -> dict[str, CaseTally]:
     return {**cases, first: msgspec.structs.replace(cases[first], **changed)}
 
 
+def test_calm_observations_fill_the_floor_of_a_probe_only() -> None:
+    calm = CaseTally(held=60, inputs=3, examples=9, calm=31, calm_examples=2, changed=10)
+    case = PROPERTY.cases[0].id
+    short = "29 observations (31 calm ones do not count), the floor is 30"
+    assert below_floor(PROPERTY, case, calm) == f"case {case}: {short}"
+    assert not below_floor(PROPERTY, case, msgspec.structs.replace(calm, calm=30))
+    few = msgspec.structs.replace(calm, calm=30, calm_examples=5)
+    assert below_floor(PROPERTY, case, few) == f"case {case}: 4 examples, the floor is 5"
+    assert not below_floor(ROW, "consumer", msgspec.structs.replace(calm, calm=60, calm_examples=9))
+    assert "1 observations (1 calm ones do not count)" in below_floor(
+        SCENARIO, SCENARIO.cases[0].id, CaseTally(held=2, inputs=2, examples=2, calm=1, calm_examples=1)
+    )
+
+
 # --- precedence
 
 
