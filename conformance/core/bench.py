@@ -242,7 +242,7 @@ class Bench:
 
     def malformed(self, how: str) -> AbstractContextManager[None]:
         """While it lasts, requests break the protocol's rules on purpose; the law of internal errors leaves them out."""
-        return self.tape.malformed(how)
+        return self.tape.malformed_requests(how)
 
     # --- faults
 
@@ -266,7 +266,7 @@ class Bench:
         known = {event.node for event in self.tape.history.events if isinstance(event, Ended)}
         for name, end in self._cluster.process_ends().items():
             if name not in known:
-                self.tape.ended(name, end)
+                self.tape.note_end(name, end)
 
     def _is_disturbed(self) -> bool:
         """True if a fault of the check still stands."""

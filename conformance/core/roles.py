@@ -64,7 +64,7 @@ class Roles:
 
     def _look(self) -> dict[str, PartitionMetadata | None]:
         """Each partition at its newest leader epoch, by one request to each broker."""
-        widest = max(self._views.values(), key=lambda view: len(view.asked), default=None)
+        widest = max(self._views.values(), key=lambda view: len(view.asked_topics), default=None)
         answers = widest.answers(self.down) if widest is not None else {}
         return {on: view.newest_in(answers) for on, view in self._views.items()}
 

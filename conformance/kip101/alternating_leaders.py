@@ -50,7 +50,7 @@ def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:
 
 def holding(partition: Partition) -> dict[int, Stamped]:
     """The records that every replica has, by broker id."""
-    state = partition.settled()
+    state = partition.await_agreement()
     reads = {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
     return {id: epochs_and_checksums(read) for id, read in reads.items()}
 

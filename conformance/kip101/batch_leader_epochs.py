@@ -14,9 +14,9 @@ from conformance.rigs.log.follower_fetches import RECOMPRESSING, TRIO
 from conformance.rigs.log.led_together import FIVE, Several
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.producers.transactions import Transaction, coordinator_of
-from fixtures.views.nodes import served
+from fixtures.views.nodes import ask_until_served
 from fixtures.wire.records import batches, encode_batch
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from protocol.cluster import CoordinatorType
 from protocol.groups import NewOffset
 from protocol.log import FetchedPartition
@@ -69,7 +69,7 @@ def plain_batch_has_the_leader_epoch(
     if case == "idempotent":
         bench = partition.bench
         broker = bench.node(bench.brokers[0])
-        given = accepted(served(bench, lambda: broker.init_producer_id(None)))
+        given = require_accepted(ask_until_served(bench, lambda: broker.init_producer_id(None)))
         sent = replace(sent, producer_id=given.producer_id, producer_epoch=given.producer_epoch, base_sequence=0)
     epoch = partition.epoch()
     answer, stored = append_and_read(partition, sent)
@@ -146,7 +146,7 @@ def commit(partition: Partition, offset: int) -> None:
     bench = partition.bench
     group, offsets = bench.fresh("group"), [NewOffset(partition.topic, partition.index, offset)]
     coordinator = coordinator_of(bench, group, CoordinatorType.GROUP)
-    accepted(served(bench, lambda: coordinator.offset_commit(group, offsets)))
+    require_accepted(ask_until_served(bench, lambda: coordinator.offset_commit(group, offsets)))
 
 
 @probe("KIP101-STAMP-02", rig=TRIO, cases=["internal"], offset=integers(1, 1000))

@@ -158,7 +158,7 @@ def flap(flock: list[Flapping], picks: list[int], tenths: list[int], safe: int) 
             moving.isolate()
             for other in flock:
                 if other is not moving:
-                    other.goes_on(other.partition.settled())
+                    other.goes_on(other.partition.await_agreement())
         else:
             moving.move(pick)
 

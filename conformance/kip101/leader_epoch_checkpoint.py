@@ -70,7 +70,7 @@ def delete_records_rewrites_the_first_entry(several: Several, case: str, start: 
     """Entries below a raised log start are removed, except that the last of them now begins there."""
     partition = several.untrimmed_partition()
     leader = partition.leader()
-    before = entries_of(read_epochs(partition, partition.settled().leader, is_documented)) or ()
+    before = entries_of(read_epochs(partition, partition.await_agreement().leader, is_documented)) or ()
     yield premise(len(before) >= 2 and before[0].start == 0, f"a leader epoch cache of several epochs: {before}")
     deleted = leader.delete_records(partition.name, 0, start)
     yield premise(deleted.error is Error.NONE, f"deleted below {start}")
@@ -82,7 +82,7 @@ def retention_rewrites_the_first_entry(several: Several, segments: int) -> Gener
     """The same when retention deletes the oldest segments until this number is left, or one more."""
     partition = several.untrimmed_partition()
     leader = partition.leader()
-    before = entries_of(read_epochs(partition, partition.settled().leader, is_documented)) or ()
+    before = entries_of(read_epochs(partition, partition.await_agreement().leader, is_documented)) or ()
     yield premise(len(before) >= 2 and before[0].start == 0, f"a leader epoch cache of several epochs: {before}")
     limit = {"retention.bytes": str(segments * (SEGMENT_BYTES + BATCH_HEAD))}
     changed = leader.incremental_alter_configs(ResourceType.TOPIC, partition.name, limit)
@@ -99,7 +99,7 @@ def settled_start(partition: Partition, leader: NodeClient) -> int | None:
     """The log start after the deletion, once all replicas have the same."""
     starts = {
         partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=DEBUGGER).offset
-        for id in partition.settled().replicas
+        for id in partition.await_agreement().replicas
     }
     return next(iter(starts)) if len(starts) == 1 and min(starts) > 0 else None
 

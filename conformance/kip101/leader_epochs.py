@@ -41,7 +41,9 @@ def metadata_epoch_is_where_the_fence_turns(
         known = partition.state(broker).leader_epoch
         below = [ask(known - n) for n in range(around, 0, -1)]
         at, above = ask(known), [ask(known + n) for n in range(1, around + 1)]
-        yield premise(partition.settled().leader_epoch == settled.leader_epoch, f"still epoch {settled.leader_epoch}")
+        yield premise(
+            partition.await_agreement().leader_epoch == settled.leader_epoch, f"still epoch {settled.leader_epoch}"
+        )
         turns = (
             all(answer.error is Error.FENCED_LEADER_EPOCH for answer in below)
             and at.error not in FENCE_ERRORS
@@ -58,7 +60,9 @@ def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: s
         node = partition.bench.node(broker)
         metadata = node.metadata([partition.name])
         described = node.describe_topic_partitions([partition.name])
-        yield premise(partition.settled().leader_epoch == settled.leader_epoch, f"still epoch {settled.leader_epoch}")
+        yield premise(
+            partition.await_agreement().leader_epoch == settled.leader_epoch, f"still epoch {settled.leader_epoch}"
+        )
         epochs = [answer.topics[0].partition(0).leader_epoch for answer in (metadata, described)]
         yield held_if(epochs[0] == epochs[1], metadata, described)
 

@@ -68,7 +68,7 @@ def electable(word: Word) -> tuple[int, ...]:
 )
 def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generator[Claim, None, None]:
     """All brokers die during writes with acks=all; one that cannot be elected has lost a suffix; they restart in any order."""
-    bench, before = power.bench, power.alone.settled()
+    bench, before = power.bench, power.alone.await_agreement()
     power.alone.write_acknowledged(b"before")
     traffic = PowerLossWrites(power.trio, ENOUGH)
     bench.processes.crash(*bench.brokers)
@@ -97,7 +97,7 @@ def all_nodes_without_power(power: Power, records: int) -> Generator[Claim, None
     If the epoch stays the same, another record gets the same (offset, epoch) as the lost one (KIP101-INV-01).
     """
     bench, alone = power.bench, power.alone
-    before = alone.settled()
+    before = alone.await_agreement()
     written = alone.write_acknowledged(*[b"before %d" % n for n in range(records)])
     alone.read(before.leader)
     bench.processes.crash(*bench.brokers, *bench.controllers)

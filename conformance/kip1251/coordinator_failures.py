@@ -13,7 +13,7 @@ from conformance.rigs.groups.group_log import OFFSETS_TOPIC, GroupLog
 from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from protocol.configs import ResourceType
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
@@ -73,12 +73,12 @@ def compacting(group: Group) -> Iterator[None]:
     """Coordinators' logs are compacted as soon as they can be for as long as the block lasts."""
     changes = ((ResourceType.TOPIC, OFFSETS_TOPIC, COMPACTING), (ResourceType.BROKER, "", OFTEN))
     for kind, name, settings in changes:
-        accepted(group.node.incremental_alter_configs(kind, name, settings))
+        require_accepted(group.node.incremental_alter_configs(kind, name, settings))
     try:
         yield
     finally:
         for kind, name, settings in changes:
-            accepted(group.node.incremental_alter_configs(kind, name, dict.fromkeys(settings)))
+            require_accepted(group.node.incremental_alter_configs(kind, name, dict.fromkeys(settings)))
 
 
 @probe("KIP1251-PERSIST-06", rig=fresh_group(), examples=2, smoke=False, bumps=EPOCH_BUMPS, offset=OFFSETS)

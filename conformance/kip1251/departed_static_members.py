@@ -8,7 +8,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import MANY, Group, fresh_group
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from strategies.epochs import EPOCH_BUMPS
@@ -48,7 +48,7 @@ def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Ge
     """When its session ends a static member is gone, and the next one with its instance id begins at later epochs."""
     node = group.node
     settings = {"consumer.session.timeout.ms": str(SESSION_MS)}
-    accepted(node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
+    require_accepted(node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
     old = group.alone(bumps, instance_id=group.bench.fresh("instance"))
     group.store(old, 0, offset)
     gone = group.bench.wait.comes_true(lambda: group.describe_member(old) is None, f"{old.id} removed", REMOVED_WITHIN)

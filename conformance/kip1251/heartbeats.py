@@ -8,7 +8,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, HandOver, fresh_group
-from fixtures.views.member import listed
+from fixtures.views.member import list_partitions
 from protocol.codes import Error
 from protocol.groups import JOIN, HeartbeatAnswer
 from strategies.epochs import EPOCH_BUMPS
@@ -54,7 +54,7 @@ def fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswe
             member_epoch=hand.before, owned=old.group.topic_partitions(old.partitions | {hand.lost}), received=False
         )
     epoch = hand.before if case == "older-epoch" else hand.now + distance
-    return old.heartbeat(member_epoch=epoch, owned=listed(old.owned), received=False)
+    return old.heartbeat(member_epoch=epoch, owned=list_partitions(old.owned), received=False)
 
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["answer"], bumps=integers(1, 4))

@@ -8,7 +8,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, known_to_the_coordinator, new_topic
-from fixtures.views.member import listed
+from fixtures.views.member import list_partitions
 from protocol.groups import DescribedGroup
 
 ROUNDS = integers(6, 8)
@@ -31,10 +31,10 @@ def renew(group: Group, members: list[GroupMember], case: str, number: int) -> N
     member = members[at]
     if case == "heartbeat":
         names = [group.topic.name, ABSENT]
-        member.require(member.heartbeat(owned=listed(member.owned), subscribed_topic_names=names))
+        member.require(member.heartbeat(owned=list_partitions(member.owned), subscribed_topic_names=names))
     elif case == "subscription":
         names = [ABSENT, group.topic.name] if number % 2 else [group.topic.name, ABSENT]
-        member.require(member.heartbeat(owned=listed(member.owned), subscribed_topic_names=names))
+        member.require(member.heartbeat(owned=list_partitions(member.owned), subscribed_topic_names=names))
     elif case == "metadata":
         known_to_the_coordinator(group, new_topic(group.bench, 1), 1)
     else:

@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, new_topic
 from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_while
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from strategies.epochs import EPOCH_BUMPS
@@ -174,7 +174,7 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
 def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: bool) -> Generator[Claim, None, None]:
     """The next owner's first epoch of a partition is above the last one at which the former owner had it."""
     if case == "assignment-interval":
-        accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, INTERVAL))
+        require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, INTERVAL))
     old, new = group.alone(bumps), group.member()
     before = dict(old.since)
     new.join()

@@ -104,7 +104,7 @@ class Loop:
             copies = self.copying.copies
             if not self.producer.dialect.bumps:
                 self.producer.require(self.producer.add(copies), "producer")
-            self.producer.sent(copies, self.producer.records(copies, *values, timestamp=self.copying.began))
+            self.producer.send_accepted(copies, self.producer.records(copies, *values, timestamp=self.copying.began))
         return offsets
 
     def commit(self, offsets: dict[int, int], epoch: int) -> TxnOffsetCommitAnswer:

@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.transactions import TxnGroup, fresh_txn_group
 from conformance.rigs.producers.combined_node import STAGE, Stage
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.groups import NewOffset
 from strategies.offsets import OFFSETS
@@ -29,14 +29,16 @@ def open_transaction_holds_back_readers(
     """A reader that asks for stable offsets has to wait while a transaction is open, and then gets the decided offset."""
     log, group = stage.log(), stage.bench.fresh("group")
     offset = before + abs(step) if before + step < 0 else before + step
-    accepted(stage.answer_when_ready(lambda: stage.broker.offset_commit(group, [NewOffset(log.topic, 0, before)])))
+    require_accepted(
+        stage.answer_when_ready(lambda: stage.broker.offset_commit(group, [NewOffset(log.topic, 0, before)]))
+    )
     producer = stage.transactional(stage.newest_dialect if case == "aborted" else case)
     if not producer.dialect.bumps:
         producer.require(producer.add_offsets(group), "producer")
     producer.require(producer.commit_offset(group, log, offset), "producer")
     wanted = [(log.topic, 0)]
     waiting = stage.broker.offset_fetch(group, wanted, require_stable=True)
-    open_ = producer.described()
+    open_ = producer.describe()
     yield premise(open_.state == "Ongoing", f"still open: {open_}", promised=("KIP360-TXN-06", producer.dialect.name))
     waits = waiting.only.error is Error.UNSTABLE_OFFSET_COMMIT
     yield held_if(waits, waiting, open_)
@@ -78,7 +80,7 @@ def next_owner_waits_for_the_decision(
     group.await_assignment(new, partition)
     yield group.holding(new, new.epoch, partition)
     waiting = group.read_by(new, partition)
-    open_ = producer.described()
+    open_ = producer.describe()
     yield premise(open_.state == "Ongoing", f"still open: {open_}", promised=("KIP360-TXN-06", producer.dialect.name))
     yield held_if(waiting.only.error is Error.UNSTABLE_OFFSET_COMMIT, waiting, open_)
     producer.end(committed=case == "next-owner")

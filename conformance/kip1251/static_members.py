@@ -8,7 +8,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, GroupMember, fresh_group
-from fixtures.views.member import listed
+from fixtures.views.member import list_partitions
 from protocol.codes import Error
 from protocol.groups import JOIN, LEAVE_TO_RETURN
 from strategies.epochs import EPOCH_BUMPS
@@ -121,5 +121,5 @@ def heartbeat_of_a_replaced_id(group: Group, case: str, bumps: int) -> Generator
     new = group.member(old.instance_id)
     new.join()
     yield group.holding(new, new.epoch, 0)
-    answer = old.heartbeat(owned=listed(old.owned), received=False)
+    answer = old.heartbeat(owned=list_partitions(old.owned), received=False)
     yield held_if(answer.error is Error.FENCED_INSTANCE_ID, answer)

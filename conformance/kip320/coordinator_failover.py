@@ -19,7 +19,7 @@ from conformance.rigs.log.partition import Partition, PartitionData, fresh_parti
 from conformance.rigs.restarts import answering_again
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient, WireError
-from fixtures.wire.retriable import NOT_COORDINATED_YET, accepted, ask_again
+from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again, require_accepted
 from history.due import COORDINATES_WITHIN
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
@@ -70,7 +70,7 @@ class Commits:
         def is_committed() -> bool:
             node = self.coordinator(group)
             answer = node.offset_commit(group, [wanted], version=version) if node else None
-            return answer is not None and not ask_again(answer, NOT_COORDINATED_YET) and bool(accepted(answer))
+            return answer is not None and not ask_again(answer, NOT_COORDINATED_YET) and bool(require_accepted(answer))
 
         self.bench.eventually(is_committed, f"a commit of {group}")
         return Commit(group, offset, epoch)

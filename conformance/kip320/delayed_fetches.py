@@ -71,7 +71,7 @@ def fetch_of_an_old_epoch_is_completed(
     waiting = delayed_at_log_end(partition, at_leader, back)
     # A follower that becomes the leader itself completes nothing in any release, and the row does not require it.
     asked = partition.bench.id_of(waiting.client.node)
-    state = partition.settled()
+    state = partition.await_agreement()
     partition.move_leader(to=next(id for id in state.replicas if id not in (state.leader, asked)))
     completed = waiting.age()
     yield still_early(completed)
@@ -86,7 +86,7 @@ def fetch_at_a_removed_replica_is_completed(
     """A delayed fetch at a broker whose replica is removed is answered that the partition is not there."""
     waiting = delayed_at_log_end(partition, at_leader, back)
     asked = partition.bench.id_of(waiting.client.node)
-    reassign(partition, tuple(id for id in partition.settled().replicas if id != asked))
+    reassign(partition, tuple(id for id in partition.await_agreement().replicas if id != asked))
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
@@ -95,7 +95,7 @@ def fetch_at_a_removed_replica_is_completed(
 
 def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> DelayedFetch:
     """A consumer at the leader or a follower whose fetch waits at the log end, with the current epoch."""
-    state = partition.settled()
+    state = partition.await_agreement()
     follower = next(id for id in state.replicas if id != state.leader)
     node = partition.bench.node(state.leader if at_leader else follower)
     low = FENCED_FROM if at_leader else FOLLOWERS_SERVE_FROM

@@ -43,7 +43,7 @@ def begins_at(partition: Partition, id: int, start: int) -> bool:
 def log_starts_agree(partition: Partition, start: int) -> Iterator[Claim]:
     """Log start and leader epoch cache of every replica."""
     wanted = expected_cache(partition, start)
-    for id in partition.settled().replicas:
+    for id in partition.await_agreement().replicas:
         came = begins_at(partition, id, start)
         yield held_if(came, case="log-start", detail=f"{id} starts at {start}: {came}")
         file = read_epochs(partition, id, lambda file: entries_become(file, wanted))

@@ -52,7 +52,7 @@ def epoch_is_checked_before_leadership(
     partition: Partition, case: str, epochs_back: int, epochs_ahead: int, back: int
 ) -> Generator[Claim, None, None]:
     """A follower distinguishes a stale and an unknown epoch; with its own epoch it answers NOT_LEADER_OR_FOLLOWER."""
-    state = partition.settled()
+    state = partition.await_agreement()
     follower = partition.followers()[0]
     high = FOLLOWERS_SERVE_FROM - 1 if case == "fetch" else None
     version = choose_version(partition.bench, APIS[case], back, low=FENCED_APIS_FROM[case], high=high)
@@ -78,7 +78,7 @@ def epoch_is_irrelevant_without_a_replica(
     partition: Partition, case: str, api: str, distance: int, back: int
 ) -> Generator[Claim, None, None]:
     """A broker that does not host the partition, or does not know the topic, says so whatever the epoch."""
-    state, bench = partition.settled(), partition.bench
+    state, bench = partition.await_agreement(), partition.bench
     outside = next(name for name in bench.brokers if bench.id_of(name) not in state.replicas)
     api = "fetch" if case == "unknown-id" else api
     low = FETCH_BY_ID_FROM if case == "unknown-id" else FENCED_APIS_FROM[api]
@@ -111,7 +111,7 @@ def refusals_come_in_their_order(
     partition: Partition, case: str, epochs_back: int, past: int, back: int
 ) -> Generator[Claim, None, None]:
     """The leader checks the epoch first, then that the replica is assigned, then offset and divergence."""
-    state, node = partition.settled(), partition.leader()
+    state, node = partition.await_agreement(), partition.leader()
     beyond = replica_log(partition, node).end + past
     member = case == "epoch-before-offset"
     answer = node.fetch(
@@ -146,7 +146,7 @@ def unassigned_replica_is_not_served(
     partition: Partition, case: str, real: bool, id: int, back: int
 ) -> Generator[Claim, None, None]:
     """A replica id outside the assignment, of a live broker or of none, is refused by the leader."""
-    state, bench = partition.settled(), partition.bench
+    state, bench = partition.await_agreement(), partition.bench
     outside = next(bench.id_of(name) for name in bench.brokers if bench.id_of(name) not in state.replicas)
     known = case == "stranger-with-epoch"
     answer = partition.leader().fetch(
@@ -164,7 +164,7 @@ def follower_does_not_serve_a_follower(
     partition: Partition, with_epoch: bool, back: int
 ) -> Generator[Claim, None, None]:
     """A follower refuses a fetch with an assigned follower's id, with the correct epoch or without."""
-    state = partition.settled()
+    state = partition.await_agreement()
     asked, other = partition.followers()
     answer = asked.fetch(
         partition.at(0, current_leader_epoch=state.leader_epoch if with_epoch else -1),
@@ -187,7 +187,7 @@ def each_partition_is_answered_on_its_own(
     apart: OppositeLeaders, case: str, order: list[str], epoch: int, back: int
 ) -> Generator[Claim, None, None]:
     """Of the partitions in one request only the one that the broker leads is answered; the others are refused."""
-    one, other = apart.one.settled(), apart.other.settled()
+    one, other = apart.one.await_agreement(), apart.other.await_agreement()
     yield premise(one.leader != other.leader, f"{apart.one.name} and {apart.other.name} have different leaders")
     version = choose_version(
         apart.bench, APIS["offset-for-leader-epoch"], back, low=FENCED_APIS_FROM["offset-for-leader-epoch"]

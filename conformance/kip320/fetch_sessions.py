@@ -71,7 +71,7 @@ def session_repeats_divergence_and_errors(
     partition: Partition, with_epoch: bool, past: int, rereads: int, back: int
 ) -> Generator[Claim, None, None]:
     """A partition with nothing new is left out; one that diverges or is fenced is in every answer until it is sent again."""
-    state = partition.settled()
+    state = partition.await_agreement()
     node = partition.bench.node(state.leader)
     log = replica_log(partition, node)
     own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1

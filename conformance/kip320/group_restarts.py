@@ -19,9 +19,9 @@ from conformance.rigs.producers.transactions import coordinator_of
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.views.coordinator import Coordinator
 from fixtures.views.member import ClassicMember
-from fixtures.views.nodes import served
+from fixtures.views.nodes import ask_until_served
 from fixtures.wire import NodeClient, WireError
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from protocol.cluster import CoordinatorType, PartitionMetadata
 from protocol.codes import Error
 from protocol.errors import KitError
@@ -89,7 +89,9 @@ class ClassicGroup:
     def committed_offset(self, version: int) -> CommittedOffset:
         asked = [(self.couple.topic, self.couple.index)]
         node = self.coordinator()
-        return accepted(served(self.bench, lambda: node.offset_fetch(self.name, asked, version=version))).only
+        return require_accepted(
+            ask_until_served(self.bench, lambda: node.offset_fetch(self.name, asked, version=version))
+        ).only
 
 
 def truncation_is_detected(

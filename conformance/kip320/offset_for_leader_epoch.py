@@ -63,7 +63,7 @@ def older_epoch_ends_where_next_starts(
     partition: Partition, which: int, with_epoch: bool, back: int
 ) -> Generator[Claim, None, None]:
     """An older epoch ends at the first offset with a later leader epoch."""
-    state = partition.settled()
+    state = partition.await_agreement()
     node = partition.bench.node(state.leader)
     log = replica_log(partition, node)
     epoch = log.ended_epochs()[which]
@@ -83,7 +83,7 @@ def unknown_epoch_has_no_end(
     partition: Partition, case: str, ahead: int, with_epoch: bool, back: int
 ) -> Generator[Claim, None, None]:
     """For an epoch above the newest, and for -1, the answer is error 0 with epoch and offset -1."""
-    state = partition.settled()
+    state = partition.await_agreement()
     answer = partition.bench.node(state.leader).offset_for_leader_epoch(
         partition.name,
         0,
@@ -107,7 +107,7 @@ def current_epoch_fences_the_lookup(
     partition: Partition, case: str, which: int, epochs_back: int, ahead: int, back: int
 ) -> Generator[Claim, None, None]:
     """A lookup with an older or newer current epoch is refused without an offset; otherwise it is answered."""
-    state = partition.settled()
+    state = partition.await_agreement()
     node = partition.bench.node(state.leader)
     log = replica_log(partition, node)
     asked = log.ended_epochs()[which]

@@ -131,7 +131,7 @@ def two_more_elections(
     yield from follows(couple, asleep, state, "repeated", exact=False)
     couple.bench.processes.start(couple.first)
     at_rest(couple)
-    final = couple.settled()
+    final = couple.await_agreement()
     log = read_whole(couple, couple.bench.node(final.leader), final.leader_epoch)
     for reader in (*awake, asleep):
         held = reader.reaches(log.high_watermark) and reader.delivered == delivered_of(log)

@@ -56,7 +56,7 @@ class StaleFollower:
 
     def state(self) -> PartitionMetadata:
         """As seen by the two brokers that hear from the controller."""
-        return self.partition.settled([self.leader.node, self.bench.name_of(self.other)])
+        return self.partition.await_agreement([self.leader.node, self.bench.name_of(self.other)])
 
     def own_isr(self) -> tuple[int, ...]:
         """The ISR as the leader sees it."""

@@ -25,7 +25,7 @@ from conformance.rigs.producers.sequences import (
     join_transaction,
     open_at,
 )
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.records import Batch, batch
 from protocol.transactions import ProducerState
@@ -93,7 +93,7 @@ def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Pa
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
     log.empty()
-    accepted(stage.broker.produce(log.topic, 0, batch(b"later")))
+    require_accepted(stage.broker.produce(log.topic, 0, batch(b"later")))
     yield None
     log.await_leader()
     before = log.end()
@@ -211,11 +211,11 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     """TXN-12: the broker is killed after it answered EndTxn; the last of its example, so that its markers may be missing."""
     producer, log = stage.transactional(dialect), stage.log()
     producer.enter(log, records)
-    yield open_at(producer.described(), producer)
+    yield open_at(producer.describe(), producer)
     decided = producer.require(producer.finish(committed), "producer")
     yield None
     log.await_leader()
-    shown = producer.completed()
+    shown = producer.await_completion()
     wanted = MARKERS[committed]
     marked = stage.bench.wait.comes_true(
         lambda: log.last_marker() is wanted, f"the {wanted.name} marker", MARKED_WITHIN
@@ -319,7 +319,7 @@ def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> 
 def roll_segment(stage: Stage, log: Log) -> int:
     """A record so much later that it begins a segment, at whose start Kafka takes a snapshot of the producers; its offset."""
     later = batch(b"later", timestamp=stage.began + 2 * SEGMENT_MS)
-    return accepted(stage.broker.produce(log.topic, log.index, later)).base_offset
+    return require_accepted(stage.broker.produce(log.topic, log.index, later)).base_offset
 
 
 def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -> list[Snapshots]:
@@ -424,11 +424,11 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
     """TXN-03: the coordinator dies while a transaction waits for its time-out."""
     producer, log = stage.transactional(stage.newest_dialect, WAITS_MS), stage.log()
     producer.enter(log, records)
-    shown = producer.described()
+    shown = producer.describe()
     yield described_as(shown.state == "Ongoing", f"still open: {shown}", producer)
     yield None
     log.await_leader()
-    yield is_rolled_back(producer, log, producer.completed("time-out"), case="fail-over")
+    yield is_rolled_back(producer, log, producer.await_completion("time-out"), case="fail-over")
 
 
 @probe(

@@ -59,7 +59,7 @@ class Instance:
         self._open = False
 
     def describe(self) -> DescribedTransaction:
-        return self._producer.described()
+        return self._producer.describe()
 
 
 def as_logged(instance: Instance, case: str) -> Generator[Claim, None, None]:

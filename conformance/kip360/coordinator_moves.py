@@ -20,7 +20,7 @@ from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import gives
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
 from conformance.rigs.restarts import answering_again
-from fixtures.views.nodes import served
+from fixtures.views.nodes import ask_until_served
 from protocol.codes import Error
 from protocol.transactions import InitProducerIdAnswer, ProducerIdsAnswer
 from strategies.epochs import EPOCH_BUMPS
@@ -58,7 +58,7 @@ def next_coordinator_describes_the_same(
     dialect = brokers.dialects[-1 if newest else 0]
     partitions = brokers.partitions()
     producers = [in_state(brokers, state, dialect, partitions) for state in states]
-    before = [producer.described() for producer in producers]
+    before = [producer.describe() for producer in producers]
     replaced: set[int] = set()
     for producer in producers:
         partition = brokers.state_partition(producer)
@@ -67,7 +67,7 @@ def next_coordinator_describes_the_same(
             with brokers.replace_leader(partition, how):
                 pass
     for producer, shown in zip(producers, before, strict=True):
-        after = producer.described()
+        after = producer.describe()
         yield held_if(is_unchanged(shown, after), shown, after)
 
 
@@ -185,10 +185,10 @@ def brokers_give_different_producer_ids(
     """No producer id that one broker gives, over more than a block, is given by it or another again."""
     given: set[int] = set()
     nodes = [brokers.bench.node(brokers.bench.brokers[turn]) for turn in order]
-    yield new_ids(served(brokers.bench, partial(nodes[0].take_producer_ids, first)), given)
+    yield new_ids(ask_until_served(brokers.bench, partial(nodes[0].take_producer_ids, first)), given)
     for _ in range(ALL):
         for node in nodes:
-            yield new_ids(served(brokers.bench, partial(node.take_producer_ids, AT_ONCE)), given)
+            yield new_ids(ask_until_served(brokers.bench, partial(node.take_producer_ids, AT_ONCE)), given)
 
 
 @probe(
@@ -206,13 +206,17 @@ def restarted_broker_gives_new_producer_ids(
     """A broker that restarts within its block of producer ids gives none of them again, nor do the others."""
     names, given = brokers.bench.brokers, set[int]()
     for name in names:
-        given.update(served(brokers.bench, partial(brokers.bench.node(name).take_producer_ids, count)).producer_ids)
+        given.update(
+            ask_until_served(brokers.bench, partial(brokers.bench.node(name).take_producer_ids, count)).producer_ids
+        )
     restarted = names[which]
     with brokers.without(restarted, how):
         pass
     answering_again(brokers.bench, restarted)
     for _ in range(ALL):
-        yield new_ids(served(brokers.bench, partial(brokers.bench.node(restarted).take_producer_ids, AT_ONCE)), given)
+        yield new_ids(
+            ask_until_served(brokers.bench, partial(brokers.bench.node(restarted).take_producer_ids, AT_ONCE)), given
+        )
 
 
 def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
@@ -232,7 +236,7 @@ class Brokers(msgspec.Struct, frozen=True):
 def giving(bench: Bench) -> Brokers:
     """Brokers that have given some producer ids."""
     for name in bench.brokers:
-        served(bench, bench.node(name).init_producer_id)
+        ask_until_served(bench, bench.node(name).init_producer_id)
     return Brokers(bench.brokers)
 
 
@@ -248,7 +252,7 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Gene
     """Blocks that the next active controller hands out have no producer id of earlier ones."""
     given: set[int] = set()
     for name in bench.brokers:
-        given.update(served(bench, partial(bench.node(name).take_producer_ids, first)).producer_ids)
+        given.update(ask_until_served(bench, partial(bench.node(name).take_producer_ids, first)).producer_ids)
     active = active_controller(bench, bench.controllers)
     others = [name for name in bench.controllers if name != active]
     (bench.processes.kill if how == "kill" else bench.processes.stop)(active, role="active controller")
@@ -256,7 +260,7 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Gene
     for name in bench.brokers:
         knows_controller(bench, name, successor)
         for _ in range(ALL):
-            yield new_ids(served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE)), given)
+            yield new_ids(ask_until_served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE)), given)
     bench.processes.start(active)
 
 

@@ -31,7 +31,7 @@ def completed_on(
     brokers: ThreeBrokers, producer: CheckProducer, partitions: list[Partition], committed: bool, case: str
 ) -> Iterator[Claim]:
     """TXN-12: the coordinator calls it complete, and each partition has its marker and nothing left open."""
-    shown = producer.completed()
+    shown = producer.await_completion()
     right = shown.state == COMPLETE[committed]
     yield held_if(right, shown, row="KIP360-TXN-12", case=case, detail=f"decided {COMPLETE[committed]}: {shown}")
     for partition in partitions:
@@ -145,12 +145,12 @@ def init_while_markers_are_outstanding(
     with brokers.without(leader, "freeze"):
         ended = asked.require(asked.finish(committed), "producer")
         epoch = ended.producer_epoch if asked.dialect.bumps else asked.epoch
-        before = asked.described()
+        before = asked.describe()
         yield premise(before.state == PREPARED[committed], f"markers are outstanding: {before}")
         for version in versions:
             pair = (-1, -1) if version < EPOCH_FROM else (asked.producer_id, epoch)
             answer = asked.init_once(*pair, version=brokers.at_most("InitProducerId", version))
-            after = asked.described()
+            after = asked.describe()
             yield premise(after.state == before.state, f"still outstanding: {after}")
             retry = answer.error is Error.CONCURRENT_TRANSACTIONS and is_unchanged(before, after)
             yield held_if(retry, answer, detail=f"{answer}; {before} became {after}")
@@ -180,7 +180,7 @@ def coordinator_lost_before_the_time_out(
         producer.enter(partition, records)
     with brokers.replace_leader(state, how):
         pass
-    shown = producer.completed("time-out")
+    shown = producer.await_completion("time-out")
     aborted = (shown.state, shown.producer_epoch) == ("CompleteAbort", producer.epoch + 1)
     for partition in partitions:
         met, found = brokers.completes(partition, producer, ControlType.ABORT)

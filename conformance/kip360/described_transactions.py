@@ -107,7 +107,7 @@ def replace_instance(known: Known) -> None:
 
 
 def is_described(known: Known) -> Claim:
-    found = known.producer.described()
+    found = known.producer.describe()
     return held_if(known.shown_by(found), found, detail=f"{found}; the producer knows {known}")
 
 

@@ -46,7 +46,7 @@ def exhausted_producers(
 
 
 def at_last_epoch(producer: CheckProducer) -> PremiseClaim:
-    shown = producer.described()
+    shown = producer.describe()
     reached = (shown.producer_id, shown.producer_epoch) == (producer.producer_id, LAST_EPOCH)
     return premise(reached, f"at the last epoch: {shown}", promised=("KIP360-INIT-03", "untouched"))
 
@@ -56,7 +56,7 @@ def last_epoch_is_followed_by_a_new_producer_id(stage: Stage, back: int) -> Gene
     """The bump at 32766 gives a new producer id at epoch 0, and its retry the same; other epochs of the old id are fenced."""
     for producer in exhausted_producers(stage, IDS):
         yield at_last_epoch(producer)
-        shown, old, last = producer.described(), producer.producer_id, LAST_EPOCH
+        shown, old, last = producer.describe(), producer.producer_id, LAST_EPOCH
         rotated = producer.init(old, last)
         new = rotated.producer_id != old and gives(rotated, rotated.producer_id, 0)
         yield held_if(new, shown, rotated, row="KIP360-INIT-15", case="last-epoch")
@@ -95,7 +95,7 @@ def time_out_at_the_last_epoch_rotates(stage: Stage, count: int) -> Generator[Cl
         yield at_last_epoch(producer)
         old = producer.producer_id
         producer.enter(log, count)
-        ended = producer.completed()
+        ended = producer.await_completion()
         successor = producer.init()
         rotated = ended.producer_epoch <= LAST_EPOCH and successor.producer_id != old and successor.producer_epoch >= 0
         yield held_if(rotated, ended, successor)
@@ -127,7 +127,7 @@ def end_at_the_last_epoch_outlives_its_coordinator(
         yield premise(rotated, f"rotated: {given}", promised=("KIP360-INIT-15", "last-epoch"))
         yield premise(prepared.state.startswith("Prepare"), f"markers are outstanding: {prepared}")
         at_once = producer.finish(committed)
-        ended = producer.completed()
+        ended = producer.await_completion()
         for again in (at_once, producer.finish(committed)):
             yield held_if(
                 ends_at(again, given.producer_id, 0), given, ended, again, label="the retry gets another answer"

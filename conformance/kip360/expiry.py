@@ -132,7 +132,7 @@ def open_transaction_keeps_its_producer(
     yield premise(
         is_forgotten(stage, log, idle, at_a_restart=looks_at_a_restart(stage)), "the idle producer is forgotten"
     )
-    yield open_at(owner.described(), owner)
+    yield open_at(owner.describe(), owner)
     known, stable = log.producer(owner.producer_id), log.stable_end()
     kept = known is not None and known.current_txn_start_offset == first and stable <= first
     yield held_if(kept, detail=f"open from {first}; {known}; last stable offset {stable}")
@@ -148,7 +148,7 @@ def forgotten_transactional_id(stage: Stage, bumps: int, records: int) -> Genera
         producer.end(committed=True)
 
     def unknown() -> bool:
-        return producer.described().error is Error.TRANSACTIONAL_ID_NOT_FOUND
+        return producer.describe().error is Error.TRANSACTIONAL_ID_NOT_FOUND
 
     gone = stage.bench.wait.comes_true(unknown, f"{producer.transactional_id} forgotten", FORGOTTEN_WITHIN)
     yield premise(gone, "the transactional id is forgotten")

@@ -38,7 +38,7 @@ def new_id_starts_at_epoch_zero(
     yield premise(is_unused, "the transactional id is unused", promised=("KIP360-TXN-06", "unknown-id"))
     answer = fresh.init(version=stage.at_most("InitProducerId", version))
     is_new = answer.error is Error.NONE and answer.producer_id >= 0 and answer.producer_id not in taken
-    shown = fresh.described()
+    shown = fresh.describe()
     yield held_if(is_new and answer.producer_epoch == 0 and shown.state == "Empty", answer, shown, case="first-call")
 
 
@@ -48,7 +48,7 @@ def new_instances_bump_one_by_one(
 ) -> Generator[Claim, None, None]:
     """Each call without producer id and epoch keeps the producer id and raises the epoch by one."""
     producer = stage.resting(case, bumps, committed)
-    before = producer.described()
+    before = producer.describe()
     yield rests(before, producer)
     answers = [producer.init() for _ in range(calls)]
     expected = range(producer.epoch + 1, producer.epoch + 1 + calls)
@@ -62,7 +62,7 @@ def matching_id_and_epoch_bump_by_one(
 ) -> Generator[Claim, None, None]:
     """A call with the coordinator's producer id and epoch gets the same id and the next epoch."""
     producer = stage.resting(case, bumps, committed)
-    before = producer.described()
+    before = producer.describe()
     yield rests(before, producer)
     version = stage.at_most("InitProducerId", version)
     answer = producer.init(producer.producer_id, producer.epoch, version=version)
@@ -79,7 +79,7 @@ def repeated_bump_gets_the_same_answer(
     lost = producer.init(producer.producer_id, producer.epoch, version=version)
     yield is_bumped(lost, producer)
     answers = [producer.init(producer.producer_id, producer.epoch, version=version) for _ in range(repeats)]
-    shown = producer.described()
+    shown = producer.describe()
     same = all(gives(answer, producer.producer_id, producer.epoch + 1) for answer in answers)
     yield held_if(same and shown.producer_epoch == producer.epoch + 1, lost, *answers, shown)
 
@@ -90,7 +90,7 @@ def versions_without_id_and_epoch_bump(
 ) -> Generator[Claim, None, None]:
     """A version without producer id and epoch, or a call that leaves them out, bumps like a new instance."""
     producer = stage.resting("untouched", bumps)
-    before = producer.described()
+    before = producer.describe()
     yield rests(before, producer)
     spoken = version if case == "v0-v2" else stage.at_most("InitProducerId", 3 + version)
     answer = producer.init(version=spoken)

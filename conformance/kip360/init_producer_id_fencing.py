@@ -41,12 +41,12 @@ def wrong_id_or_epoch_is_fenced(
         "newer-epoch": (producer.producer_id, producer.epoch + ahead),
         "foreign-id": (stage.transactional().producer_id, producer.epoch),
     }
-    before = producer.described()
+    before = producer.describe()
     as_answered = before.producer_epoch == producer.epoch
     yield described_as(as_answered, f"the coordinator holds epoch {producer.epoch}", producer)
     spoken = 3 if case.startswith("v3-") else stage.at_most("InitProducerId", version)
     answer = producer.init(*pairs[case.removeprefix("v3-")], version=spoken)
-    after = producer.described()
+    after = producer.describe()
     yield held_if(is_fenced(answer) and is_unchanged(before, after), before, answer, after)
 
 
@@ -70,9 +70,9 @@ def new_instance_ends_retries(
     new = old.init()
     fences = gives(new, old.producer_id, old.epoch + 1)
     yield premise(fences, f"a new instance at epoch {old.epoch + 1}", promised=("KIP360-INIT-02", "untouched"))
-    epoch, before = old.epoch if case == "previous-epoch" else old.epoch - 1, old.described()
+    epoch, before = old.epoch if case == "previous-epoch" else old.epoch - 1, old.describe()
     answer = old.init(old.producer_id, epoch, version=stage.at_most("InitProducerId", version))
-    after = old.described()
+    after = old.describe()
     yield held_if(is_fenced(answer) and is_unchanged(before, after), new, before, answer, after)
 
 
@@ -92,11 +92,11 @@ def stale_epoch_leaves_an_open_transaction_alone(
     owner = stage.transactional("tv2" if case == "tv2" else "legacy")
     owner.bump(bumps)
     owner.enter(stage.log(), records)
-    before = owner.described()
+    before = owner.describe()
     yield open_at(before, owner)
     epoch = owner.epoch + ahead if case == "newer-epoch" else owner.epoch - min(back, owner.epoch)
     zombie = owner.init_once(owner.producer_id, epoch, version=stage.at_most("InitProducerId", version))
-    after = owner.described()
+    after = owner.describe()
     commit = owner.finish(committed=True)
     kept = is_unchanged(before, after) and commit.error is Error.NONE
     yield held_if(is_fenced(zombie) and kept, before, zombie, after, commit, label="owner aborted by a stale epoch")
@@ -110,7 +110,7 @@ def owners_epoch_aborts_its_open_transaction(
     owner, log = stage.transactional(case), stage.log()
     owner.bump(bumps)
     owner.enter(log, records)
-    before = owner.described()
+    before = owner.describe()
     yield open_at(before, owner)
     version = stage.at_most("InitProducerId", version)
     first = owner.init_once(owner.producer_id, owner.epoch, version=version)
@@ -132,7 +132,7 @@ def fence_of_a_new_instance_is_final(
     old.enter(stage.log(), records)
     new = old.init_once()
     yield premise(new.error is Error.CONCURRENT_TRANSACTIONS, "the new instance was told to retry")
-    aborted = old.completed()
+    aborted = old.await_completion()
     yield premise(
         aborted.state == "CompleteAbort", "the open transaction was aborted", promised=("KIP360-INV-06", case)
     )

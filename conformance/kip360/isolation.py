@@ -78,14 +78,14 @@ def transactions_end_beside_one_that_hangs(
     with brokers.without(lost, how):
         hanging.require(hanging.finish(committed), "producer")
         short_of_replicas(brokers, held_up, coordinator)
-        before = hanging.described()
+        before = hanging.describe()
         ending.enter(free, records)
         if not times_out:
             ending.require(ending.finish(committed), "producer")
         wanted = ControlType.ABORT if times_out else MARKERS[committed]
         met, found = brokers.completes(free, ending, wanted)
-        after = hanging.described()
+        after = hanging.describe()
         outstanding = before.state == after.state and before.state.startswith("Prepare")
         yield premise(outstanding, f"the markers of the other transaction are outstanding: {before}, then {after}")
-        yield held_if(met, after, *found.answers, detail=f"{free}: {found}; wanted {wanted.name}; {ending.described()}")
+        yield held_if(met, after, *found.answers, detail=f"{free}: {found}; wanted {wanted.name}; {ending.describe()}")
     held_up.whole()

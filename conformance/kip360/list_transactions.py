@@ -34,7 +34,7 @@ def in_each_state(stage: Stage) -> dict[str, StageProducer]:
 def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str]) -> Generator[Claim, None, None]:
     """ListTransactions returns all that match its filter, and nothing else."""
     producers = in_each_state(stage)
-    shown = {producer.transactional_id: producer.described().state for producer in producers.values()}
+    shown = {producer.transactional_id: producer.describe().state for producer in producers.values()}
     yield premise(sorted(shown.values()) == sorted(STATES), f"{shown}", promised=("KIP360-TXN-06", "legacy"))
     admitted = {id for id, state in shown.items() if state in wanted}
     filters: dict[str, dict[str, Any]] = {
@@ -71,7 +71,7 @@ def duration_filter_is_applied(stage: Stage, longer_ms: int, count: int) -> Gene
     owners = [stage.transactional() for _ in range(count)]
     for owner in owners:
         owner.enter(stage.log())
-    began = max(owner.described().start_time_ms for owner in owners)
+    began = max(owner.describe().start_time_ms for owner in owners)
     stage.bench.eventually(lambda: stage.bench.now().unix_ms > began + 10 * ENOUGH_MS, "transactions open for a while")
     short, long = (stage.answer_when_ready(partial(running, stage, duration)) for duration in (ENOUGH_MS, longer_ms))
     ids = {owner.transactional_id for owner in owners}

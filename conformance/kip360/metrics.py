@@ -41,7 +41,7 @@ def written_before(producer: StageProducer, log: Log, age_ms: int, records: int)
     if not producer.dialect.bumps:
         producer.require(producer.add(log), "producer")
     then = producer.bench.now().unix_ms - age_ms
-    return producer.sent(log, msgspec.structs.replace(producer.batch(log, records), timestamp=then))
+    return producer.send_accepted(log, msgspec.structs.replace(producer.batch(log, records), timestamp=then))
 
 
 @probe(
@@ -74,7 +74,7 @@ def late_transaction_is_counted(
             right, early, written, detail=f"{before} before, {unchanged} with one in time, {counted} with a late one"
         )
     producer.end(committed)
-    ended = producer.described()
+    ended = producer.describe()
     if case == "ended":
         after = read(stage, LATE)
         yield held_if(

@@ -42,7 +42,7 @@ def whole_transactions_are_read(
             known.write(producer, records)
             if between:
                 known.write(plain, between)
-        yield open_at(producer.described(), producer)
+        yield open_at(producer.describe(), producer)
         for known in partitions:
             held, read = known.through(version)
             yield held_if(held, read)

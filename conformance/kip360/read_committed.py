@@ -32,9 +32,9 @@ def read_committed_stops_at_its_bound(
     plain.write(log, after)
     if case == "aborted-transaction":
         producer.end(committed=False)
-        producer.completed()
+        producer.await_completion()
     else:
-        yield open_at(producer.described(), producer)
+        yield open_at(producer.describe(), producer)
     log.batches()  # The log as it is, for the judges: a consumer without isolation is given all of it.
     for offset in range(log.end()):
         read = stage.broker.fetch(log.at(offset), FetchOptions(isolation_level=READ_COMMITTED), version=version)

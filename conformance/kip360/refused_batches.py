@@ -66,7 +66,7 @@ def write_outside_a_transaction_leaves_the_state(
         producer.enter(log, records)
         producer.end(committed=True)
     producer.enter(stage.log(), records)
-    shown = producer.described()
+    shown = producer.describe()
     yield described_as(
         shown.state == "Ongoing" and log.here not in shown.partitions, f"it was not added: {shown}", producer
     )

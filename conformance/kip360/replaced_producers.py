@@ -68,12 +68,12 @@ def old_epoch_is_refused_by_the_coordinator(
     zombie, owner = replaced_instance(stage, "tv2" if case == "tv2" else "legacy")
     log, request = stage.log(), CASES[case.removeprefix(OLD)]
     for is_open in closed_and_open(stage, owner):
-        before = owner.described()
+        before = owner.describe()
         at_hand = (before.producer_epoch, before.state == "Ongoing") == (owner.epoch, is_open)
         what = f"the owner is at epoch {owner.epoch}, open: {is_open}"
         yield described_as(at_hand and zombie.epoch < owner.epoch, what, owner)
         answer = send(zombie, request, log, committed, version_of(case, request, version))
-        after = owner.described()
+        after = owner.describe()
         fenced = answer.version >= since(request, "PRODUCER_FENCED")
         error = Error.PRODUCER_FENCED if fenced else Error.INVALID_PRODUCER_EPOCH
         yield held_if(error_of(answer) is error and is_unchanged(before, after), before, answer, after)
@@ -99,11 +99,11 @@ def foreign_ids_are_refused_by_the_coordinator(
     foreigner.epoch = owner.epoch
     spoken = min(version, LEGACY.end_txn) if request == "end-txn" else version
     for is_open in closed_and_open(stage, owner):
-        before = owner.described()
+        before = owner.describe()
         differ = before.producer_id not in (-1, foreigner.producer_id) and (before.state == "Ongoing") == is_open
         yield premise(differ, f"the ids differ, open: {is_open}")
         answer = send(foreigner, REQUESTS[request], log, committed, spoken)
-        after = owner.described()
+        after = owner.describe()
         unmapped = error_of(answer) is Error.INVALID_PRODUCER_ID_MAPPING
         yield held_if(unmapped and is_unchanged(before, after), before, answer, after)
 

@@ -196,7 +196,7 @@ def replica_made_after_a_trim_leads(
     entered = owner.send(partition, owner.batch(partition))
     yield held_if(is_appended(entered, end), entered, row="KIP360-SEQ-16", case="transactional")
     owner.require(owner.finish(committed=entered.error is Error.NONE), "producer")
-    owner.completed()
+    owner.await_completion()
     end = end_of(partition)
     plain.go_on_at(plain.producer_id, epoch + 1)
     bumped = plain.send(partition, plain.batch(partition))
@@ -250,7 +250,7 @@ def state_outlives_retention(
     partition, producer = brokers.partition(**RETENTION[case]), brokers.idempotent()
     for size in sizes:
         last = with_keys(producer.batch(partition, size))
-        first = producer.sent(partition, last)
+        first = producer.send_accepted(partition, last)
     wrote = sum(sizes)
 
     def are_deleted() -> bool:

@@ -144,17 +144,17 @@ def partitions_are_added_together_or_not_at_all(
     producer, logs = stage.transactional(), stage.logs_of_a_topic(known)
     if is_open:
         producer.enter(stage.log())
-    before, missing = producer.described(), absent_partitions(stage, logs, absent)
+    before, missing = producer.describe(), absent_partitions(stage, logs, absent)
     there = [log.here for log in logs]
     answer = stage.broker.add_partitions_to_txn(
         producer.transactional_id, producer.producer_id, producer.epoch, [*there, *missing], version=version
     )
-    after = producer.described()
+    after = producer.describe()
     wanted = dict.fromkeys(there, Error.OPERATION_NOT_ATTEMPTED) | dict.fromkeys(missing, NO_PARTITION)
     none_added = errors(answer, producer.transactional_id) == wanted and is_unchanged(before, after)
     yield held_if(none_added, before, answer, after, case="unknown-partition")
     all_of_them = producer.add(*logs, version=version)
-    shown = producer.described()
+    shown = producer.describe()
     granted = errors(all_of_them, producer.transactional_id) == dict.fromkeys(there, Error.NONE)
     added = shown.state == "Ongoing" and {*before.partitions, *there} == {*shown.partitions}
     yield held_if(granted and added, all_of_them, shown, case="all-known")
@@ -207,12 +207,12 @@ def transactions_of_a_request_are_answered_for_themselves(
 ) -> Generator[Claim, None, None]:
     """Of several transactions in one request those in order get their partitions, the others nothing."""
     several = [asked_for(stage, kind, bumps, partitions) for kind in (*kinds, "fine")]
-    before = [one.producer.described() for one in several]
+    before = [one.producer.describe() for one in several]
     answer = stage.broker.add_partitions_to_txns(
         [one.asked for one in several], version=stage.at_most("AddPartitionsToTxn", version)
     )
     for one, shown in zip(several, before, strict=True):
-        now = one.producer.described()
+        now = one.producer.describe()
         fine = set(one.wanted.values()) == {Error.NONE}
         added = now.state == "Ongoing" and {*now.partitions} == {*one.asked.partitions}
         as_told = errors(answer, one.producer.transactional_id) == one.wanted
@@ -237,11 +237,11 @@ def verification_answers_for_each_partition(
     logs = stage.logs_of_a_topic(added + others)
     producer = stage.transactional("legacy")
     producer.require(producer.add(*logs[:added]), "producer")
-    before = producer.described()
+    before = producer.describe()
     yield described_as({*before.partitions} == {log.here for log in logs[:added]}, "partitions were added", producer)
     answer = producer.add(*logs, version=stage.at_most("AddPartitionsToTxn", version), verify_only=True)
     yield told_apart(answer, producer, logs, added)
-    after = producer.described()
+    after = producer.describe()
     yield held_if(is_unchanged(before, after), before, answer, after)
 
 

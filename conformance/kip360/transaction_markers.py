@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.sequences import at_epoch
-from fixtures.wire.retriable import accepted, error_of
+from fixtures.wire.retriable import error_of, require_accepted
 from protocol.codes import Error
 from protocol.since import since
 from protocol.transactions import ProducerState, TxnMarker, WriteTxnMarkersAnswer
@@ -52,7 +52,7 @@ def old_coordinator_is_fenced(
     producer, log = stage.idempotent(epoch), stage.log()
     producer.write(log)
     version = int(case.removeprefix("v"))
-    accepted(mark(log, producer.producer_id, epoch + 1, coordinator_epoch, committed, version))
+    require_accepted(mark(log, producer.producer_id, epoch + 1, coordinator_epoch, committed, version))
     before = log.producer(producer.producer_id)
     as_marked = before is not None and before.coordinator_epoch == coordinator_epoch
     yield premise(as_marked, f"coordinator epoch {coordinator_epoch}", promised=("KIP360-TXN-07", "legacy"))

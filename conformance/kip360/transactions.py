@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.sequences import described_as, ends_at, gives, is_fenced, is_rolled_back, open_at
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.records import batch
 from protocol.transactions import DescribedTransaction
@@ -37,14 +37,14 @@ def finished_transaction_bumps_the_epoch(
     producer.bump(bumps)
     for log in logs:
         producer.enter(log, records)
-    before = producer.described()
+    before = producer.describe()
     yield open_at(before, producer)
     answer = producer.finish(committed=case == "commit")
     bumped = ends_at(answer, producer.producer_id, producer.epoch + 1)
     yield held_if(bumped, before, answer)
     if not bumped:
         return
-    done = producer.completed()
+    done = producer.await_completion()
     wanted = MARKERS[case == "commit"]
     ended = [(one.last_marker() is wanted, one.stable_end() == one.end()) for one in logs]
     yield held_if(all(map(all, ended)), done, detail=f"{wanted.name} last in each log, and stable: {ended}; {done}")
@@ -67,7 +67,7 @@ def epoch_after_a_finished_transaction(
     producer.enter(stage.log(), records)
     before = producer.epoch
     ended = producer.end(committed=case == "commit")
-    after = producer.described()
+    after = producer.describe()
     yield kept_if("KIP360-FENCE-07-L", after.producer_epoch == before + 1, ended, after, case=case)
 
 
@@ -75,7 +75,7 @@ def epoch_after_a_finished_transaction(
 def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool) -> Generator[Claim, None, None]:
     """EndTxn v5 without any partition bumps the epoch for an abort and is refused for a commit."""
     producer = stage.resting("tv2" if used else "untouched", bumps)
-    before = producer.described()
+    before = producer.describe()
     nothing_open = before.state != "Ongoing" and not before.partitions
     yield described_as(nothing_open, f"nothing is open: {before.state}", producer)
     answer = producer.finish(committed=case == "empty-commit", version=5)
@@ -101,7 +101,7 @@ def repeated_end_of_a_transaction(
     producer.enter(log)
     lost = producer.require(producer.finish(committed), "producer")
     wanted = "CompleteCommit" if committed else "CompleteAbort"
-    yield premise(producer.completed().state == wanted, wanted, promised=("KIP360-FENCE-08", "same-result"))
+    yield premise(producer.await_completion().state == wanted, wanted, promised=("KIP360-FENCE-08", "same-result"))
     answers = [producer.finish(committed != (case == "opposite-result")) for _ in range(repeats)]
     markers = [one.records[0].control_type for one in log.batches() if one.control]
     once = markers == [MARKERS[committed]]
@@ -121,12 +121,12 @@ def write_outside_the_transaction(
     producer = stage.transactional("tv2" if case == "tv2" else "legacy")
     if is_open:
         producer.enter(stage.log())
-    log, before = stage.log(), producer.described()
+    log, before = stage.log(), producer.describe()
     not_added = (before.state == "Ongoing") == is_open and log.here not in before.partitions
     yield described_as(not_added, "it was not added", producer)
     version = {"produce-v10": min(version, 10), "produce-v11": 11, "tv2": max(version, 12)}[case]
     answer = producer.send(log, producer.batch(log, records), version=stage.at_most("Produce", version))
-    after, end, stable_end = producer.described(), log.end(), log.stable_end()
+    after, end, stable_end = producer.describe(), log.end(), log.stable_end()
     detail = f"{answer}; end {end}, stable end {stable_end}; {after}"
     if case == "tv2":
         added = after.state == "Ongoing" and log.here in after.partitions
@@ -145,13 +145,13 @@ def deleted_records_of_an_open_transaction(
     producer.enter(log, records)
     start = log.empty()
     yield premise(start == log.start() == log.end() == records, "every record is deleted")
-    accepted(stage.broker.produce(log.topic, 0, batch(*[b"bystander"] * bystanders)))
+    require_accepted(stage.broker.produce(log.topic, 0, batch(*[b"bystander"] * bystanders)))
     if more:
         producer.write(log, more)
-    shown, stable_end = producer.described(), log.stable_end()
+    shown, stable_end = producer.describe(), log.stable_end()
     stays_open = shown.state == "Ongoing" and stable_end == start
     commit = producer.finish(committed=True)
-    done = producer.completed() if commit.error is Error.NONE else producer.described()
+    done = producer.await_completion() if commit.error is Error.NONE else producer.describe()
     ended = done.state == "CompleteCommit" and log.stable_end() == log.end() == start + bystanders + more + 1
     detail = f"{shown}; stable end {stable_end}, log start {start}; {commit}; {done}; end {log.end()}"
     yield held_if(stays_open and commit.error is Error.NONE and ended, shown, commit, done, detail=detail)
@@ -160,7 +160,7 @@ def deleted_records_of_an_open_transaction(
 def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
     """The transaction's description after the coordinator aborted it on time-out."""
     producer.enter(producer.stage.log(), records)
-    return producer.completed("time-out")
+    return producer.await_completion("time-out")
 
 
 @probe(
@@ -179,7 +179,7 @@ def timed_out_transaction_is_aborted(
     producer, log = stage.transactional(case, timeout_ms), stage.log()
     producer.bump(bumps)
     producer.enter(log, records)
-    yield is_rolled_back(producer, log, producer.completed("time-out"))
+    yield is_rolled_back(producer, log, producer.await_completion("time-out"))
 
 
 @probe(

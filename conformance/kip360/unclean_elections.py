@@ -12,7 +12,7 @@ from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.unclean_elections import COUPLE, UncleanPartition
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import REFUSED, is_appended
-from fixtures.views.nodes import served
+from fixtures.views.nodes import ask_until_served
 from fixtures.views.producer import DIALECTS
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import error_of
@@ -94,11 +94,11 @@ def transaction_without_its_marker(
     couple.come_back(couple.second)
     couple.elect(couple.second)
     heir = couple.node(couple.second)
-    known = served(couple.bench, lambda: heir.describe_producers(couple.name, 0)).producer(owner.producer_id)
+    known = ask_until_served(couple.bench, lambda: heir.describe_producers(couple.name, 0)).producer(owner.producer_id)
     yield premise(known is not None and known.current_txn_start_offset == first, f"its marker is lost: {known}")
     if known is None:
         return
-    shown, listed = owner.described(), owner.coordinator().list_transactions(producer_ids=[owner.producer_id])
+    shown, listed = owner.describe(), owner.coordinator().list_transactions(producer_ids=[owner.producer_id])
     decided = shown.state == "CompleteCommit" and (couple.name, 0) not in shown.partitions
     nowhere_open = all(one.state != "Ongoing" for one in listed.transaction_states)
     stuck = end_of(couple, heir, READ_COMMITTED) == first

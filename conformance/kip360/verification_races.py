@@ -56,10 +56,10 @@ def aborted_after_the_verification(
             frozen.enter_context(brokers.without(leader, "freeze"))
         wanted = {(one.name, one.index) for one in partitions}
         added = brokers.bench.wait.comes_true(
-            lambda: wanted <= {*asked.described().partitions}, "partitions added", SOON
+            lambda: wanted <= {*asked.describe().partitions}, "partitions added", SOON
         )
         asked.init_once()
-        aborts = brokers.bench.wait.comes_true(lambda: asked.described().state == "PrepareAbort", "an abort", SOON)
+        aborts = brokers.bench.wait.comes_true(lambda: asked.describe().state == "PrepareAbort", "an abort", SOON)
     return added and aborts, node.parked_produce(parked, within=ANSWERED_WITHIN)
 
 
@@ -85,7 +85,7 @@ def epoch_grows_stale_behind_the_verification(
     if not producer.dialect.bumps:
         producer.require(producer.add(*partitions[1:]), "producer")
     added, answer = aborted_after_the_verification(brokers, producer, leader, partitions[1:], records)
-    producer.completed()
+    producer.await_completion()
     at_rest(*partitions)
     raced = [one for one in answer.partitions if one.error in RACED]
     verified = producer.dialect.bumps or any(one.error is Error.NONE for one in answer.partitions)

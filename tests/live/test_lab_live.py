@@ -41,7 +41,7 @@ def leaves_a_follower_dead(partition: Partition) -> Generator[Claim, None, None]
     before, bench = partition.whole(), partition.bench
     faults = bench.faults(partition.topic)
     with faults.under(PausePastFencing()) as frozen:
-        after = partition.settled([name for name in bench.brokers if name not in frozen.nodes])
+        after = partition.await_agreement([name for name in bench.brokers if name not in frozen.nodes])
     faults.inject(Kill(role="follower"))
     yield held_if(after.leader_epoch > before.leader_epoch, before, after)
 

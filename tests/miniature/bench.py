@@ -71,7 +71,7 @@ class MiniClient(NodeClient):
             raise Unanswered(f"{self.node} does not answer {api}", within=10.0)
         return Reply(version, HANDLERS[api](broker, {**fields, "version": version}))
 
-    def pipelined(self, api: str, version: int, requests: Iterable[Plain], at_once: int = AT_ONCE) -> list[Reply]:
+    def pipeline(self, api: str, version: int, requests: Iterable[Plain], at_once: int = AT_ONCE) -> list[Reply]:
         """The first takes a round, the others no time: tens of thousands of rounds would take minutes."""
         first, *others = requests
         replies, broker = [self.call(api, version, **first)], self._cluster.broker(self.node)

@@ -33,7 +33,7 @@ def loses_its_leader(partition: Partition) -> Generator[Claim, None, None]:
     yield held_if(True, row=ROW, case="fetch")
     partition.write(b"a")
     with partition.bench.faults(partition.topic).under(Kill(role="leader")):
-        after = partition.settled(["broker-2", "broker-3"])
+        after = partition.await_agreement(["broker-2", "broker-3"])
         yield held_if(after.leader_epoch > 0, row=ROW, case="fetch")
     partition.whole()
 

@@ -95,7 +95,7 @@ def test_acks_all_is_refused_while_too_few_are_in_sync(bench: Bench, partition: 
     faults = bench.faults(partition.topic)
     first, second = Kill(role="follower"), Kill(role="follower")
     faults.inject(first)
-    partition.settled(["broker-1", "broker-3"])
+    partition.await_agreement(["broker-1", "broker-3"])
     faults.inject(second)
     assert bench.node(1).produce(partition.topic, 0, batch(b"a")).error is Error.NOT_ENOUGH_REPLICAS
     assert bench.node(1).produce(partition.topic, 0, batch(b"a"), acks=1).error is Error.NONE
@@ -223,7 +223,7 @@ def test_a_stale_leader_commits_nothing_and_its_tail_is_cut(bench: Bench, partit
     faults = bench.faults(partition.topic)
     cut = CutOffFromControllers(role="leader")
     faults.inject(cut)
-    old, new = bench.node(1), partition.settled(["broker-2", "broker-3"])
+    old, new = bench.node(1), partition.await_agreement(["broker-2", "broker-3"])
     assert old.offset_for_leader_epoch(partition.name, 0, 0, current_leader_epoch=0).error is Error.NONE
     assert old.fetch(partition.at(0, current_leader_epoch=1)).error is Error.UNKNOWN_LEADER_EPOCH
     assert old.produce(partition.topic, 0, batch(b"doomed"), acks=1).error is Error.NONE
@@ -271,7 +271,7 @@ def test_alternating_tails_converge(bench: Bench) -> None:
             for tail in range(number):
                 leader.produce(partition.topic, 0, batch(b"tail %d" % tail), acks=1)
             others = [bench.name_of(id) for id in state.replicas if id != state.leader]
-            after = partition.settled(others)
+            after = partition.await_agreement(others)
             bench.node(after.leader).produce(partition.topic, 0, batch(b"kept %d" % number))
     assert at_rest(partition)
     assert [value for _, _, value in values(bench.node(3), partition)] == [b"a", *(b"kept %d" % n for n in range(4))]
@@ -301,7 +301,7 @@ def test_elections_that_are_not_to_be_had(bench: Bench, partition: Partition) ->
     assert elected(ElectionType.PREFERRED) is Error.ELECTION_NOT_NEEDED
     assert elected(ElectionType.UNCLEAN) is Error.ELECTION_NOT_NEEDED
     with bench.faults(partition.topic).under(Kill(role="leader")):
-        partition.settled(["broker-2", "broker-3"])
+        partition.await_agreement(["broker-2", "broker-3"])
         found = bench.node(2).elect_leaders([(partition.name, 0)], ElectionType.PREFERRED).partitions[0].error
     assert found is Error.PREFERRED_LEADER_NOT_AVAILABLE
 
@@ -311,7 +311,7 @@ def test_a_leaderless_partition_raises_the_epoch_twice(bench: Bench) -> None:
     with bench.processes.down("broker-1"):
         bench.eventually(lambda: partition.state("broker-2").leader == -1, "no leader")
         assert partition.state("broker-2").leader_epoch == 1
-    assert partition.settled().leader_epoch == 2
+    assert partition.await_agreement().leader_epoch == 2
 
 
 # --- groups

@@ -12,7 +12,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import FORMER_LEVEL, GROUPS
 from conformance.rigs.restarts import answering_again
-from fixtures.views.member import ClassicMember, ConsumerMember, listed
+from fixtures.views.member import ClassicMember, ConsumerMember, list_partitions
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
 from history.due import COORDINATES_WITHIN
@@ -76,7 +76,7 @@ class GroupMember(ConsumerMember):
     def subscribe(self, *topics: str) -> None:
         """Change the subscription, and wait for the resulting epoch."""
         before = self.epoch
-        self.require(self.heartbeat(owned=listed(self.owned), subscribed_topic_names=list(topics)))
+        self.require(self.heartbeat(owned=list_partitions(self.owned), subscribed_topic_names=list(topics)))
         if self.epoch == before:
             self.group.bench.eventually(
                 lambda: self.keep_up().member_epoch > before, f"{self.id} beyond epoch {before}"
@@ -232,7 +232,7 @@ class Group:
         """
 
         def answer_if_moved() -> HeartbeatAnswer | None:
-            answer = member.require(member.heartbeat(owned=listed(member.owned), received=False))
+            answer = member.require(member.heartbeat(owned=list_partitions(member.owned), received=False))
             return answer if answer.member_epoch > member.epoch else None
 
         return self.bench.eventually(answer_if_moved, f"{member.id} beyond epoch {member.epoch}")
@@ -357,7 +357,7 @@ class Group:
 
     def topic_partitions(self, partitions: Iterable[int]) -> list[TopicPartitions]:
         """Partitions of the group's topic as a heartbeat names them."""
-        return listed(frozenset((id_of(self.topic), partition) for partition in partitions))
+        return list_partitions(frozenset((id_of(self.topic), partition) for partition in partitions))
 
     def _partitions_in(self, topics: Iterable[TopicPartitions]) -> frozenset[int]:
         return frozenset(p for topic in topics if topic.topic_id == self.topic.id for p in topic.partitions)

@@ -6,9 +6,9 @@ from functools import partial
 
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.producers.transactions import Transaction, coordinator_of
-from fixtures.views.nodes import served
+from fixtures.views.nodes import ask_until_served
 from fixtures.wire import NodeClient
-from fixtures.wire.retriable import NOT_READY_FOR_TRANSACTION, accepted
+from fixtures.wire.retriable import NOT_READY_FOR_TRANSACTION, require_accepted
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
 from protocol.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
@@ -34,7 +34,7 @@ class Offsets:
         """Commit as a client that is not a member; retries while the coordinator is not ready."""
         wanted = NewOffset(self.partition.topic, 0, offset, epoch)
         node = self.coordinator
-        return served(self.partition.bench, lambda: node.offset_commit(self.group, [wanted], version=version))
+        return ask_until_served(self.partition.bench, lambda: node.offset_commit(self.group, [wanted], version=version))
 
     def fetch(self, version: int) -> CommittedOffset:
         return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).only
@@ -50,7 +50,7 @@ class Offsets:
         passing = NOT_READY_FOR_TRANSACTION | {Error.UNSTABLE_OFFSET_COMMIT}
         node = self.coordinator
         ask = partial(node.offset_fetch, self.group, wanted, require_stable=True)
-        return served(self.partition.bench, ask, passing).only
+        return ask_until_served(self.partition.bench, ask, passing).only
 
 
 def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
@@ -62,5 +62,7 @@ def commit_in(transaction: Transaction, offsets: Offsets, wanted: NewOffset, ver
     """Add the group to the transaction, where its dialect does, and commit an offset in it; KitError if that is refused."""
     producer = transaction.producer
     if not producer.dialect.bumps:
-        accepted(producer.add_offsets(offsets.group))
-    accepted(producer.commit_offsets(offsets.group, [wanted], coordinator=lambda: offsets.coordinator, version=version))
+        require_accepted(producer.add_offsets(offsets.group))
+    require_accepted(
+        producer.commit_offsets(offsets.group, [wanted], coordinator=lambda: offsets.coordinator, version=version)
+    )

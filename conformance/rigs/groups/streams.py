@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import GROUPS
 from conformance.rigs.groups.group import GIVEN_WITHIN, SESSION, Group, new_group
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.groups import JOIN, NewOffset, OffsetCommitAnswer
@@ -96,7 +96,7 @@ class StreamsGroup(Group):
         """Each task has a standby on another member, from now on."""
         self.stateful = True
         settings = {"streams.num.standby.replicas": "1"}
-        accepted(self.node.incremental_alter_configs(ResourceType.GROUP, self.name, settings))
+        require_accepted(self.node.incremental_alter_configs(ResourceType.GROUP, self.name, settings))
 
     def await_balance(self, *members: StreamsMember) -> None:
         """Heartbeat in turn until these members share all active tasks, at one epoch, and with their standbys."""

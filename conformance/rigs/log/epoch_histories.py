@@ -53,7 +53,7 @@ class OppositeLeaders:
 
 def _led_apart(bench: Bench) -> OppositeLeadersData:
     one = new_partition(bench)
-    ids = one.settled().replicas
+    ids = one.await_agreement().replicas
     other = new_partition(bench, (*ids[1:], ids[0]))
     one.write(*RECORDS)
     other.write(*RECORDS, b"of the other only")
@@ -84,7 +84,7 @@ class Gap:
 def _gap(bench: Bench) -> GapData:
     partition = new_partition(bench)
     floor = partition.epoch()
-    first = partition.settled().leader
+    first = partition.await_agreement().leader
     partition.write(*RECORDS)
     gap = partition.move_leader().leader_epoch
     partition.move_leader(to=first)

@@ -40,7 +40,7 @@ class Sender(NamedTuple):
 
 def sender(partition: Partition, case: str) -> Sender:
     """A consumer at the leader; in case `replica` a follower at the leader, in case `follower` a consumer at a follower."""
-    state = partition.settled()
+    state = partition.await_agreement()
     follower = next(id for id in state.replicas if id != state.leader)
     node = partition.bench.node(follower if case == "follower" else state.leader)
     return Sender(node, follower if case in ("replica", "no-endpoints") else CONSUMER, state)
@@ -48,7 +48,7 @@ def sender(partition: Partition, case: str) -> Sender:
 
 def same_leader_and_epoch(partition: Partition, before: PartitionMetadata) -> PremiseClaim:
     """Premise: leader and epoch are unchanged, so that all answers in between belong to one epoch."""
-    now = partition.settled()
+    now = partition.await_agreement()
     same = (now.leader, now.leader_epoch) == (before.leader, before.leader_epoch)
     return premise(same, f"still epoch {before.leader_epoch} of leader {before.leader}: {now}")
 

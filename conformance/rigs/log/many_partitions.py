@@ -114,7 +114,7 @@ class ManyPartitions:
 
     def logs(self) -> dict[str, FetchedPartition]:
         """The full log of each partition, read from its leader."""
-        found = {name: couple.settled() for name, couple in self.couples.items()}
+        found = {name: couple.await_agreement() for name, couple in self.couples.items()}
         return {
             name: read_whole(self.couples[name], self.bench.node(state.leader), state.leader_epoch)
             for name, state in found.items()

@@ -47,7 +47,7 @@ class Partition(PartitionView):
 
     def leader(self) -> NodeClient:
         """The broker that leads, once all brokers name it, so that a request does not race with a change of leader."""
-        return self.bench.node(self.settled().leader)
+        return self.bench.node(self.await_agreement().leader)
 
     # --- writing, moving
 
@@ -76,7 +76,7 @@ class Partition(PartitionView):
         return after
 
     def _led_by(self, id: int) -> PartitionMetadata | None:
-        state = self.settled()
+        state = self.await_agreement()
         return state if state.leader == id and self.served_by_isr(state) else None
 
     def _require(self, error: Error) -> None:

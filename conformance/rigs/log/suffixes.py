@@ -58,5 +58,7 @@ def prefer_follower(partition: Partition) -> int:
     order = (state.replicas[1], state.replicas[0], *state.replicas[2:])
     broker = partition.bench.node(state.leader)
     broker.alter_partition_reassignments([Reassignment(partition.name, 0, order)])
-    partition.bench.eventually(lambda: partition.settled().replicas == order, f"replicas {order} of {partition.name}")
+    partition.bench.eventually(
+        lambda: partition.await_agreement().replicas == order, f"replicas {order} of {partition.name}"
+    )
     return order[0]

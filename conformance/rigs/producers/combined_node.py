@@ -21,10 +21,10 @@ from conformance.core.waiting import LASTING
 from conformance.rigs.log.partition import new_topic, new_topics
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.restarts import answering_again
-from fixtures.views.nodes import served
+from fixtures.views.nodes import ask_until_served
 from fixtures.views.producer import DIALECTS, LEGACY, Dialect, WritablePartition
 from fixtures.wire import ConnectionClosed, NodeClient, NotSent, Unanswered
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from history.due import COORDINATES_WITHIN
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
@@ -173,7 +173,7 @@ class Stage:
 
     def answer_when_ready(self, ask: Callable[[], A]) -> A:
         """The first answer of a coordinator that has loaded and is not busy."""
-        return served(self.bench, ask)
+        return ask_until_served(self.bench, ask)
 
     def restart(self, *, clean: bool) -> None:
         """Restart the broker on its data, after SIGTERM or SIGKILL. Returns when its coordinators have loaded again."""
@@ -261,7 +261,7 @@ def ready(bench: Bench) -> Ready:
     [broker] = bench.brokers
     stage = Stage(bench, Ready(broker))
     for kind in (CoordinatorType.TRANSACTION, CoordinatorType.GROUP):
-        accepted(stage.answer_when_ready(partial(stage.broker.find_coordinator, "kit", kind)))
+        require_accepted(stage.answer_when_ready(partial(stage.broker.find_coordinator, "kit", kind)))
     stage.transactional()
     return Ready(broker)
 

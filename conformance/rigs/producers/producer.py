@@ -45,7 +45,7 @@ class CheckProducer(Producer):
 
     def write(self, to: WritablePartition, count: int = 1) -> ProducedPartition:
         """Write the next batch, and continue after it. Raises KitError if it is refused."""
-        return self.sent(to, self.batch(to, count))
+        return self.send_accepted(to, self.batch(to, count))
 
     def enter(self, to: WritablePartition, count: int = 1) -> ProducedPartition:
         """The first write of the transaction to a partition, in the producer's protocol."""

@@ -16,10 +16,10 @@ from conformance.rigs.log.quiescence import DEBUGGING_CONSUMER
 from conformance.rigs.producers.outcomes import MARKED_WITHIN
 from conformance.rigs.producers.producer import CheckProducer
 from fixtures.views.coordinator import LOGS, Coordinator
-from fixtures.views.nodes import served
+from fixtures.views.nodes import ask_until_served
 from fixtures.views.producer import DIALECTS
 from fixtures.wire import NodeClient
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from history.due import STARTS_WITHIN
 from protocol.cluster import CoordinatorType, PartitionMetadata
 from protocol.codes import Error
@@ -87,7 +87,7 @@ class ThreeBrokers:
         return new_partition(self.bench, tuple(self.bench.id_of(name) for name in brokers), **configs)
 
     def leader_of(self, partition: Partition) -> str:
-        return self.bench.name_of(partition.settled().leader)
+        return self.bench.name_of(partition.await_agreement().leader)
 
     def others(self, *names: str) -> list[str]:
         return [name for name in self.bench.brokers if name not in names]
@@ -134,7 +134,7 @@ class ThreeBrokers:
 
     def beside(self, producer: CheckProducer) -> tuple[str, str]:
         """The next broker to coordinate a transactional id, and the one without a replica of its coordinator's log."""
-        state = self.state_partition(producer).settled()
+        state = self.state_partition(producer).await_agreement()
         [heir] = [self.bench.name_of(id) for id in state.replicas if id != state.leader]
         return heir, next(name for name in self.bench.brokers if self.bench.id_of(name) not in state.replicas)
 
@@ -183,7 +183,7 @@ class ThreeBrokers:
         with ExitStack() as broken:
             with self.without(leader, "freeze"):
                 ended = asked.require(asked.finish(committed), "producer")
-                prepared = asked.described()
+                prepared = asked.describe()
                 broken.enter_context(self.without(coordinator, how))
             self.await_takeover(producer, coordinator)
             yield ended, prepared
@@ -209,10 +209,10 @@ class ThreeBrokers:
     def move_to(self, partition: Partition, name: str) -> None:
         """Reassign the partition to this broker alone, which copies its log and leads."""
         id, node = self.bench.id_of(name), partition.leader()
-        accepted(node.alter_partition_reassignments([Reassignment(partition.name, partition.index, (id,))]))
+        require_accepted(node.alter_partition_reassignments([Reassignment(partition.name, partition.index, (id,))]))
 
         def alone() -> bool:
-            state = partition.settled()
+            state = partition.await_agreement()
             return (state.leader, state.replicas) == (id, (id,)) and partition.served_by_isr(state)
 
         self.bench.eventually(alone, f"{partition} on {name} alone", STARTS_WITHIN, due="replica")
@@ -224,7 +224,7 @@ class ThreeBrokers:
     ) -> ProducerState | None:
         """A replica's state of a producer, by default the leader's."""
         asked = node or partition.leader()
-        described = served(self.bench, lambda: asked.describe_producers(partition.name, partition.index))
+        described = ask_until_served(self.bench, lambda: asked.describe_producers(partition.name, partition.index))
         return described.producer(producer.producer_id)
 
     def outcome(self, partition: Partition, producer: CheckProducer) -> Outcome:

@@ -9,7 +9,7 @@ from conformance.rigs.log.partition import Partition
 from fixtures.views.coordinator import Coordinator
 from fixtures.views.producer import LEGACY, Dialect, Producer
 from fixtures.wire import NodeClient
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import require_accepted
 from protocol.cluster import CoordinatorType
 from protocol.log import FetchedPartition, ProducedPartition
 from protocol.records import Batch
@@ -33,14 +33,14 @@ class Transaction:
 
     def enter(self, partition: Partition) -> None:
         """Add a partition to the transaction."""
-        accepted(self.producer.add(partition))
+        require_accepted(self.producer.add(partition))
 
     def write(self, partition: Partition, *values: bytes, **fields: Any) -> ProducedPartition:
         """Its first batch to a partition that was added; `fields` are those of NewBatch."""
-        return accepted(self.producer.send(partition, self.producer.records(partition, *values, **fields)))
+        return require_accepted(self.producer.send(partition, self.producer.records(partition, *values, **fields)))
 
     def end(self, *, committed: bool) -> None:
-        accepted(self.producer.finish(committed))
+        require_accepted(self.producer.finish(committed))
 
     def marker(self, partition: Partition, after: int) -> tuple[FetchedPartition, Batch]:
         """A fetch from the offset `after` that returns the transaction's marker, and the marker in it."""

@@ -32,9 +32,9 @@ def too_few_in_sync(*bugs: str) -> list[Observation]:
     faults = bench.faults(partition.topic)
     for left in (["broker-1", "broker-3"], ["broker-1"]):
         faults.inject(Kill(role="follower"))
-        partition.settled(left)
+        partition.await_agreement(left)
     bench.node(1).produce(partition.topic, 0, batch(b"a", timestamp=bench.now().unix_ms))
-    partition.settled(["broker-1"])
+    partition.await_agreement(["broker-1"])
     faults.heal_all()
     return _violations(bench)
 
@@ -83,7 +83,7 @@ def follower_comes_back_first(*bugs: str) -> list[Observation]:
     faults = bench.faults(partition.topic)
     _write(partition, b"on both")
     faults.inject(Kill(role="follower"))
-    partition.settled(["broker-1"])
+    partition.await_agreement(["broker-1"])
     bench.node(1).produce(partition.topic, 0, batch(b"on one", timestamp=bench.now().unix_ms))
     faults.inject(Kill(role="leader"))
     bench.eventually(lambda: partition.state("broker-3").leader == -1, "no leader")
@@ -102,13 +102,13 @@ def follower_is_elected_unseen(*bugs: str) -> list[Observation]:
     partition = new_partition(bench, (1, 2), min_insync_replicas="1")
     faults = bench.faults(partition.topic)
     faults.inject(Kill(role="follower"))
-    partition.settled(["broker-1"])
+    partition.await_agreement(["broker-1"])
     faults.inject(Kill(role="leader"))
     bench.processes.start("broker-2")
     began = bench.now().seconds
     bench.eventually(lambda: bench.now().seconds - began > CONVERGES_WITHIN, "the end of elections", within=60.0)
     bench.processes.start("broker-1")
-    partition.settled(["broker-1", "broker-2"])
+    partition.await_agreement(["broker-1", "broker-2"])
     bench.registrations([(partition.topic, partition.index)])
     return _violations(bench)
 
@@ -143,7 +143,7 @@ def deleted_twice_by_id(*bugs: str) -> list[Observation]:
 def _write(partition: Partition, value: bytes) -> PartitionMetadata:
     """Produce one record with acks=all to the leader, and return who leads."""
     bench = partition.bench
-    state = partition.settled(bench.brokers)
+    state = partition.await_agreement(bench.brokers)
     bench.node(state.leader).produce(partition.topic, 0, batch(value, timestamp=bench.now().unix_ms))
     return state
 

@@ -167,7 +167,7 @@ def test_a_bump_by_more_than_one_is_more_than_a_lost_premise(
 def is_described(stage: Stage) -> Generator[Claim, None, None]:
     """A transaction that the coordinator has acknowledged."""
     producer = stage.transactional()
-    yield open_at(producer.described(), producer)
+    yield open_at(producer.describe(), producer)
     yield held_if(True)
 
 
