@@ -38,7 +38,7 @@ class FakeNode:
         self.status = "running"
         self.end: ProcessEnd | None = None
 
-    def ended(self) -> ProcessEnd | None:
+    def process_end(self) -> ProcessEnd | None:
         return self.end
 
     def kill(self) -> None:

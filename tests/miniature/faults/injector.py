@@ -195,7 +195,7 @@ class MiniInjector:
 
 
 def record(log: Tape, effect: Effect, phase: Phase, detail: Measured) -> None:
-    log.fault(effect.fault.recorded(phase, ",".join(effect.names), detail))
+    log.fault(effect.fault.recorded_phase(phase, ",".join(effect.names), detail))
 
 
 class MiniFaults(Faults):
