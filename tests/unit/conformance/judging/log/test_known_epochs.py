@@ -136,7 +136,7 @@ class TestTheSuccessor:
     def test_one_leader_has_no_successor(self) -> None:
         found = known(LogHistory().settled(1, 0).settled(1, 1).fetch(1, epoch=1, hw=0))
         assert not found.changed_leaders
-        assert not known(two_epochs()).changed_leaders, "nobody was seen to act"
+        assert not known(two_epochs()).changed_leaders, "no leader was seen to act"
 
     def test_a_follower_that_serves_the_epoch_has_not_taken_over(self) -> None:
         found = known(two_epochs().fetch(3, epoch=1, hw=0))
