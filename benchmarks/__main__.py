@@ -12,6 +12,7 @@ from benchmarks import faults, judging, reports, small_merges, startup
 from fixtures.errors import UnknownVersion
 from fixtures.images import newest, obtain
 from fixtures.leases import workers
+from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_WRONG_USE, exit_code_of
 from protocol.errors import KitError
 
 
@@ -22,13 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(asked.run(asked))
     except KitError as trouble:
         _tell(str(trouble))
-        return 2 if isinstance(trouble, UnknownVersion) else 3
+        return exit_code_of(wrong_use=isinstance(trouble, UnknownVersion), troubled=True)
     except ValueError as wrong:
         _tell(str(wrong))
-        return 2
+        return EXIT_WRONG_USE
     except KeyboardInterrupt:
-        return 130
-    return 0
+        return EXIT_INTERRUPTED
+    return EXIT_SATISFIED
 
 
 def _parser() -> argparse.ArgumentParser:

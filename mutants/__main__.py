@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fixtures.errors import UnknownVersion
 from fixtures.images import from_image, obtain
+from history.exit_codes import EXIT_SATISFIED, exit_code_of
 from mutants import all_mutants, mutant
 from mutants.build import mutant_image
 from mutants.compare import compare
@@ -22,7 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _compare(options) if options.command == "compare" else _build(options)
     except (KitError, ValueError, OSError) as trouble:
         _tell(str(trouble))
-        return 3 if isinstance(trouble, KitError) and not isinstance(trouble, UnknownVersion) else 2
+        return exit_code_of(
+            wrong_use=not isinstance(trouble, KitError) or isinstance(trouble, UnknownVersion), troubled=True
+        )
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -31,14 +34,14 @@ def _build(options: argparse.Namespace) -> int:
     else:
         base = obtain(options.kafka_version, progress=_tell)
     print(mutant_image(options.name, base, _tell).reference)
-    return 0
+    return EXIT_SATISFIED
 
 
 def _compare(options: argparse.Namespace) -> int:
     """0 if the mutant did what the table says, else 1."""
     comparison = compare(mutant(options.name), options.matrix, options.mutated, options.unharmed)
     print(comparison)
-    return 0 if comparison.as_promised else 1
+    return exit_code_of(violated=not comparison.as_promised)
 
 
 def _parser() -> argparse.ArgumentParser:

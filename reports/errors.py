@@ -1,16 +1,18 @@
 """Errors that stop a merge."""
 
+from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE
+
 
 class ReportError(Exception):
     """Wrong use, or shards that contradict each other: exit code 2. Text: value, rule, way out."""
 
-    exit_code = 2
+    exit_code = EXIT_WRONG_USE
 
 
 class SparkMissing(ReportError):
     """Spark cannot be started on this machine: exit code 3."""
 
-    exit_code = 3
+    exit_code = EXIT_TROUBLE
 
 
 def spark_missing(package: str) -> str:

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import coverage
 import pytest
 
-from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_WRONG_USE
 from fixtures.signals import interruptible
+from history.exit_codes import EXIT_INTERRUPTED, EXIT_WRONG_USE, WRONG_USE_OF_PYTEST
 
 ROOT = Path(__file__).parent.parent
 MEASURED = "not docker and not spark and not browser and not drawn and not jars"
@@ -35,8 +35,7 @@ LISTING = frozenset({"-h", "--help", "--version", "--collect-only", "--co", "--m
 """Options of pytest with which nothing is run."""
 CODES: dict[int, int] = {
     pytest.ExitCode.INTERRUPTED: EXIT_INTERRUPTED,
-    pytest.ExitCode.USAGE_ERROR: EXIT_WRONG_USE,
-    pytest.ExitCode.NO_TESTS_COLLECTED: EXIT_WRONG_USE,
+    **dict.fromkeys(WRONG_USE_OF_PYTEST, EXIT_WRONG_USE),
 }
 """Those of pytest, where the kit has others."""
 DEPTH = 2

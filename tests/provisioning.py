@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from conformance.cli.engine import make_ready
+from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE
 from protocol.errors import KitError
 
 VERSIONS = ("3.9.2", "4.3.1")
@@ -25,8 +26,8 @@ def main() -> int:
         make_ready(VERSIONS)
     except KitError as error:
         print(error, file=sys.stderr)
-        return 3
-    return 0
+        return EXIT_TROUBLE
+    return EXIT_SATISFIED
 
 
 def install(packages: Mapping[str, Sequence[str]]) -> None:

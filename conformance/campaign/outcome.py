@@ -10,8 +10,15 @@ from conformance.campaign.plan import ColumnRun
 from conformance.judging.pooling import judge_shards
 from conformance.judging.verdicts import Cell
 from conformance.running.baseline import Baseline
-from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, EXIT_WRONG_USE
 from conformance.running.session import exit_code
+from history.exit_codes import (
+    EXIT_INTERRUPTED,
+    EXIT_SATISFIED,
+    EXIT_TROUBLE,
+    EXIT_VIOLATED,
+    EXIT_WRONG_USE,
+    exit_code_of,
+)
 from history.shards import read_header, read_shard, read_shards
 
 
@@ -19,13 +26,10 @@ def code_of(out: Path, columns: Sequence[ColumnRun], known: Baseline) -> int:
     """The exit code: 130 or 2 if a column ended with it; else that of all cells together; 3 if a column had trouble that no
     cell shows."""
     codes = {column.code for column in columns}
-    for code in (EXIT_INTERRUPTED, EXIT_WRONG_USE):
-        if code in codes:
-            return code
+    if code := exit_code_of(interrupted=EXIT_INTERRUPTED in codes, wrong_use=EXIT_WRONG_USE in codes):
+        return code
     judged = exit_code(EXIT_SATISFIED, judged_columns(out / "shards"), known)
-    if judged == EXIT_SATISFIED and any(_is_troubled(column, out / "shards") for column in columns):
-        return EXIT_TROUBLE
-    return judged
+    return judged or exit_code_of(troubled=any(_is_troubled(column, out / "shards") for column in columns))
 
 
 def judged_columns(folder: Path) -> list[Cell]:

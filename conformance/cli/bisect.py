@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.campaign.bisection import Outcome, changes, skipped_versions, wanted_next
-from conformance.campaign.column_runs import PYTEST, log_of
+from conformance.campaign.column_runs import log_of
 from conformance.campaign.plan import (
     BISECT,
     PLAN,
@@ -32,18 +32,18 @@ from conformance.catalogue import shipped
 from conformance.catalogue.near import near
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
-from conformance.cli.matrix import Prepare, refuse_wrong, run_columns, versions_of
+from conformance.cli.matrix import refuse_wrong, run_columns, versions_of
+from conformance.cli.means import Means
 from conformance.cli.options import chosen, own_build_options, progress_apart, pytest_options
 from conformance.core.registry import checks_by_row
 from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards
 from conformance.running.columns import WantedColumn, wanted_columns
-from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE
 from conformance.running.profiles import MINUTES
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, patches, released_versions
-from fixtures.ready import have_ready
+from history.exit_codes import EXIT_INTERRUPTED, exit_code_of
 from history.shards import ObservationLine, Shard, read_shards
 from reports.commands.options import Form, form, print_json
 from reports.order import in_order
@@ -200,14 +200,6 @@ def as_json(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult]
 # --- the command
 
 
-class Means(msgspec.Struct, frozen=True, kw_only=True):
-    """Engine and pytest of a search. Tests put something else in their place."""
-
-    prepare: Prepare = lambda versions: have_ready(versions, say)
-    pytest: Sequence[str] = PYTEST
-    version_of: Callable[[WantedColumn], str] = lambda column: column.image(say).version
-
-
 @click.command(context_settings=PASSING_ON)
 @click.argument("row")
 @own_build_options
@@ -269,7 +261,7 @@ def bisect(
     else:
         Console().print(table_of(row, search.versions, seen, search.ran))
         say("\n".join(conclusions(search.versions, seen, folder)))
-    return EXIT_SATISFIED if any(one.outcome for one in seen.values()) else EXIT_TROUBLE
+    return exit_code_of(troubled=not any(one.outcome for one in seen.values()))
 
 
 def _labelled(columns: Mapping[str, Sequence[str]]) -> list[WantedColumn]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.running.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE
+from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE, WRONG_USE_OF_PYTEST
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,7 +32,7 @@ def main() -> int:
         return EXIT_TROUBLE
     if code == pytest.ExitCode.USAGE_ERROR and (alike := meant(sys.argv[1:])):
         print(f"Did you mean {' and '.join(alike)}?", file=sys.stderr)
-    return EXIT_WRONG_USE if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) else code
+    return EXIT_WRONG_USE if code in WRONG_USE_OF_PYTEST else code
 
 
 def meant(words: Iterable[str]) -> list[str]:

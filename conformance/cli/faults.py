@@ -13,13 +13,13 @@ from conformance.cli.engine import make_ready, say
 from conformance.cli.group import HELP
 from conformance.cli.options import VERSIONS, progress_apart
 from conformance.cli.storm import Storm, as_json, drawn_plans, succeeded, summary
-from conformance.running.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.selftest import SelfTest, Targets, as_expected, choose, kinds, lab_of, self_test, table
 from fixtures.images import newest, obtain, select
 from fixtures.runs import Run
+from history.exit_codes import exit_code_of
 from reports.commands.options import Form, form, print_json
 
 by_name = click.option("--fault", multiple=True, metavar="GLOB", help="by name; repeatable; default: all")
@@ -44,7 +44,7 @@ def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool,
     else:
         say(table(tested))
     expected = all(as_expected(rows, sabotage=sabotage) for rows in tested.values())
-    return EXIT_SATISFIED if expected else EXIT_TROUBLE
+    return exit_code_of(troubled=not expected)
 
 
 def _tested(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool) -> dict[str, list[SelfTest]]:
@@ -100,7 +100,7 @@ def storm(
                 _tell(raged, form)
         finally:
             run.end(connect())
-    return EXIT_SATISFIED if succeeded(raged) else EXIT_TROUBLE
+    return exit_code_of(troubled=not succeeded(raged))
 
 
 def _tell(storm: Storm, form: Form) -> None:

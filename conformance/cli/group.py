@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import click
 
-from conformance.running.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE
 from fixtures.errors import WrongUse
 from fixtures.signals import interruptible
+from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE
 from protocol.errors import KitError
 from reports.commands.ending import exit_code
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,6 @@ import click
 import msgspec
 from filelock import FileLock, Timeout
 
-from conformance.campaign.column_runs import PYTEST
 from conformance.campaign.hunt.findings import Finding, Replays, add, replays_in, seen_in
 from conformance.campaign.hunt.pages import FINDINGS, index_of, replay_command, report_of
 from conformance.campaign.hunt.replaying import Wanted, since_when, to_confirm, to_search
@@ -30,24 +28,23 @@ from conformance.catalogue.deviations import load_deviations
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import (
-    Prepare,
     refuse_wrong,
     run_columns,
     say_bad_ends,
     versions_of,
 )
+from conformance.cli.means import Means
 from conformance.cli.options import chosen, column_options, progress_apart, pytest_options
 from conformance.core.machines import AnyMachine, all_machines
-from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.reach import FOLDER, reach_lines
 from conformance.running.session import ALL_MACHINES, machine_name, refuse_unknown_machines
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
-from fixtures.images import at_hand, released_versions
+from fixtures.images import released_versions
 from fixtures.leases import workers
-from fixtures.ready import have_ready
 from history.command import COMMAND
+from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, exit_code_of
 from history.shards import read_shards
 from reports.commands.options import Form, form, print_json
 
@@ -112,11 +109,12 @@ class Hunter:
     @property
     def code(self) -> int:
         """1 for a finding that is not known, of any night; 3 for a column that had rounds in this one and no judged example."""
-        if any(not one.is_known for one in self.hunt.findings):
-            return EXIT_VIOLATED
         tonight = [one for one in self.hunt.rounds if one.night == len(self.hunt.nights) - 1]
         judged = {one.column for one in tonight if one.totals.judged}
-        return EXIT_TROUBLE if {one.column for one in tonight} - judged else EXIT_SATISFIED
+        return exit_code_of(
+            violated=any(not one.is_known for one in self.hunt.findings),
+            troubled=bool({one.column for one in tonight} - judged),
+        )
 
     @property
     def _minutes_left(self) -> float:
@@ -258,15 +256,6 @@ def _announced(one: Round) -> str:
 
 
 # --- the command
-
-
-class Means(msgspec.Struct, frozen=True, kw_only=True):
-    """Engine, pytest and clock of a hunt. Tests put something else in their place."""
-
-    prepare: Prepare = lambda versions: have_ready(versions, say)
-    pytest: Sequence[str] = PYTEST
-    clock: Callable[[], float] = time.monotonic
-    at_hand: Callable[[str], bool] = at_hand
 
 
 @click.command(context_settings=PASSING_ON)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 import msgspec
 
-from conformance.campaign.column_runs import PYTEST, Runner, given_by_environment, log_of, tail
+from conformance.campaign.column_runs import Runner, given_by_environment, log_of, tail
 from conformance.campaign.outcome import code_of
 from conformance.campaign.plan import (
     BISECT,
@@ -30,28 +29,24 @@ from conformance.campaign.rerun import column_runs_again, seen_again, violated_i
 from conformance.campaign.watching import watching
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
+from conformance.cli.means import Means, Merge
 from conformance.cli.options import Chosen, chosen, column_options, pytest_options, variable
 from conformance.core.registry import every_check
 from conformance.running.baseline import Baseline, read_baseline
 from conformance.running.columns import VERSION
-from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
 from fixtures.images import select
 from fixtures.leases import workers
-from fixtures.ready import have_ready
 from fixtures.runs import kept_of
 from history.command import COMMAND
+from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from history.shards import read_shards
 from protocol.errors import KitError
 from reports.errors import spark_missing
 
-Prepare = Callable[[Sequence[str]], object]
-"""Makes an engine and the images of some versions ready."""
-Merge = Callable[[Path, Sequence[str]], int]
-"""Merges the shards of a folder, with options of `python -m reports`; returns an exit code."""
 COPY = "baseline.json"
 """The baseline beside the plan, since the original may be among the recordings that are moved aside."""
 TELLING = frozenset(
@@ -79,14 +74,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     add: bool = False
     archive: str = ""
     rest: list[str] = []
-
-
-class Means(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine, pytest and Spark, with which a command works. Tests put something else in their place."""
-
-    prepare: Prepare
-    pytest: Sequence[str] = PYTEST
-    merge: Merge
 
 
 @click.command(context_settings=PASSING_ON)
@@ -146,15 +133,9 @@ def matrix(
     asked = Asked(
         columns=wanted, out=out, baseline=baseline, at_once=at_once, add=add, archive=archive, rest=list(rest)
     )
-    own = means or _real_means()
-    return (_rerun if again else _run)(asked, own)
-
-
-def _real_means() -> Means:
-    """Raises KitError where nothing could be merged in the end."""
-    if find_spec("pyspark") is None:
-        raise KitError(spark_missing("pyspark"))
-    return Means(prepare=lambda versions: have_ready(versions, say), merge=merge_with_spark)
+    if means is None and find_spec("pyspark") is None:
+        raise KitError(spark_missing("pyspark"))  # nothing could be merged in the end
+    return (_rerun if again else _run)(asked, means or Means())
 
 
 def _run(asked: Asked, means: Means) -> int:
@@ -312,11 +293,3 @@ def _known(out: Path, plan: Plan) -> Baseline:
 
 def _archived(asked: Asked) -> list[str]:
     return ["--archive", asked.archive] if asked.archive else []
-
-
-def merge_with_spark(out: Path, options: Sequence[str]) -> int:
-    began = time.monotonic()
-    command = [sys.executable, "-m", "reports", "--in", str(out / "shards"), "--out", str(out / "matrix")]
-    code = subprocess.run([*command, *options], check=False).returncode
-    say(f"merge: {time.monotonic() - began:.0f} s")
-    return code

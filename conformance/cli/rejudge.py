@@ -30,11 +30,11 @@ from conformance.judging.judge import Judged
 from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import GatheredShard, gather
 from conformance.judging.stored_examples import JudgedExample, judged, place
-from conformance.running.exit_codes import EXIT_SATISFIED, EXIT_VIOLATED
 from fixtures.errors import WrongUse
 from fixtures.tape import StoredTape
 from history.command import COMMAND
 from history.events import History
+from history.exit_codes import exit_code_of
 from history.observations import Observation
 from history.shards import AnyShardLine, Column, ObservationLine, read_shards
 from history.store import read_frames
@@ -113,11 +113,11 @@ def rejudge_stored(folder: str, spark: str, shards: Path | None, form: Form) -> 
         print_json(changed)
     else:
         print("\n".join(changed) or "the same observations, byte for byte")
-    return EXIT_VIOLATED if changed else EXIT_SATISFIED
+    return exit_code_of(violated=bool(changed))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code, for `python -m conformance.rejudge` and spark-submit."""
+    """The exit code, for `spark-submit`."""
     return run_command(rejudge_stored, sys.argv[1:] if arguments is None else arguments, f"{COMMAND} rejudge")
 
 

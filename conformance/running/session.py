@@ -23,13 +23,6 @@ from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
 from conformance.running.columns import Overrides, WantedColumn, wanted_columns
 from conformance.running.evidence.folder import Schedule
-from conformance.running.exit_codes import (
-    EXIT_INTERRUPTED,
-    EXIT_SATISFIED,
-    EXIT_TROUBLE,
-    EXIT_VIOLATED,
-    EXIT_WRONG_USE,
-)
 from conformance.running.lab import Lab
 from conformance.running.machine.beginning import Beginning, read_beginning
 from conformance.running.machine.investigator import REPLAYS
@@ -50,6 +43,7 @@ from fixtures.images import Image, newest, refuse_home, select
 from fixtures.runs import Run, kept_of, sweep
 from fixtures.spending import counted_in, spending
 from history.command import COMMAND
+from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE, WRONG_USE_OF_PYTEST, exit_code_of
 from history.shards import read_shards
 from protocol.errors import KitError
 
@@ -256,15 +250,13 @@ class Listing:
 
 def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
     """One code from pytest's and the verdicts': 130, 2, 1, 3 or 0 (README, exit codes)."""
-    if exitstatus == pytest.ExitCode.INTERRUPTED:
-        return EXIT_INTERRUPTED
-    if exitstatus in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR):
-        return EXIT_WRONG_USE
-    if new_violations(cells, known):
-        return EXIT_VIOLATED
     verdicts = {cell.verdict for cell in cells}
-    trouble = exitstatus == pytest.ExitCode.INTERNAL_ERROR or "error" in verdicts or "satisfied" not in verdicts
-    return EXIT_TROUBLE if trouble else EXIT_SATISFIED
+    return exit_code_of(
+        interrupted=exitstatus == pytest.ExitCode.INTERRUPTED,
+        wrong_use=exitstatus in WRONG_USE_OF_PYTEST,
+        violated=bool(new_violations(cells, known)),
+        troubled=exitstatus == pytest.ExitCode.INTERNAL_ERROR or "error" in verdicts or "satisfied" not in verdicts,
+    )
 
 
 def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]:

@@ -11,15 +11,13 @@ import click
 
 from conformance.catalogue import shipped
 from conformance.judging.verdicts import Verdict
+from history.exit_codes import exit_code_of
 from reports.commands.options import HELP, PATH, Form, form, print_json
 from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_columns, between_matrices
 from reports.matrix_file import read_compared
 from reports.texts.wording import GLYPHS, clean
 
 MATRIX = Path("out/matrix/matrix.json")
-
-WORSE = 1
-"""The exit code of `--fail-on-worse`."""
 
 
 @click.command(context_settings=HELP, short_help="Compare two columns, or two matrices.")
@@ -38,7 +36,7 @@ def diff(old: str, new: str, matrix: Path, fail_on_worse: bool, form: Form) -> i
         print_json([changes_of(each) for each in differences])
     else:
         sys.stdout.writelines(f"{line}\n" for line in summary_lines(differences))
-    return WORSE if fail_on_worse and any(each.turned_rows("worse") for each in differences) else 0
+    return exit_code_of(violated=fail_on_worse and any(each.turned_rows("worse") for each in differences))
 
 
 def changes_of(difference: ColumnDifference) -> dict[str, object]:

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 import click
 
 from conformance.catalogue import CatalogueError
+from history.exit_codes import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
 from history.schema import WrongSchema
 from reports.errors import ReportError
-
-WRONG_USE, TROUBLE, INTERRUPTED = 2, 3, 130
 
 
 def exit_code(
@@ -33,9 +32,9 @@ def exit_code(
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
-        return WRONG_USE
+        return EXIT_WRONG_USE
     except click.Abort:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except (ReportError, CatalogueError, WrongSchema) as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code if isinstance(error, ReportError) else ReportError.exit_code
@@ -49,7 +48,7 @@ def exit_code(
         raise
     except Exception:  # Python's own code for it, 1, is that of a violation
         traceback.print_exc()
-        return TROUBLE
+        return EXIT_TROUBLE
     return int(code or 0)
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from conformance.core.machines import AnyMachine, all_machines
+from history.exit_codes import exit_code_of
 from history.observations import Observation
 from tests.miniature.bugs import Bug
 from tests.miniature.machine import Hunt, hunt, play, shortened
@@ -26,7 +27,7 @@ def main() -> int:
     if missed:
         print(f"not caught: {', '.join(missed)}")
     dishonest = [check.id for check in all_machines().values() if _honest(check, options)]
-    return 1 if dishonest or missed else 0
+    return exit_code_of(violated=bool(dishonest or missed))
 
 
 def _bugs() -> dict[str, tuple[AnyMachine, Bug]]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.matrix import Means, matrix
+from conformance.cli.matrix import matrix
+from conformance.cli.means import Means
 from history.shards import read_shards
 
 FAKE = (sys.executable, "-m", "tests.support.fake_column_run")

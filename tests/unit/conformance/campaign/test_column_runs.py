@@ -250,7 +250,8 @@ SCRIPT = """
 import signal
 import sys
 from conformance.cli.group import run
-from conformance.cli.matrix import Means, matrix
+from conformance.cli.matrix import matrix
+from conformance.cli.means import Means
 fake = (sys.executable, "-m", "tests.support.fake_column_run")
 # As in a terminal, whatever the tests were started from.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -11,7 +11,8 @@ import pytest
 
 from conformance.campaign.plan import BISECT, column_runs_for, new_plan, write_plan
 from conformance.catalogue import shipped
-from conformance.cli.bisect import Means, bisect
+from conformance.cli.bisect import bisect
+from conformance.cli.means import Means
 from conformance.core.registry import checks_by_row
 from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse

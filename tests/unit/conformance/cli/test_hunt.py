@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from conformance.campaign.hunt.state import Hunt, read_hunt
-from conformance.cli.hunt import Means, hunt
+from conformance.cli.hunt import hunt
+from conformance.cli.means import Means
 from conformance.running.machine.beginning import Beginning, read_beginning
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id

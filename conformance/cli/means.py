@@ -1,0 +1,42 @@
+"""An engine, pytest, Spark and a clock, with which the commands that run checks work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from conformance.campaign.column_runs import PYTEST
+from conformance.cli.engine import say
+from conformance.running.columns import WantedColumn
+from fixtures.images import at_hand
+from fixtures.ready import have_ready
+
+Prepare = Callable[[Sequence[str]], object]
+"""Makes an engine and the images of some versions ready."""
+Merge = Callable[[Path, Sequence[str]], int]
+"""Merges the shards of a folder, with options of `python -m reports`; returns an exit code."""
+
+
+def merge_with_spark(out: Path, options: Sequence[str]) -> int:
+    """Merge in a process of its own; return its exit code."""
+    began = time.monotonic()
+    command = [sys.executable, "-m", "reports", "--in", str(out / "shards"), "--out", str(out / "matrix")]
+    code = subprocess.run([*command, *options], check=False).returncode
+    say(f"merge: {time.monotonic() - began:.0f} s")
+    return code
+
+
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """The means of a command. Tests put something else in their place."""
+
+    prepare: Prepare = lambda versions: have_ready(versions, say)
+    pytest: Sequence[str] = PYTEST
+    merge: Merge = merge_with_spark
+    clock: Callable[[], float] = time.monotonic
+    at_hand: Callable[[str], bool] = at_hand
+    version_of: Callable[[WantedColumn], str] = lambda column: column.image(say).version

@@ -1,0 +1,28 @@
+"""The exit codes of all commands, and the rule by which outcomes become one of them (README, exit codes)."""
+
+from __future__ import annotations
+
+EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+WRONG_USE_OF_PYTEST = frozenset((4, 5))
+"""pytest's own codes for options that it refuses and for a selection that matches nothing: here both are 2."""
+
+
+def exit_code_of(
+    *, interrupted: bool = False, wrong_use: bool = False, violated: bool = False, troubled: bool = False
+) -> int:
+    """Return the code of the first that is so, in this order: a violation is told whatever went wrong beside it.
+
+    - 130 `interrupted`: the user ended it before it was done;
+    - 2 `wrong_use`: the request cannot be fulfilled on any machine;
+    - 1 `violated`: a requirement is, and no baseline knows it; for a command that compares, something is worse or differs;
+    - 3 `troubled`: of the kit, the engine or the machine, or nothing is satisfied;
+    - 0 otherwise.
+    """
+    if interrupted:
+        return EXIT_INTERRUPTED
+    if wrong_use:
+        return EXIT_WRONG_USE
+    if violated:
+        return EXIT_VIOLATED
+    return EXIT_TROUBLE if troubled else EXIT_SATISFIED
