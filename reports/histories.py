@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructType
 
-from conformance.judging.stored_examples import ByLabel, JudgedExample, Judging, judged, place
+from conformance.judging.stored_examples import ByLabel, JudgedExample, Judging, judge_frame, place
 from history.observations import Observation
 from history.shards import HEADER, Header, refuse_older_header
 from history.store import frames as frames_in
@@ -159,7 +159,7 @@ def _again(row: dict[str, Any], workers: Workers, judge: Judging) -> Iterator[Ju
     path = PurePosixPath(row["path"])
     shards = workers.get((path.parent.name, path.name.removesuffix(HISTORIES.removeprefix("*"))), {})
     content = row["content"] if row["content"] is not None else _content(row)
-    return judged(content, place(path, row["offset"]), shards, judge)
+    return judge_frame(content, place(path, row["offset"]), shards, judge)
 
 
 def _content(row: dict[str, Any]) -> bytes:

@@ -14,7 +14,7 @@ from conformance.catalogue.rows import family_of
 from conformance.judging import patch_releases
 from conformance.judging.intake import ColumnFacts, Intake, Quarantine
 from conformance.judging.patch_releases import LOWEST, PatchComparison
-from conformance.judging.pooling import judged
+from conformance.judging.pooling import cell_of
 from conformance.judging.verdicts import CaseTally, Cell, Verdict
 from history.shards import FaultCount
 from reports.rule_changes import RuleChange, rule_changes
@@ -195,7 +195,7 @@ def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations
     }
     checks = _checks(row, column, evidence.checks[key])
     replays = evidence.replays[key]
-    cell = judged(row, column, cases, ran=checks.ran, errors=checks.errors)
+    cell = cell_of(row, column, cases, ran=checks.ran, errors=checks.errors)
     return ReportedCell(
         **msgspec.structs.asdict(cell),
         faults=_faults(evidence.faults[key]),

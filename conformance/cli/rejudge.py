@@ -29,7 +29,7 @@ from conformance.core.evaluate import evaluate, judged_on, proofs
 from conformance.judging.judge import Judged
 from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import GatheredShard, gather
-from conformance.judging.stored_examples import JudgedExample, judged, place
+from conformance.judging.stored_examples import JudgedExample, judge_frame, place
 from fixtures.errors import WrongUse
 from fixtures.tape import StoredTape
 from history.command import COMMAND
@@ -162,7 +162,7 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], ag
     with ExitStack() as stack:
         files = {id: stack.enter_context(_opened(out / "rejudged", id)) for id in shards}
         for frame, content in read_frames(histories) if histories.exists() else ():
-            for one in judged(content, place(histories, frame.offset), headers, rejudge):
+            for one in judge_frame(content, place(histories, frame.offset), headers, rejudge):
                 recorded = before.get(one.shard, {}).pop(one.example, [])
                 if one.refused:
                     raise WrongUse(one.refused)

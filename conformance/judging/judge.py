@@ -247,7 +247,7 @@ class Judging:
         """Feed those of all events of the example that are new."""
         self.feed(events[len(self._history.events) :])
 
-    def judged(self) -> Judged:
+    def results(self) -> Judged:
         """The results so far: observations in the order of the judges, then of their subjects' names, and counts of excuses."""
         found, calm = self._all(), not any(map(_is_witness, self._history.events))
         return Judged(
@@ -323,12 +323,12 @@ def _counted(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:
 
 def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:
     """Every judge's observations of an example, in the order of the judges."""
-    return judged(judges, history).observations
+    return judge_history(judges, history).observations
 
 
-def judged(judges: Sequence[Judge], history: History) -> Judged:
+def judge_history(judges: Sequence[Judge], history: History) -> Judged:
     """Every judge's observations and excuses of a whole example."""
-    return _fed(judges, history).judged()
+    return _fed(judges, history).results()
 
 
 def _fed(judges: Sequence[Judge], history: History) -> Judging:

@@ -130,7 +130,7 @@ class _Pool:
 
     def cell(self, row: Requirement, column: ColumnFacts) -> Cell:
         cases = {case: _tally(lines, row.incidental) for case, lines in self._observed[row.id].items()}
-        return judged(row, column, cases, ran=len(self._ran[row.id]), errors=len(self._errors[row.id]))
+        return cell_of(row, column, cases, ran=len(self._ran[row.id]), errors=len(self._errors[row.id]))
 
 
 def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str]) -> CaseTally:
@@ -153,7 +153,7 @@ def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str]) -> CaseT
     )
 
 
-def judged(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally], *, ran: int, errors: int) -> Cell:
+def cell_of(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally], *, ran: int, errors: int) -> Cell:
     """The cell of a row on a column, from the pooled observations of each case.
 
     `ran` and `errors` count the row's checks that ran, and that ended in trouble of the kit.

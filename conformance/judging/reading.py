@@ -8,7 +8,7 @@ from typing import Any
 from conformance.judging.facts import decoders_of
 from conformance.judging.facts.exchange import Decoding
 from conformance.judging.facts.log import ProduceResult
-from conformance.judging.recreations import DELETED, UNTOLD, ProducedToDeleted, Recreations, unanswered
+from conformance.judging.recreations import DELETED, UNTOLD, ProducedToDeleted, Recreations, with_unknown_outcome
 from conformance.judging.story import Story
 from conformance.judging.timeline import CONFIGURES, NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
@@ -45,7 +45,7 @@ class Reading:
                 assert type(call) is Call
                 if call.op in CONFIGURES:
                     self.timeline.note_configuration(call, event)
-                self._recreations.answered(call, event)
+                self._recreations.follow_answer(call, event)
                 for decode in self._decoders.get(call.op, ()):
                     for kind, name, fact in decode(call, event, self._decoding):
                         self._attribute(kind, name, fact, call, event)
@@ -57,7 +57,7 @@ class Reading:
             self._end_stories()
         self.timeline.feed(event)
         if type(event) is Call:
-            self._recreations.asked(event)
+            self._recreations.follow_call(event)
 
     def _attribute(self, kind: Kind, name: str, fact: Any, call: Call, answer: Answer) -> None:
         """Hand a fact to the story of its subject; one of a partition to that of the topic that had the name at the time."""
@@ -68,7 +68,7 @@ class Reading:
         number = self._recreations.number(topic, node, call, answer)
         if number >= 0:
             self._take(kind, name, fact, number)
-        elif number == UNTOLD and (request := unanswered(fact)) is not None:
+        elif number == UNTOLD and (request := with_unknown_outcome(fact)) is not None:
             self._take(kind, name, request, self._recreations.latest(topic))
         elif number == DELETED and type(fact) is ProduceResult and self._recreations.knows_latest(topic, node, call):
             self._take(kind, name, ProducedToDeleted.of(fact), self._recreations.latest(topic))
@@ -86,14 +86,14 @@ class Reading:
         story = type(name, self.timeline)
         story.number = number
         for former in [stories[name, n] for n in range(number) if (name, n) in stories][-1:]:
-            for request in former.unanswered:
+            for request in former.open_requests:
                 story.take(request)
         return story
 
     def _end_stories(self) -> None:
         """End the stories that depend on the quorum: from here on two leaders of one epoch are legal."""
         ended = [story for story in self._stories if story.ends_with_quorum_state]
-        last = self.timeline.frozen()
+        last = self.timeline.snapshot()
         for story in ended:
             self._by_kind[story.kind] = [pair for pair in self._by_kind[story.kind] if pair[0] is not story]
             for found in self._stories[story].values():

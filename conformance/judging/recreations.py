@@ -65,7 +65,7 @@ class Recreations:
 
     # --- following the history
 
-    def asked(self, call: Call) -> None:
+    def follow_call(self, call: Call) -> None:
         """Take a request. After a request to delete it, a topic may be gone."""
         for wanted in call.request["topics"] if call.op == "delete_topics" else ():
             topic = self._topics.setdefault(name_of(wanted), _Topic())
@@ -73,7 +73,7 @@ class Recreations:
                 topic.deletions.add(call.n)
                 self._deleted.add(name_of(wanted))
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def follow_answer(self, call: Call, answer: Answer) -> None:
         if call.op == "create_topics" and answer.outcome == "ok" and not call.request.get("validate_only"):
             self._created(answer)
         elif call.op == "delete_topics":
@@ -169,7 +169,7 @@ class ProducedToDeleted(Exchange, frozen=True, gc=False):
         return ProducedToDeleted(write.asked, write.event, write.node, write.incarnation, write.error)
 
 
-def unanswered(fact: Any) -> Any:
+def with_unknown_outcome(fact: Any) -> Any:
     """A request with an unknown outcome in place of its answer; None for one that changes nothing, or certainly has not."""
     replace = msgspec.structs.replace
     match fact:

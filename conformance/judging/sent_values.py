@@ -22,7 +22,7 @@ def sent_until(history: History, before: SentValues | None) -> SentValues | None
     sent = {name: Counter(values) for name, values in (before or {}).items()}
     for story in reading.stories(PartitionStory):
         assert isinstance(story, PartitionStory)
-        if before is None or any(write.opaque for write in story.produced) or story.derived(Damage).appends_from < inf:
+        if before is None or any(write.opaque for write in story.produced) or story.derive(Damage).appends_from < inf:
             return None
         values = (value for write in story.produced for value in write.values if value is not None)
         sent.setdefault(story.name, Counter()).update(values)

@@ -41,7 +41,7 @@ def place(path: PurePath, offset: int) -> str:
     return f"{path.parent.name}/{path.name} at byte {offset}"
 
 
-def judged(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> Iterator[JudgedExample]:
+def judge_frame(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> Iterator[JudgedExample]:
     """Judge the example of a frame if it is of a column of `shards`. Trouble with it is in `error`, never raised."""
     try:
         histories = list(group(lines_of(frame)))

@@ -40,7 +40,7 @@ class Story:
         raise NotImplementedError
 
     @property
-    def unanswered(self) -> list[Any]:
+    def open_requests(self) -> list[Any]:
         """Requests of unknown outcome that may still reach the next subject of its name."""
         return []
 
@@ -48,7 +48,7 @@ class Story:
         """The faults, by name, that were witnessed before an event."""
         return sorted({one.fault for one in self.timeline.witnessed if one.witnessed < event})
 
-    def derived(self, make: Callable[[Any], T]) -> T:
+    def derive(self, make: Callable[[Any], T]) -> T:
         """The result that `make` derives from this story, shared by several judges."""
         try:
             found: T = self._derived[make]

@@ -149,7 +149,7 @@ class Timeline:
             self.topic_configs[name] = topic["configs"]
             self.deleted_topics.discard(name)
 
-    def frozen(self) -> Timeline:
+    def snapshot(self) -> Timeline:
         """The timeline as it is now, which further events do not change."""
         kept = copy.copy(self)
         kept.spans, kept.faults = copy.deepcopy(self.spans), [*self.faults]
@@ -266,14 +266,14 @@ class Timeline:
 
     def down(self, node: str, first: int, second: int) -> bool:
         """True if the node certainly did nothing from one event to the other."""
-        return stood((span for span in self.spans if span.effects.idles), node, first, second)
+        return stood_throughout((span for span in self.spans if span.effects.idles), node, first, second)
 
     def cut_off(self, node: str, first: int, second: int) -> bool:
         """True if the node was certainly cut off from the controllers from one event to the other."""
-        return stood((span for span in self.spans if span.effects.cut_off), node, first, second)
+        return stood_throughout((span for span in self.spans if span.effects.cut_off), node, first, second)
 
 
-def stood(spans: Iterable[FaultSpan], node: str, first: int, second: int) -> bool:
+def stood_throughout(spans: Iterable[FaultSpan], node: str, first: int, second: int) -> bool:
     """True if one of these faults certainly stood on the node from one event to the other."""
     mine = (span for span in spans if node in span.nodes)
     return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)

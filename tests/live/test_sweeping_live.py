@@ -11,7 +11,7 @@ from conformance.catalogue import Facts, shipped
 from conformance.core.bench import Bench
 from conformance.core.sweeping import Swept, sweep
 from conformance.core.topologies import CLUSTER
-from conformance.judging.judge import judged
+from conformance.judging.judge import judge_history
 from conformance.judging.laws.same_answers import every_version_says_the_same, together_is_as_one_by_one
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.running.lab import Lab
@@ -81,7 +81,7 @@ def swept_on(version: str, run: Run, out: Path) -> History:
 @pytest.mark.parametrize("version", ["3.3.2", "3.9.2", "4.4.0"])
 def test_a_released_kafka_answers_alike(run: Run, tmp_path: Path, version: str) -> None:
     history = swept_on(version, run, tmp_path)
-    found = judged([together_is_as_one_by_one, every_version_says_the_same], history)
+    found = judge_history([together_is_as_one_by_one, every_version_says_the_same], history)
     assert [(one.requirement, one.case, one.detail) for one in found.observations if one.result == "violated"] == []
     facts = Facts(version=version, ranges=history.example.ranges)
     rows = [shipped()[row] for row in ("GEN-04", "GEN-05")]

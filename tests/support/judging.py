@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judging.judge import Judge, judge_all, judged
+from conformance.judging.judge import Judge, judge_all, judge_history
 from conformance.judging.judges import JUDGES
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
@@ -36,7 +36,7 @@ def labels(judge: Judge, history: LogHistory) -> set[str]:
 
 def excused(judge: Judge, history: LogHistory) -> list[tuple[str, str]]:
     """The cases that the judge leaves undecided, each with its excuse's name."""
-    return [(one.case, one.excuse) for one in judged([judge], history.history).excuses]
+    return [(one.case, one.excuse) for one in judge_history([judge], history.history).excuses]
 
 
 def partition_story(history: LogHistory) -> PartitionStory:

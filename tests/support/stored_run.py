@@ -32,7 +32,7 @@ def observed_by(history: History) -> list[Observation]:
     judging = Judging(JUDGES, history.example)
     judging.feed(history.events)
     facts = Facts(version=history.example.column, ranges=history.example.ranges)
-    return applicable(judging.judged().observations, facts)
+    return applicable(judging.results().observations, facts)
 
 
 def select(out: Path) -> None:

@@ -130,7 +130,7 @@ def _compared(sweep: Sweep, one: About, best: About) -> Compared:
 
 def _unlike(sweep: Sweep, one: About, best: About) -> str:
     expected = [*_expected(sweep, one, best)]
-    found = one.shared(best)
+    found = one.shared_fields(best)
     return "" if any(_agree(found, each, one.limit) for each in expected) else _against(one, best, expected[0])
 
 
@@ -143,7 +143,7 @@ def _misnamed(sweep: Sweep, one: About, best: About) -> str:
 
 def _expected(sweep: Sweep, one: About, best: About) -> Iterator[Plain]:
     """The right answers in this version by that in the highest: the same one, or as it was before a KIP changed it."""
-    shared = best.shared(one)
+    shared = best.shared_fields(one)
     if one.op in CHANGED and (changed := CHANGED[one.op](sweep, one, best)) is not None:
         shared = changed
     yield shared
@@ -165,7 +165,7 @@ def _changed_offset_fetch(_: Sweep, one: About, best: About) -> Plain | None:
     """The answer of a version that names topics: a topic need not exist for what is committed for it (KIP-848)."""
     if one.version >= BY_ID_FROM[one.op] or best.error != Error.UNKNOWN_TOPIC_ID:
         return None
-    return {name: NOTHING_COMMITTED[name] for name in one.shared(best)}
+    return {name: NOTHING_COMMITTED[name] for name in one.shared_fields(best)}
 
 
 def _changed_groups(_: Sweep, one: About, best: About) -> Plain | None:

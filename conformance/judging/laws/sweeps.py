@@ -150,7 +150,7 @@ class About(msgspec.Struct, frozen=True):
     def error(self) -> int:
         return int(self.value["error_code"])
 
-    def shared(self, other: About) -> Plain:
+    def shared_fields(self, other: About) -> Plain:
         """The fields that the other's version has too."""
         return _shown(SWEPT[self.op], self.value, min(self.version, other.version))
 

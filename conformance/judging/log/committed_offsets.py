@@ -39,7 +39,7 @@ class Shown(NamedTuple):
     excuse: str
 
     @property
-    def held(self) -> bool:
+    def is_legal(self) -> bool:
         """True if it shows the last commit, or one that may have followed it."""
         return self._is_one_of(self.legal)
 
@@ -47,15 +47,15 @@ class Shown(NamedTuple):
         return any((one.offset, one.epoch) == (self.fetch.offset, self.fetch.epoch) for one in commits)
 
     @property
-    def excused(self) -> bool:
+    def is_excused(self) -> bool:
         """True if it shows an earlier commit or none, and there is an excuse for that."""
         return bool(self.excuse) and (self.fetch.offset == NO_OFFSET or self._is_one_of(self.ever))
 
     def claims(self, case: str) -> Iterator[Claim]:
         """Judge what it shows."""
-        if self.held:
+        if self.is_legal:
             yield from [Finding(True, case, self.by)] if not self.excuse else []
-        elif self.excused:
+        elif self.is_excused:
             yield Excuse(self.excuse, case)
         else:
             yield Finding(False, case, self.by, str(self), "lost-commit")

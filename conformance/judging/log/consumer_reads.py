@@ -38,7 +38,7 @@ class ConsumerRead(msgspec.Struct, frozen=True):
         return f"{self.read.node} gave a consumer {self.beyond} with the high watermark {self.read.high_watermark}"
 
     @property
-    def raced(self) -> bool:
+    def may_have_raced(self) -> bool:
         """True if the high watermark may have risen while the answer was being made: a broker reads it before the records."""
         return self.beyond is not None and not self.proof
 
@@ -54,8 +54,8 @@ class ConsumerReads:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-        self._leadership = story.derived(Leadership)
-        self._own_logs = story.derived(ReplicaLogs)
+        self._leadership = story.derive(Leadership)
+        self._own_logs = story.derive(ReplicaLogs)
 
     @cached_property
     def all(self) -> list[ConsumerRead]:
@@ -84,8 +84,8 @@ class ConsumerReads:
 @log_judge("KIP320-FETCH-04", "reads")
 def followers_serve_up_to_their_high_watermark(story: PartitionStory) -> Iterator[Claim]:
     """A follower gives consumers the records below its own high watermark, and none above."""
-    for one in story.derived(ConsumerReads).all:
-        if one.role == "follower" and one.raced:
+    for one in story.derive(ConsumerReads).all:
+        if one.role == "follower" and one.may_have_raced:
             yield Excuse(RISEN, "follower-serves")
         elif one.role == "follower" and (one.wrong or one.uncommitted):
             yield Finding(not one.wrong, "follower-serves", one.by, one.wrong, "uncommitted-read")
@@ -94,8 +94,8 @@ def followers_serve_up_to_their_high_watermark(story: PartitionStory) -> Iterato
 @log_judge("KIP320-FETCH-07", "reads")
 def consumers_get_no_uncommitted_records(story: PartitionStory) -> Iterator[Claim]:
     """Consumers get no record at or above the high watermark, from whatever offset at or below it they fetch."""
-    for one in story.derived(ConsumerReads).all:
-        if one.raced:
+    for one in story.derive(ConsumerReads).all:
+        if one.may_have_raced:
             yield Excuse(RISEN, "uncommitted")
         elif one.wrong or one.uncommitted:
             yield Finding(not one.wrong, "uncommitted", one.by, one.wrong, "uncommitted-read")

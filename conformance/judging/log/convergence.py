@@ -47,7 +47,7 @@ class FinalState(msgspec.Struct, frozen=True):
             return ""
         return next((_differs(self.leader, read, self.below) for read in self.others if read.node == node), "")
 
-    def converged(self, node: str, id: int) -> bool:
+    def has_converged(self, node: str, id: int) -> bool:
         """True if the node is in the ISR, with the log of the leader."""
         known = {read.node for read in (self.leader, *self.others) if read is not None}
         led = self.look is not None and self.look.leader >= 0 and id in self.look.isr
@@ -56,13 +56,13 @@ class FinalState(msgspec.Struct, frozen=True):
 
 def end_of(story: PartitionStory) -> FinalState | None:
     """The final state of a partition; None if the example has no end, or if replicas may differ, being compacted or corrupt."""
-    timeline, damage = story.timeline, story.derived(Damage)
+    timeline, damage = story.timeline, story.derive(Damage)
     since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
     if since < 0 or story.is_compacted or damage.is_corrupt:
         return None
-    replicas = story.derived(Replicas)
+    replicas = story.derive(Replicas)
     last = {read.node: read for read in story.full_reads if read.asked > since and replicas.include(read.node)}
-    newest, leadership = max((read.cur for read in last.values()), default=-1), story.derived(Leadership)
+    newest, leadership = max((read.cur for read in last.values()), default=-1), story.derive(Leadership)
     leader = next((read for read in last.values() if read.cur == newest and leadership.is_from_leader(read)), None)
     others = tuple(r for r in last.values() if r is not leader and r.cur == newest)
     look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
@@ -141,9 +141,9 @@ def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 def _all_replaced(story: PartitionStory, look: PartitionMetadata) -> bool:
     """True if each replica that may be elected, by the last description, lost its log directory."""
-    described = story.derived(Registrations).of(look.epoch)
+    described = story.derive(Registrations).of(look.epoch)
     named = {*described.members, *described.last_known} if described is not None else {*look.isr}
-    return story.derived(Damage).all_hit(named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir)
+    return story.derive(Damage).all_hit(named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir)
 
 
 def _logs(end: FinalState) -> Iterator[Claim]:
@@ -168,12 +168,12 @@ def _watermark(leader: FetchResult, other: FetchResult) -> Finding:
 
 def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """Compare the logs on disk, by leader epochs and base offsets too, and the cache entries of epochs with records."""
-    damage = story.derived(Damage)
+    damage = story.derive(Damage)
     led = [held for held in end.disk if end.leader is not None and held.node == end.leader.node]
     for other in end.disk if led else ():
         if other.node == led[0].node:
             continue
-        by, low = (led[0].event,), max(led[0].log_start, other.log_start, *_map_starts(story, led[0], other))
+        by, low = (led[0].event,), max(led[0].log_start, other.log_start, *_cache_starts(story, led[0], other))
         mine, theirs = ([batch for batch in held.batches if low <= batch[1] < end.below] for held in (led[0], other))
         shown = "" if mine == theirs else f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
         yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
@@ -190,9 +190,9 @@ def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         yield Finding(maps[0] == maps[1], "maps", by, shown, "stuck")
 
 
-def _map_starts(story: PartitionStory, *replicas: ReplicaOnDisk) -> list[int]:
+def _cache_starts(story: PartitionStory, *replicas: ReplicaOnDisk) -> list[int]:
     """The first offsets of leader epoch caches that were trimmed: a crash may set the log start back below them."""
-    trimmed = story.derived(LogStarts).may_fall
+    trimmed = story.derive(LogStarts).may_fall
     return [held.epochs[0][1] for held in replicas if held.epochs] if trimmed else []
 
 
@@ -214,7 +214,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
     end = end_of(story)
     if end is None or end.look is None or end.leader is None:
         return
-    missed, replicas = _missed_epochs(story), story.derived(Replicas)
+    missed, replicas = _missed_epochs(story), story.derive(Replicas)
     premises = [
         *(("follower", *one) for one in _fenced(story)),
         *(("leader", *one) for one in _tails(story, end.leader)),
@@ -222,7 +222,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
     for case, node, event in (one for one in premises if replicas.include(one[1])):
         by = (event, end.leader.event, end.look.event)
         differs = end.differs(node)
-        if end.converged(node, story.timeline.ids.get(node, -1)):
+        if end.has_converged(node, story.timeline.ids.get(node, -1)):
             # A replica that is back at the epoch at which it left had nothing to truncate.
             yield from [Finding(True, case, by)] if case == "leader" or node in missed else []
         elif end.certain and (differs or story.timeline.rest < 0):
@@ -253,9 +253,9 @@ def _missed_epochs(story: PartitionStory) -> set[str]:
 
 def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
     """Leaders with records of their own epoch that the final log lacks, each with the first event that shows one."""
-    damage = story.derived(Damage)
+    damage = story.derive(Damage)
     found: dict[str, int] = {}
-    for read in story.derived(Leadership).leader_reads:
+    for read in story.derive(Leadership).leader_reads:
         if read.batches and read.node not in found:
             last = read.batches[-1]
             if last.epoch == read.cur and last.last >= final.log_start and final.at(last.last) != last:

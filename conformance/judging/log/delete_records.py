@@ -31,10 +31,10 @@ ADOPTED_WITHIN = 10.0
 @log_judge("KIP320-DR-02", "deletions", "on_disk")
 def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[Claim]:
     """Records that DeleteRecords acknowledged are gone from every live replica until it crashes; no other record is gone."""
-    starts = story.derived(LogStarts)
+    starts = story.derive(LogStarts)
     for trim in story.deletions:
         if trim.error == NONE:
-            high = starts.bound(trim.event)
+            high = starts.limit(trim.event)
             shown = (
                 f"{trim.node} answered {trim.low_watermark} to DeleteRecords up to {trim.offset}, which explains {high}"
             )
@@ -51,7 +51,7 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
     end = end_of(story)
     if end is not None and story.timeline.rest >= 0:
         yield from _fetched_since(story, end)
-        yield from _maps(story, end)
+        yield from _caches(story, end)
     if end is not None and end.certain:
         yield from _adopted(story, end)
 
@@ -63,9 +63,9 @@ def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
     """Judge that no replica's log begins above the offset that DeleteRecords was asked for."""
     known: set[tuple[str, int]] = set()
     for read in story.reads if story.deletions else ():
-        if read.log_start > starts.bound(read.event) and (one := (read.node, read.log_start)) not in known:
+        if read.log_start > starts.limit(read.event) and (one := (read.node, read.log_start)) not in known:
             known.add(one)
-            shown = f"{read.node} starts at {read.log_start}, DeleteRecords went up to {starts.bound(read.event)}"
+            shown = f"{read.node} starts at {read.log_start}, DeleteRecords went up to {starts.limit(read.event)}"
             yield Finding(False, "log-start", (read.event,), shown, "deleted-too-much")
 
 
@@ -110,17 +110,17 @@ def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsRe
 
 def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> Permission | None:
     """The permission by which the deletion may have been lost before the read."""
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     trimmed_at = (leadership.newest_epoch_before(trim.asked), trim.asked)
     cur = read.cur if read.cur >= 0 else leadership.newest_epoch_before(read.event)
-    return story.derived(PermittedLosses).between(trimmed_at, (cur, read.event))
+    return story.derive(PermittedLosses).between(trimmed_at, (cur, read.event))
 
 
 def _reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
     """The nodes that certainly applied the deletion: the leader, and followers that were alive, in sync and without a fault
     before and after it.
     """
-    replicas = story.derived(Replicas)
+    replicas = story.derive(Replicas)
     place = bisect_left(story.metadata, trim.asked, key=by_event)
     before = story.metadata[place - 1] if place else None
     after = next((seen for seen in story.metadata[place : place + 12] if seen.asked > trim.event), None)
@@ -144,7 +144,7 @@ def _live(seen: PartitionMetadata, id: int) -> bool:
 
 def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """A follower that copied a record written after the trim, in the same epoch, was told the log start by that very answer."""
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     leader = end.leader
     if leader is None:
         return
@@ -191,11 +191,11 @@ def _copied(story: PartitionStory, replica: FetchResult, written: ProduceResult,
     """True if the replica copied the record from the leader of the epoch, and has run on since."""
     lives = {story.timeline.incarnation(replica.node, event) for event in (written.asked, replica.event)}
     held = replica.at(written.offset)
-    runs_on = len(lives) == 1 and story.derived(Replicas).always_include(replica.node)
+    runs_on = len(lives) == 1 and story.derive(Replicas).always_include(replica.node)
     return runs_on and held is not None and held.epoch == epoch
 
 
-def _maps(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
+def _caches(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     """No more than one entry begins at or below the log start, and that one at it.
 
     Or at the first batch, where the log start is in its midst: a follower that began there took it whole
@@ -203,7 +203,7 @@ def _maps(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     """
     starts = {read.node: read.log_start for read in (end.leader, *end.others) if read is not None}
     done = [facts[-1].event for facts in (story.deletions, story.timeline.faults) if facts]
-    trimmed = story.derived(LogStarts).may_fall
+    trimmed = story.derive(LogStarts).may_fall
     for held in end.disk if trimmed else ():
         start, entries = starts.get(held.node, 0), held.epochs or ()
         if start <= 0 or not entries:

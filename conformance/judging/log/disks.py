@@ -10,7 +10,7 @@ from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
-from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
+from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import min_insync_replicas
 from conformance.judging.log.story import PartitionStory
@@ -27,8 +27,8 @@ def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]
     ISR or ELR then has a replica that holds the record and was stopped cleanly or never stopped. Altering min.insync.replicas
     empties the ELR, and a reassignment brings in other replicas: partitions with either are left out.
     """
-    reads = [read for read in story.derived(Leadership).leader_reads if read.full]
-    if not reads or not story.derived(Damage).hits(_loses_log) or story.derived(Replicas).may_have_changed:
+    reads = [read for read in story.derive(Leadership).leader_reads if read.full]
+    if not reads or not story.derive(Damage).hits(_loses_log) or story.derive(Replicas).may_have_changed:
         return
     survivor: tuple[int, int] | None = None
     for write in (write for write in story.produced if write.committed and write.values):
@@ -52,13 +52,13 @@ def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
     """The event of the first disk lost after the write; -1 if none was, or if enough replicas were lost that the record may be
     gone.
     """
-    possible = story.derived(min_insync_replicas).possible(write.asked, NEVER)
-    lost = [span for span in story.derived(Damage).hits(_loses_log) if span.began > write.asked]
+    possible = story.derive(min_insync_replicas).possible(write.asked, NEVER)
+    lost = [span for span in story.derive(Damage).hits(_loses_log) if span.began > write.asked]
     crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
     # No controller can know of a disk that is lost after a controlled shutdown.
     if len(possible) != 1 or not {node for span in lost for node in span.nodes} <= crashed:
         return -1
-    enough = min(int(*possible), story.derived(Replicas).fewest(NEVER))
+    enough = min(int(*possible), story.derive(Replicas).fewest(NEVER))
     return min((span.began for span in lost), default=-1) if len(crashed | unsure) < enough else -1
 
 
@@ -91,13 +91,15 @@ def _lasted(
     """The events of the write and of the last read of a later leader that has it; or a claim that it is gone; None if no read
     tells.
     """
-    acknowledged, starts = acknowledged_at(story, write, story.derived(newest_stamps)), story.derived(LogStarts)
+    acknowledged, starts = moment_of(story, write), story.derive(LogStarts)
     kept_as: dict[tuple[int, int], Batch] = {}
     lasted: tuple[int, int] | None = None
     for read in (read for read in reads if read.cur >= acknowledged[0]):
-        if trouble := gone(read, write, shown_by(read, starts.bound(read.event)), story.is_compacted, kept_as):
+        if trouble := loss_in(
+            read, write, offsets_shown_by(read, starts.limit(read.event)), story.is_compacted, kept_as
+        ):
             moment = (read.cur, read.event)
-            permission = story.derived(PermittedLosses).between(acknowledged, moment, PERMISSIONS, write.last)
+            permission = story.derive(PermittedLosses).between(acknowledged, moment, PERMISSIONS, write.last)
             if permission is not None:
                 return Excuse(permission, "disks")
             return Finding(False, "disks", (write.event, read.event), trouble, "lost-write")

@@ -28,7 +28,7 @@ def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Findi
 
     A replica is electable if it is in ISR or ELR, or if the configuration in force permits an unclean election.
     """
-    registrations = story.derived(Registrations)
+    registrations = story.derive(Registrations)
     waiting: _Waiting | None = None
     newest = -1
     for seen in story.metadata:
@@ -102,7 +102,7 @@ def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMe
 def _clean_case(story: PartitionStory, seen: PartitionMetadata, ids: set[int]) -> str:
     if not seen.isr:
         return "eligible"
-    replaced = story.derived(Damage).all_hit(ids, seen.event, lambda effects: effects.loses_log_dir)
+    replaced = story.derive(Damage).all_hit(ids, seen.event, lambda effects: effects.loses_log_dir)
     return "disk-replaced" if replaced else "clean"
 
 
@@ -119,12 +119,12 @@ def _eligible(story: PartitionStory, described: Registration) -> set[int]:
 
 def _is_permitted(story: PartitionStory, seen: PartitionMetadata) -> bool:
     """True if the partition had no leader, and an unclean election was certainly permitted from the request to the answer."""
-    setting = story.derived(unclean_election)
+    setting = story.derive(unclean_election)
     return seen.leader < 0 and setting.possible(seen.asked, seen.event) == {"true"}
 
 
 def _permitted_as(story: PartitionStory, seen: PartitionMetadata) -> str:
-    if (permitted := story.derived(unclean_election).in_force(seen.asked)) is None:
+    if (permitted := story.derive(unclean_election).in_force(seen.asked)) is None:
         return "topic"
     if permitted.owner == "cluster":
         return "cluster-default"
@@ -133,8 +133,8 @@ def _permitted_as(story: PartitionStory, seen: PartitionMetadata) -> str:
 
 def _switched_on(story: PartitionStory, seen: PartitionMetadata) -> bool:
     """True if a request made after the partition had lost its leader permitted the unclean election."""
-    permitted = story.derived(unclean_election).in_force(seen.asked)
-    leaderless_since = story.derived(Leadership).first_named(seen.epoch)
+    permitted = story.derive(unclean_election).in_force(seen.asked)
+    leaderless_since = story.derive(Leadership).first_named(seen.epoch)
     return seen.leader < 0 and permitted is not None and permitted.since > leaderless_since
 
 
@@ -142,7 +142,7 @@ def _is_down(story: PartitionStory, seen: PartitionMetadata, id: int) -> bool:
     """True if the replica was certainly down, or without its log directory, from the request to the answer."""
     node = story.timeline.names.get(id, "")
     was_down = story.timeline.down(node, seen.asked, seen.event)
-    return id in seen.replicas and (was_down or story.derived(Replicas).was_offline(node, seen.asked, seen.event))
+    return id in seen.replicas and (was_down or story.derive(Replicas).was_offline(node, seen.asked, seen.event))
 
 
 # --- no other replica becomes leader
@@ -158,8 +158,8 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
     """
     if story.registered_states:
         return
-    leadership = story.derived(Leadership)
-    for before in story.derived(Registrations).leaderless():
+    leadership = story.derive(Leadership)
+    for before in story.derive(Registrations).leaderless():
         successor = leadership.leaders.get(before.epoch + 1)
         elected = story.timeline.ids.get(successor, -1) if successor is not None else -1
         case = election_case(story, before.electable, before.event)
@@ -180,21 +180,21 @@ def election_case(story: PartitionStory, electable: frozenset[int] | None, event
     """The case of GEN-09, by the replicas that may lead (as in Registration) and by the faults and settings until an event."""
     if electable == frozenset():
         return "last-known"
-    if story.derived(Damage).all_hit(electable or (), event, lambda effects: effects.damages_log):
+    if story.derive(Damage).all_hit(electable or (), event, lambda effects: effects.damages_log):
         return "disk-lost"
-    setting = story.derived(unclean_election).in_force(event)
+    setting = story.derive(unclean_election).in_force(event)
     return "explicitly-off" if setting is not None and (setting.text, setting.owner) == ("false", "topic") else "silent"
 
 
 def _may_lead(story: PartitionStory, before: Registration, elected: int) -> bool:
     if before.electable:
         return elected in before.electable
-    former = story.timeline.ids.get(story.derived(Leadership).leaders.get(before.epoch - 1, ""), -1)
+    former = story.timeline.ids.get(story.derive(Leadership).leaders.get(before.epoch - 1, ""), -1)
     return elected in (before.last_known or (former,))
 
 
 def _permits(story: PartitionStory, before: Registration) -> Permission | None:
-    return story.derived(PermittedLosses).between((before.epoch, NEVER), (before.epoch + 1, NEVER), ELECTIONS)
+    return story.derive(PermittedLosses).between((before.epoch, NEVER), (before.epoch + 1, NEVER), ELECTIONS)
 
 
 def _shown(before: Registration, elected: int) -> str:

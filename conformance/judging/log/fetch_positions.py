@@ -29,7 +29,7 @@ SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
 
 def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
     """Fetches of consumers that named both epochs, each with the log that it was answered from."""
-    damage = story.derived(Damage)
+    damage = story.derive(Damage)
     for read in story.reads:
         named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
         if named and read.by_consumer and damage.is_undamaged(read.node, read.event):
@@ -40,7 +40,7 @@ def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[Fet
 
 def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[ErrorResponse, ReplicaLog]]:
     """Such fetches that were answered with OFFSET_OUT_OF_RANGE, each with that log."""
-    damage = story.derived(Damage)
+    damage = story.derive(Damage)
     for one in story.errors:
         named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
         if named and one.error == OFFSET_OUT_OF_RANGE and damage.is_undamaged(one.node, one.event):
@@ -49,7 +49,7 @@ def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tupl
                 yield one, own
 
 
-def _is_genuine(own: ReplicaLog, offset: int, epoch: int) -> bool:
+def _is_valid(own: ReplicaLog, offset: int, epoch: int) -> bool:
     """True if the record before the position is in the responding replica's log, with that leader epoch."""
     batch = own.at(offset - 1)
     return batch is not None and batch.epoch == epoch
@@ -63,8 +63,8 @@ def valid_positions_are_not_reported_as_truncated(story: PartitionStory) -> Iter
     """No Fetch and no OffsetForLeaderEpoch reports a position as truncated that the responding replica holds, or that a
     consumer was given.
     """
-    own_logs = story.derived(ReplicaLogs)
-    for _, finding in _genuine_fetches(story, own_logs):
+    own_logs = story.derive(ReplicaLogs)
+    for _, finding in _valid_fetches(story, own_logs):
         yield finding
     yield from _lookups(story, own_logs)
     yield from _given_positions(story)
@@ -78,12 +78,12 @@ def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Clai
 
     An answer of ListOffsets is a position too.
     """
-    own_logs = story.derived(ReplicaLogs)
-    for case, finding in _genuine_fetches(story, own_logs):
+    own_logs = story.derive(ReplicaLogs)
+    for case, finding in _valid_fetches(story, own_logs):
         yield Finding(finding.held, case, finding.by, finding.detail, finding.label)
     yield from _listed_positions(story, own_logs)
     for one, own in _out_of_range(story, own_logs):
-        if _is_genuine(own, one.position, one.last) and 0 <= own.start <= one.position:
+        if _is_valid(own, one.position, one.last) and 0 <= own.start <= one.position:
             shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"
             yield Finding(False, _role(story, one), (one.event,), shown, "false-truncation")
     yield from _lookups(story, own_logs)
@@ -95,8 +95,8 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
 
     It counts whatever that leader's log holds: a log that lost the record is the case that matters.
     """
-    permitted, damage = story.derived(PermittedLosses), story.derived(Damage)
-    for read in story.derived(Leadership).leader_reads:
+    permitted, damage = story.derive(PermittedLosses), story.derive(Damage)
+    for read in story.derive(Leadership).leader_reads:
         cut = read.by_consumer and read.diverging is not None and read.diverging[1] < read.fetch_offset
         given = _first_given(story, read) if cut and damage.is_undamaged(read.node, read.event) else None
         if given is None:
@@ -123,12 +123,12 @@ def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
     """Judge that the epoch of such a record ends above it in an answer of OffsetForLeaderEpoch, unless the log start may have
     passed it.
     """
-    leadership, damage = story.derived(Leadership), story.derived(Damage)
-    permitted, starts = story.derived(PermittedLosses), story.derived(LogStarts)
+    leadership, damage = story.derive(Leadership), story.derive(Damage)
+    permitted, starts = story.derive(PermittedLosses), story.derive(LogStarts)
     for end in story.epoch_ends:
         asked = end.asked_epoch >= 0 and leadership.is_from_leader(end) and damage.is_undamaged(end.node, end.event)
         found = _given_beyond(story, end) if asked else None
-        if found is None or starts.bound(end.event) > found[1]:
+        if found is None or starts.limit(end.event) > found[1]:
             continue
         given, offset = found
         permission = permitted.between((max(given.cur, end.asked_epoch), given.event), (end.cur, end.event))
@@ -154,12 +154,12 @@ def _holds(read: FetchResult, offset: int, epoch: int) -> bool:
 
 
 def _role(story: PartitionStory, answer: FetchResult | ErrorResponse) -> str:
-    return "fetch" if story.derived(Leadership).is_from_leader(answer) else "follower"
+    return "fetch" if story.derive(Leadership).is_from_leader(answer) else "follower"
 
 
-def _genuine_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[str, Finding]]:
+def _valid_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[str, Finding]]:
     for read, own in _fetches(story, own_logs):
-        if _is_genuine(own, read.fetch_offset, read.last):
+        if _is_valid(own, read.fetch_offset, read.last):
             shown = (
                 ""
                 if read.diverging is None
@@ -170,7 +170,7 @@ def _genuine_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[t
 
 
 def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
-    leadership, damage = story.derived(Leadership), story.derived(Damage)
+    leadership, damage = story.derive(Leadership), story.derive(Damage)
     for end in story.epoch_ends:
         if end.asked_epoch < 0 or not leadership.is_from_leader(end) or not damage.is_undamaged(end.node, end.event):
             continue
@@ -209,7 +209,7 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Finding]:
     """A reader whose LastFetchedEpoch ended below its position in the responding replica's log is told so, and gets no
     records.
     """
-    own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
+    own_logs, leads = story.derive(ReplicaLogs), story.derive(Leadership).is_from_leader
     for read, own in _fetches(story, own_logs):
         why = _must_diverge(story, own, read)
         if why:
@@ -223,7 +223,7 @@ def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> 
     """The part of the log that shows the divergence; empty if the replica may serve the fetch, or if that is unknown
     (catalogue, section M).
     """
-    if read.incarnation and story.derived(LogStarts).may_fall:
+    if read.incarnation and story.derive(LogStarts).may_fall:
         return ""  # a crash may have set it back below the first entry of a leader epoch cache that was trimmed
     later = own.after_epoch(read.last)
     if later is not None and max(later.base, read.log_start) < read.fetch_offset:
@@ -232,7 +232,7 @@ def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> 
     if before is None or read.fetch_offset <= read.log_start or story.is_compacted:
         return ""
     is_unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None
-    leads = story.derived(Leadership).is_from_leader(read)
+    leads = story.derive(Leadership).is_from_leader(read)
     return f"nothing of that epoch, and {before} before" if is_unknown and leads else ""
 
 
@@ -241,7 +241,7 @@ def out_of_range_is_below_the_log_start(story: PartitionStory) -> Iterator[Findi
     """If epochs are named, OFFSET_OUT_OF_RANGE comes only below the log start or for an unknown epoch; a position past the log
     end diverges.
     """
-    own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
+    own_logs, leads = story.derive(ReplicaLogs), story.derive(Leadership).is_from_leader
     for one, own in _out_of_range(story, own_logs):
         shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"
         known = leads(one) or (bool(own.held) and own.held[-1].epoch >= one.last)

@@ -35,7 +35,7 @@ def isr_members_are_valid(story: PartitionStory) -> Iterator[Claim]:
     """A fenced replica leaves the ISR and is not added to it, a live leader is in it, and its members are replicas. It is
     empty only without a leader.
     """
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     known: set[tuple[object, ...]] = set()
     for seen in story.changed_metadata:
         state = (seen.node, seen.leader, seen.epoch, seen.isr, seen.replicas)
@@ -284,7 +284,7 @@ def _written(looks: _Looks, write: ProduceResult) -> Iterator[Finding]:
 def _watermark(looks: _Looks) -> Iterator[Finding]:
     story = looks.story
     last: dict[Life, FetchResult] = {}
-    for read in story.derived(Leadership).leader_reads:
+    for read in story.derive(Leadership).leader_reads:
         key = (read.node, read.cur, read.incarnation)
         one = last.get(key)
         if one is None or one.event < read.asked:

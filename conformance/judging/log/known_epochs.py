@@ -50,10 +50,10 @@ class KnownEpochs:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-        self._leadership = story.derived(Leadership)
+        self._leadership = story.derive(Leadership)
 
     @cached_property
-    def served(self) -> list[Served]:
+    def answers(self) -> list[Served]:
         """The requests that were answered without an error, in the order of the answers."""
         return [*self._each()]
 
@@ -70,7 +70,7 @@ class KnownEpochs:
         """The least epochs of each broker incarnation as (event, epoch): from then on it was at that epoch or a later one.
         Both rise.
         """
-        known = [(one.event, one.node, one.cur, one.incarnation) for one in self.served]
+        known = [(one.event, one.node, one.cur, one.incarnation) for one in self.answers]
         fenced = (one for one in self.story.errors if one.error == FENCED_LEADER_EPOCH and one.cur >= 0)
         known += [(one.event, one.node, one.cur + 1, one.incarnation) for one in fenced]
         found: dict[Life, list[tuple[int, int]]] = {}
@@ -80,15 +80,15 @@ class KnownEpochs:
                 floors.append((event, epoch))
         return found
 
-    def acted(self, answer: Exchange, epoch: int) -> int:
+    def proof_at(self, answer: Exchange, epoch: int) -> int:
         """The event by which the broker incarnation that was asked had been at the epoch or a later one; 0 for none."""
         floors = self._floors.get(self._life(answer), [])
         place = bisect_left(floors, epoch, key=itemgetter(1))
         return floors[place][0] if place < len(floors) and floors[place][0] < answer.asked else 0
 
-    def passed(self, answer: Asked) -> int:
+    def proof_past(self, answer: Asked) -> int:
         """The event by which it had been at a later epoch than the one that the request named; 0 for none."""
-        return self.acted(answer, answer.cur + 1)
+        return self.proof_at(answer, answer.cur + 1)
 
     # --- the most
 
@@ -112,7 +112,7 @@ class KnownEpochs:
     def _by_life(self) -> dict[Life, tuple[list[Served], list[int]]]:
         """The epochs that each broker incarnation served, and the lowest one from there on."""
         found: dict[Life, tuple[list[Served], list[int]]] = {}
-        for one in self.served:
+        for one in self.answers:
             found.setdefault(self._life(one), ([], []))[0].append(one)
         for served, lowest in found.values():
             lowest += [*accumulate((one.cur for one in reversed(served)), min)][::-1]
@@ -127,14 +127,14 @@ class KnownEpochs:
     def _takeovers(self) -> list[ServingLeader]:
         """The first time that the leader of each epoch is seen to act; both events and epochs rise."""
         found: list[ServingLeader] = []
-        for one in self.served:
+        for one in self.answers:
             newer = not found or found[-1].cur < one.cur
             if newer and self._leadership.is_from_leader(one):
                 found.append(ServingLeader(one.event, one.node, one.cur, one.cur))
         return found
 
     @property
-    def changed_leaders(self) -> bool:
+    def has_successors(self) -> bool:
         """True if one broker was seen to act as leader after another had led. If not, there is no `successor`."""
         return len({*self._leadership.leaders.values()}) > 1 and bool(self._takeovers)
 

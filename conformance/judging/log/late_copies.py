@@ -12,7 +12,7 @@ from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.producer_state import may_be_forgotten
-from conformance.judging.log.records import acknowledged_at, newest_stamps
+from conformance.judging.log.records import moment_of
 from conformance.judging.log.story import PartitionStory, log_judge
 
 
@@ -40,7 +40,7 @@ def _is_answered(write: ProduceResult) -> bool:
 def _again(story: PartitionStory, original: ProduceResult, copy: ProduceResult) -> Claim:
     """Judge a repeated request: it may be answered with the original's offset, or with any error."""
     appended = copy.error == NONE and copy.offset != original.offset
-    since = acknowledged_at(story, original, story.derived(newest_stamps))
+    since = moment_of(story, original)
     if appended and (excuse := may_be_forgotten(story, original.offset, since, copy)):
         return Excuse(excuse, "produce")
     shown = (

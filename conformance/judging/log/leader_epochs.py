@@ -42,8 +42,8 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Finding
     """At rest, epochs and start offsets in a leader epoch cache rise, and each epoch in the log has its entry, which begins
     and ends where the epoch does.
     """
-    replicas, damage = story.derived(Replicas), story.derived(Damage)
-    highest_start = story.derived(LogStarts).highest
+    replicas, damage = story.derive(Replicas), story.derive(Damage)
+    highest_start = story.derive(LogStarts).highest
     starts = {read.node: read.log_start for read in story.full_reads}
     for disk in story.on_disk if not story.is_compacted else ():
         if not story.is_at_rest(disk) or disk.node in damage.epoch_caches_lost or not replicas.include(disk.node):
@@ -59,9 +59,9 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Finding
         if len(entries) > 1:
             yield Finding(rising, "increasing", (disk.event,), shown, "epoch-regression")
         if held:
-            stamps = {epoch for _, epoch in held}
-            yield Finding(stamps <= {epoch for epoch, _ in entries}, "covered", (disk.event,), shown)
-            empty = [epoch for epoch, start in entries if start >= low and epoch not in stamps]
+            epochs = {epoch for _, epoch in held}
+            yield Finding(epochs <= {epoch for epoch, _ in entries}, "covered", (disk.event,), shown)
+            empty = [epoch for epoch, start in entries if start >= low and epoch not in epochs]
             fine = _bounded(entries, held) and not any(_never_led(story, disk, epoch) for epoch in empty)
             yield Finding(fine, "bounds", (disk.event,), shown)
 
@@ -73,9 +73,9 @@ def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) 
     """
     for (epoch, start), (_, end) in pairwise((*entries, (-1, 1 << 62))):
         head = (epoch, start) == entries[0]
-        if any(stamp == epoch and base < start for base, stamp in held) and not head:
+        if any(held_epoch == epoch and base < start for base, held_epoch in held) and not head:
             return False
-        if any(stamp > epoch and start <= base < end for base, stamp in held):
+        if any(held_epoch > epoch and start <= base < end for base, held_epoch in held):
             return False
     return True
 
@@ -86,7 +86,7 @@ def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
     A replica enters an epoch in its cache with the first batch, and without one only as the leader.
     """
     named = (seen.epoch for seen in story.metadata if seen.node == disk.node and seen.asked > disk.event)
-    return story.derived(Leadership).leaders.get(epoch, disk.node) != disk.node or next(named, epoch) < epoch
+    return story.derive(Leadership).leaders.get(epoch, disk.node) != disk.node or next(named, epoch) < epoch
 
 
 # --- epochs in answers
@@ -118,7 +118,7 @@ def _may_differ(story: PartitionStory, before: PartitionMetadata, seen: Partitio
 
 def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
     """Judge that a broker that fenced an epoch as older never again calls it, or an older one, newer than its own."""
-    knowledge = story.derived(KnownEpochs)
+    knowledge = story.derive(KnownEpochs)
     floors: dict[tuple[str, int], ErrorResponse] = {}
     for refusal in filter(lambda one: _shows_the_epoch(story, one), story.errors):
         key = (refusal.node, refusal.incarnation)
@@ -129,8 +129,8 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
             shown = f"{refusal.node} was past epoch {floor.cur}, then knew none from {refusal.cur} on"
             by = (floor.event, refusal.event)
             yield Finding(refusal.cur > floor.cur + 1, "fence", by, shown, "epoch-regression")
-        elif refusal.error == UNKNOWN_LEADER_EPOCH and not knowledge.acted(refusal, refusal.cur):
-            served = knowledge.acted(refusal, 0)
+        elif refusal.error == UNKNOWN_LEADER_EPOCH and not knowledge.proof_at(refusal, refusal.cur):
+            served = knowledge.proof_at(refusal, 0)
             yield from [Finding(True, "fence", (served, refusal.event))] if served else []
 
 
@@ -138,7 +138,7 @@ def _shows_the_epoch(story: PartitionStory, refusal: ErrorResponse) -> bool:
     """True if a refusal shows the broker's epoch. A follower that is no replica gets UNKNOWN_LEADER_EPOCH at any epoch
     (KIP320-FETCH-13).
     """
-    return refusal.cur >= 0 and refusal.replica_id < 0 and story.derived(Replicas).always_include(refusal.node)
+    return refusal.cur >= 0 and refusal.replica_id < 0 and story.derive(Replicas).always_include(refusal.node)
 
 
 @log_judge("KIP101-INV-11", "metadata", "errors")
@@ -235,7 +235,7 @@ def _was_without(
 @log_judge("KIP101-EPOCH-04", "reads")
 def a_restarted_leader_starts_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
     """A broker that crashed while it led does not lead on at that epoch. Controller failures are for schedules."""
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     disturbed = [span for span in story.timeline.spans if set(span.nodes) - story.timeline.broker_names]
     for crash in story.timeline.spans:
         led = leadership.newest_epoch_before(crash.began)
@@ -250,7 +250,7 @@ def a_restarted_leader_starts_a_new_epoch(story: PartitionStory) -> Iterator[Fin
 
 
 def _leads(story: PartitionStory, read: FetchResult, crash: FaultSpan) -> bool:
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     leads = leadership.is_from_leader(read) and read.cur == leadership.newest_epoch_before(read.asked)
     return read.node in crash.nodes and leads
 
@@ -266,7 +266,7 @@ def fetches_return_no_later_epochs(story: PartitionStory) -> Iterator[Claim]:
     at that moment. So such an answer counts only if the broker was past the epoch before the request, or serves it even
     later. An answer without later epochs counts only after a change of leader: before that there is none.
     """
-    knowledge, leadership = story.derived(KnownEpochs), story.derived(Leadership)
+    knowledge, leadership = story.derive(KnownEpochs), story.derive(Leadership)
     for read in story.reads:
         if read.cur < 0 or not read.batches:
             continue
@@ -274,7 +274,7 @@ def fetches_return_no_later_epochs(story: PartitionStory) -> Iterator[Claim]:
         case = "leader" if leadership.is_from_leader(read) else "follower"
         if newest <= read.cur:
             yield from [Finding(True, case, (read.event,))] if _moved(story, read) else []
-        elif knowledge.passed(read) or knowledge.serves_later(read):
+        elif knowledge.proof_past(read) or knowledge.serves_later(read):
             shown = f"{read.node} answered a fetch at epoch {read.cur} with records of epoch {newest}"
             yield Finding(False, case, (read.event,), shown, "fence-leak")
         else:
@@ -282,7 +282,7 @@ def fetches_return_no_later_epochs(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _moved(story: PartitionStory, read: FetchResult) -> bool:
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     return leadership.newest_epoch_before(read.event) > leadership.first_epoch
 
 
@@ -294,16 +294,16 @@ def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
     Metadata tells of an epoch a moment before the new leader acts on it and stops fetching at the old one. After an unclean
     election the former leader may be alone in its ISR and commit records that will be lost.
     """
-    knowledge, leadership = story.derived(KnownEpochs), story.derived(Leadership)
-    if not knowledge.changed_leaders:
+    knowledge, leadership = story.derive(KnownEpochs), story.derive(Leadership)
+    if not knowledge.has_successors:
         return
-    stamps = {record: batch.epoch for batch, _ in reversed(story.batches) for record in batch.records}
+    epochs = {record: batch.epoch for batch, _ in reversed(story.batches) for record in batch.records}
     for write in (one for one in story.produced if one.acks == -1):
         acting = knowledge.successor(write.node, write.asked)
         if acting is None:
             continue
         stale = leadership.leaders.get(leadership.newest_epoch_before(write.event)) != write.node
-        epoch = stamps.get((write.offset, write.values[0])) if write.values else None
+        epoch = epochs.get((write.offset, write.values[0])) if write.values else None
         passed_over = _passed_over(story, acting)
         if write.committed and (
             epoch < acting.cur if epoch is not None else _is_of_no_later_epoch(story, write, acting)
@@ -321,7 +321,7 @@ def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
 
 def _passed_over(story: PartitionStory, acting: ServingLeader) -> Permission | None:
     """The unclean election that may have left the former leader alone in its ISR."""
-    return story.derived(PermittedLosses).between((acting.stale, NEVER), (acting.cur, NEVER), ELECTIONS)
+    return story.derive(PermittedLosses).between((acting.stale, NEVER), (acting.cur, NEVER), ELECTIONS)
 
 
 def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: ServingLeader) -> bool:
@@ -329,7 +329,7 @@ def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: S
 
     At such an epoch the write would have been below the high watermark ever since.
     """
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     later = {epoch for epoch in leadership.epochs_of(write.node) if epoch > acting.cur}
     refuted = {
         read.cur
@@ -344,7 +344,7 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
     in time.
     """
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
-    both: list[ProduceResult | FetchResult] = [*story.produced, *story.derived(Leadership).leader_reads]
+    both: list[ProduceResult | FetchResult] = [*story.produced, *story.derive(Leadership).leader_reads]
     for answer in sorted(both, key=by_event):
         if (acting := knowledge.successor(answer.node, answer.asked)) is None:
             continue
@@ -352,7 +352,7 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
         if isinstance(answer, ProduceResult):
             if answer.acks == 1 and answer.error == 0 and answer.offset >= 0:
                 bounds.setdefault(key, (answer.event, answer.offset))
-        elif answer.cur == acting.stale and not knowledge.passed(answer):
+        elif answer.cur == acting.stale and not knowledge.proof_past(answer):
             bound, passed_over = bounds.get(key), _passed_over(story, acting)
             if bound is not None and passed_over is not None:
                 yield from [Excuse(passed_over, "watermark")] if answer.high_watermark > bound[1] else []
@@ -400,9 +400,9 @@ def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[F
     """A fetch is refused for an epoch that no broker had reached when all agreed."""
     if story.timeline.rest < 0:
         return
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     newest = leadership.newest_epoch_before(NEVER)
-    answers: list[Served | ErrorResponse] = [one for one in story.derived(KnownEpochs).served if one.op == "fetch"]
+    answers: list[Served | ErrorResponse] = [one for one in story.derive(KnownEpochs).answers if one.op == "fetch"]
     answers += [one for one in story.errors if one.op == "fetch" and one.error == UNKNOWN_LEADER_EPOCH]
     for one in answers:
         if newest < one.cur and one.event < story.timeline.rest and one.replica_id == CONSUMER:
@@ -413,13 +413,13 @@ def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[F
 
 def _case(story: PartitionStory, op: str, answer: Served | ErrorResponse) -> str:
     if op == "fetch":
-        return "consumer" if story.derived(Leadership).is_from_leader(answer) else "follower"
+        return "consumer" if story.derive(Leadership).is_from_leader(answer) else "follower"
     return "equal" if op == "offset_for_leader_epoch" else "served"
 
 
 def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Finding]:
-    knowledge, leadership = story.derived(KnownEpochs), story.derived(Leadership)
-    for one in knowledge.served:
+    knowledge, leadership = story.derive(KnownEpochs), story.derive(Leadership)
+    for one in knowledge.answers:
         usual = one.replica_id == CONSUMER and (op == "fetch" or leadership.is_from_leader(one))
         if one.op == op and usual and story.is_at_rest(one) and one.cur == leadership.newest_epoch_before(one.asked):
             yield Finding(True, _case(story, op, one), (one.event,))
@@ -436,20 +436,20 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
     names no later one, and neither does any other broker.
     """
     if refusal.error == UNKNOWN_LEADER_EPOCH:
-        return knowledge.acted(refusal, refusal.cur)
+        return knowledge.proof_at(refusal, refusal.cur)
     if refusal.error == FENCED_LEADER_EPOCH:
         proof = knowledge.still_at(refusal)
-        return proof if story.derived(Leadership).newest_epoch_before(proof) <= refusal.cur else 0
+        return proof if story.derive(Leadership).newest_epoch_before(proof) <= refusal.cur else 0
     return 0
 
 
 def _leaked(story: PartitionStory, op: str) -> Iterator[Finding]:
     """Judge answers at an epoch that the same broker incarnation had passed before it was asked."""
-    knowledge, replicas = story.derived(KnownEpochs), story.derived(Replicas)
-    answers: list[Served | ErrorResponse] = [one for one in knowledge.served if one.op == op]
+    knowledge, replicas = story.derive(KnownEpochs), story.derive(Replicas)
+    answers: list[Served | ErrorResponse] = [one for one in knowledge.answers if one.op == op]
     answers += [one for one in story.errors if one.op == op and one.error == FENCED_LEADER_EPOCH and one.cur >= 0]
     for one in answers:
-        if one.replica_id >= 0 or not replicas.always_include(one.node) or not (proof := knowledge.passed(one)):
+        if one.replica_id >= 0 or not replicas.always_include(one.node) or not (proof := knowledge.proof_past(one)):
             continue
         fine = isinstance(one, ErrorResponse)
         shown = "" if fine else f"{one.node} answered a request at epoch {one.cur}, which it had passed"

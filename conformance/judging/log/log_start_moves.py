@@ -18,9 +18,9 @@ def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
     """No log begins above the offset that DeleteRecords was asked for or that retention may have reached, and no answer says
     so.
     """
-    starts = story.derived(LogStarts)
+    starts = story.derive(LogStarts)
     for trim in story.deletions:
-        if trim.error == NONE and (high := starts.bound(trim.event)) < inf:
+        if trim.error == NONE and (high := starts.limit(trim.event)) < inf:
             shown = f"{trim.node} answered the low watermark {trim.low_watermark} to DeleteRecords up to {trim.offset}"
             held = max(0, trim.offset) <= trim.low_watermark <= high
             yield Finding(held, "low-watermark", (trim.event,), f"{shown}, and all requests so far explain {high}")
@@ -38,17 +38,17 @@ def _moved(story: PartitionStory, starts: LogStarts, before: FetchResult | None,
     """Judge the first answer of a replica with this log start. It may have been under way when the log start moved."""
     if read.log_start <= 0 or (before is not None and read.log_start < before.log_start):
         return
-    bound = starts.bound(read.event)
+    bound = starts.limit(read.event)
     shown = f"{read.node} starts at {read.log_start}, which no DeleteRecords explains beyond {bound}"
     if bound < inf:
         yield Finding(read.log_start <= bound, _case(story, read), (read.event,), shown, "deleted-too-much")
     elif read.log_start > starts.asked_for(read.event):
         yield Excuse(starts.excuse, _case(story, read))
-    for retention in story.derived(LogStarts).retentions_before(read.event):
+    for retention in story.derive(LogStarts).retentions_before(read.event):
         shown = f"{read.node} starts at {read.log_start}, above its high watermark {read.high_watermark}"
         yield Finding(read.log_start <= read.high_watermark, retention, (read.event,), shown, "deleted-too-much")
 
 
 def _case(story: PartitionStory, read: FetchResult) -> str:
     """The case of a log start: a follower that was out of the ISR adopts the one that moved meanwhile."""
-    return "behind" if story.derived(Replicas).was_out_of_sync(read.node, read.event) else "trim"
+    return "behind" if story.derive(Replicas).was_out_of_sync(read.node, read.event) else "trim"

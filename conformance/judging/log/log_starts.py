@@ -43,7 +43,7 @@ class LogStarts:
         self._events = [event for event, _ in asked]
         self._bounds = [*accumulate((bound for _, bound in asked), max)]
 
-    def bound(self, event: int) -> float:
+    def limit(self, event: int) -> float:
         """The highest log start that the history explains before an event; infinite where it sets no bound."""
         return inf if event > self._unbounded_from else self.asked_for(event)
 
@@ -93,7 +93,7 @@ class LogStarts:
 
     @cached_property
     def _moves(self) -> list[FaultSpan]:
-        return self._story.derived(Damage).hits(lambda effects: effects.moves_log_start)
+        return self._story.derive(Damage).hits(lambda effects: effects.moves_log_start)
 
     @cached_property
     def _retentions(self) -> list[FaultSpan]:

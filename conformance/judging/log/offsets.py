@@ -33,7 +33,7 @@ def high_watermark_never_falls_on_a_leader(story: PartitionStory) -> Iterator[Fi
     """Neither high watermark nor log start falls within one incarnation and epoch of a leader, whatever happens to others."""
     marks: dict[Life, list[FetchResult]] = {}
     starts: dict[Life, list[FetchResult]] = {}
-    for read in story.derived(Leadership).leader_reads:
+    for read in story.derive(Leadership).leader_reads:
         key = (read.node, read.cur, read.incarnation)
         if (last := _known_before(read, marks.setdefault(key, []))) is not None:
             held = read.high_watermark >= last.high_watermark
@@ -118,7 +118,7 @@ def _latest(story: PartitionStory) -> Iterator[tuple[ListedOffset, FetchResult, 
     Neither the high watermark nor the last stable offset of a leader falls within its epoch.
     """
     reads: dict[tuple[str, int], list[FetchResult]] = {}
-    for read in story.derived(Leadership).leader_reads if story.listed else ():
+    for read in story.derive(Leadership).leader_reads if story.listed else ():
         reads.setdefault((read.node, read.incarnation), []).append(read)
     for one in story.listed:
         if one.timestamp == LATEST and one.replica_id == CONSUMER:
@@ -171,7 +171,7 @@ def epoch_end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Fin
 
 def _vector(story: PartitionStory) -> list[EpochEndOffset]:
     """Epoch end offsets from the leader of the newest epoch, at quiescence and without an event since."""
-    quiet, newest, leadership = _quiet(story), _newest(story), story.derived(Leadership)
+    quiet, newest, leadership = _quiet(story), _newest(story), story.derive(Leadership)
     ends = (end for end in story.epoch_ends if end.asked > quiet and end.cur == newest)
     return [end for end in ends if leadership.is_from_leader(end)]
 
@@ -179,7 +179,7 @@ def _vector(story: PartitionStory) -> list[EpochEndOffset]:
 def _own_at_rest(story: PartitionStory) -> FetchResult | None:
     """The last full read from that leader, at quiescence and without an event since."""
     quiet, newest = _quiet(story), _newest(story)
-    own = (read for read in reversed(story.derived(Leadership).leader_reads) if read.full and read.cur == newest)
+    own = (read for read in reversed(story.derive(Leadership).leader_reads) if read.full and read.cur == newest)
     return next((read for read in own if read.asked > quiet), None)
 
 
@@ -203,10 +203,10 @@ def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Finding]:
     leader, ends = _own_at_rest(story), _vector(story)
     if leader is None or story.is_compacted or not leader.log_end:
         return
-    if not story.derived(Damage).is_undamaged(leader.node, leader.event):
+    if not story.derive(Damage).is_undamaged(leader.node, leader.event):
         return
     restarted = leader.incarnation > 0
-    begins = _map_begins(story, leader, ends, restarted)
+    begins = _cache_begin(story, leader, ends, restarted)
     entries = entries_of(leader, begins)
     cases = ["restarted" if restarted else "running", *(["trimmed"] if begins > 0 else [])]
     for end in ends:
@@ -244,14 +244,14 @@ def end_of(epoch: int, entries: Entries, log_end: int) -> tuple[int, int]:
     return (entries[above - 1][0] if above else epoch, entries[above][1])
 
 
-def _map_begins(story: PartitionStory, leader: FetchResult, ends: list[EpochEndOffset], restarted: bool) -> int:
+def _cache_begin(story: PartitionStory, leader: FetchResult, ends: list[EpochEndOffset], restarted: bool) -> int:
     """The offset at which the cache begins: the log start, which a crash may have set back below a cache that was trimmed
     already.
 
     The answer to -2, an epoch before all, tells which it is.
     """
     before_all = [end.end for end in ends if end.asked_epoch == -2]
-    trimmed = story.derived(LogStarts).may_fall
+    trimmed = story.derive(LogStarts).may_fall
     set_back = restarted and trimmed and bool(before_all) and before_all[-1] > leader.log_start
     return before_all[-1] if set_back else leader.log_start
 
@@ -264,7 +264,7 @@ def diverging_epochs_match_the_log(story: PartitionStory) -> Iterator[Finding]:
     """DivergingEpoch (d, x): d is at or below LastFetchedEpoch, and from x on the responding replica has nothing of d or
     below.
     """
-    own_logs, leads = story.derived(ReplicaLogs), story.derived(Leadership).is_from_leader
+    own_logs, leads = story.derive(ReplicaLogs), story.derive(Leadership).is_from_leader
     for read in story.reads:
         if read.diverging is None:
             continue

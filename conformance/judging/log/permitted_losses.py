@@ -72,9 +72,9 @@ class PermittedLosses:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-        self._damage = story.derived(Damage)
-        self._leadership = story.derived(Leadership)
-        self._setting = story.derived(unclean_election)
+        self._damage = story.derive(Damage)
+        self._leadership = story.derive(Leadership)
+        self._setting = story.derive(unclean_election)
         self.all = sorted({*self._elections(), *self._faults()}) if self._may_be_any else []
 
     @property
@@ -100,7 +100,7 @@ class PermittedLosses:
     # --- elections
 
     def _elections(self) -> Iterator[PermittedLoss]:
-        registrations = self.story.derived(Registrations)
+        registrations = self.story.derive(Registrations)
         for election in self.story.unclean_elections:
             found = self._change_after(election.asked, Permission.ELECTED_UNCLEANLY_ON_REQUEST)
             yield from (loss for loss in found if election.granted or not self._is_clean(loss, election.event))
@@ -122,7 +122,7 @@ class PermittedLosses:
     def _is_clean(self, loss: PermittedLoss, event: int) -> bool:
         """True if the new leader was electable without a loss, as described after the event and before it led."""
         epoch, _ = loss.at
-        before = self.story.derived(Registrations).before(epoch)
+        before = self.story.derive(Registrations).before(epoch)
         return before is not None and before.event > event and _may_lead(self.story, epoch, before)
 
     def _change_after(self, event: int, by: Permission, end: int | None = None) -> Iterator[PermittedLoss]:
@@ -146,7 +146,7 @@ class PermittedLosses:
         for span in hits:
             standing = [one for one in hits if one.began <= span.began < one.ended]
             damaged = {node: one.began for one in standing for node in one.nodes}
-            least = min(*possible_min_isr(self.story), self.story.derived(Replicas).fewest(span.ended))
+            least = min(*possible_min_isr(self.story), self.story.derive(Replicas).fewest(span.ended))
             if len(damaged) >= least:
                 lost_at = sorted(damaged.values())[-least]
                 above = min(self._left(node, one) for one in standing for node in one.nodes)
@@ -164,7 +164,7 @@ class PermittedLosses:
         """
         known = self._leadership.newest_epoch_before(event)
         leader = self._leadership.leaders.get(known, "")
-        seen = self.story.derived(Registrations).newest_at(event)
+        seen = self.story.derive(Registrations).newest_at(event)
         in_sync = {self.story.timeline.names.get(id, "") for id in (seen.isr if seen is not None else ())}
         hears = not any(
             away(leader, event, event + 1) for away in (self.story.timeline.cut_off, self.story.timeline.down)
@@ -182,7 +182,7 @@ class PermittedLosses:
         if any(read.asked > span.began for read in reads):
             yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
         led = min((later for later in self._leadership.epochs_of(node) if later > epoch), default=-1)
-        before = self.story.derived(Registrations).before(led)
+        before = self.story.derive(Registrations).before(led)
         id = self.story.timeline.ids.get(node, -1)
         if before is None or not before.may_elect(id) or self._rejoined(node, span.began, led):
             return
@@ -210,7 +210,7 @@ class PermittedLosses:
         survive.
         """
         id = self.story.timeline.ids.get(node, -1)
-        described = self.story.derived(Registrations).described
+        described = self.story.derive(Registrations).described
         own = next((one for one in reversed(described) if one.node == node and one.event < span.began), None)
         if own is None or own.leader != id:
             return False
@@ -274,7 +274,7 @@ def _may_lead(story: PartitionStory, epoch: int, before: Registration) -> bool:
     A controller takes a broker out of the ELR when it registers after an unclean shutdown (KIP-966), which may be later
     than the description.
     """
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     node = leadership.leaders[epoch]
     id = story.timeline.ids.get(node, -1)
     if id in before.isr:
@@ -284,7 +284,7 @@ def _may_lead(story: PartitionStory, epoch: int, before: Registration) -> bool:
 
 def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registration) -> bool:
     """True if the node is the last known leader, elected with ISR and ELR empty, after an unclean shutdown (KIP-966)."""
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     former = max((led for led in leadership.leaders if led < epoch), default=-1)
     if before.leader >= 0 or before.isr or leadership.leaders.get(former) != node:
         return False

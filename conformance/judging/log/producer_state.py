@@ -19,9 +19,9 @@ def may_be_forgotten(
 
     `in_transaction`: the transaction of the batch was open all the while, in which no producer expires (KIP360-SEQ-18).
     """
-    if story.derived(LogStarts).bound(until.event) > offset:
+    if story.derive(LogStarts).limit(until.event) > offset:
         return PRODUCER_STATE_DELETED
-    if any(span.began < until.event for span in story.derived(Damage).hits(lambda effects: effects.loses_producers)):
+    if any(span.began < until.event for span in story.derive(Damage).hits(lambda effects: effects.loses_producers)):
         return PRODUCER_STATE_LOST
     if not in_transaction and may_have_expired(story, since, until):
         return PRODUCER_STATE_EXPIRED
@@ -37,11 +37,11 @@ def forgotten_between(story: PartitionStory, read: FetchResult, first: Batch, se
 
 def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> bool:
     """True if a fault let brokers forget idle producers between two moments."""
-    spans = story.derived(Damage).hits(lambda effects: effects.forgets_producers)
+    spans = story.derive(Damage).hits(lambda effects: effects.forgets_producers)
     return any(span.began < until.event and since[1] < span.ended for span in spans)
 
 
 def may_be_lost(story: PartitionStory, since: Moment, until: Exchange) -> str:
     """The permission by which what was there at a moment may be gone by then; empty if there is none."""
-    now = (story.derived(Leadership).newest_epoch_before(until.event), until.event)
-    return story.derived(PermittedLosses).between(since, now) or ""
+    now = (story.derive(Leadership).newest_epoch_before(until.event), until.event)
+    return story.derive(PermittedLosses).between(since, now) or ""

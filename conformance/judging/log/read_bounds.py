@@ -17,10 +17,10 @@ from conformance.judging.log.story import PartitionStory, log_judge
 @log_judge("GEN-17", "reads")
 def consumers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
     """A consumer is given nothing at or above the high watermark, and with read_committed nothing unstable or aborted."""
-    ends = story.derived(Aborts)
+    ends = story.derive(Aborts)
     known: set[tuple[object, ...]] = set()
-    for one in story.derived(ConsumerReads).all:
-        if one.raced:
+    for one in story.derive(ConsumerReads).all:
+        if one.may_have_raced:
             yield Excuse(RISEN, one.role or "leader")
             continue
         if one.wrong or _is_news(one, known):
@@ -73,7 +73,7 @@ class Aborts:
     def __bool__(self) -> bool:
         return any(not committed for ends in self._ends.values() for _, committed in ends)
 
-    def aborted(self, batch: Batch) -> bool:
+    def is_aborted(self, batch: Batch) -> bool:
         """True if the transaction of this batch was aborted, and everything between batch and marker was read as well."""
         ends = self._ends.get(batch.producer_id, []) if batch.transactional and batch.marker is None else []
         place = bisect_left(ends, batch.last, key=lambda end: end[0])
@@ -89,7 +89,7 @@ def _ends_of_runs(batches: set[tuple[int, int]]) -> dict[int, int]:
 
 
 def _not_aborted(read: FetchResult, ends: Aborts) -> Iterator[Finding]:
-    aborted = [batch for batch in read.batches if ends.aborted(batch)] if ends else []
+    aborted = [batch for batch in read.batches if ends.is_aborted(batch)] if ends else []
     if aborted:
         given = [batch for batch in _applied(read) if batch in aborted]
         shown = f"{read.node} gave read_committed {', '.join(map(str, given))} of an aborted transaction"

@@ -26,7 +26,7 @@ def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Findin
     """A reader continues from a position in its new leader's log, after rewinding to the longest common prefix."""
     if not story.reader_steps:
         return
-    own_logs = story.derived(ReplicaLogs)
+    own_logs = story.derive(ReplicaLogs)
     for name in dict.fromkeys(step.reader for step in story.reader_steps):
         kept: list[Record] = []
         position = 0
@@ -102,7 +102,7 @@ def _lacks(own: ReplicaLog, offset: int, epoch: int, current: int) -> bool:
 
 def _single(story: PartitionStory) -> bool:
     """True if nothing was lost by permission but in one unclean election."""
-    losses = story.derived(PermittedLosses).all
+    losses = story.derive(PermittedLosses).all
     return len({loss.at for loss in losses}) == 1 and all(loss.by in ELECTIONS for loss in losses)
 
 

@@ -18,7 +18,7 @@ from conformance.judging.log.damage import Damage
 from conformance.judging.log.in_sync_replicas import AT_ONCE
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
-from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
+from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
 from history.effects import Effects
@@ -142,7 +142,7 @@ def _stayed_out(story: PartitionStory, id: int, before: PartitionMetadata, seen:
 
 def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
     """Judge that the first full read of each added replica has what was acknowledged before, while it stays a replica."""
-    damage = story.derived(Damage)
+    damage = story.derive(Damage)
     end = _changed_again(story, change)
     for node in sorted(_names(story, change.added)):
         own = (one for one in story.full_reads if one.node == node and change.seen.event < one.asked)
@@ -154,7 +154,7 @@ def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
 def _changed_again(story: PartitionStory, change: Completed) -> float:
     """The event from which on replicas may move again."""
     later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.refused]
-    moved = [span.began for span in story.derived(Damage).hits(_moves_replicas) if span.ended > change.request.asked]
+    moved = [span.began for span in story.derive(Damage).hits(_moves_replicas) if span.ended > change.request.asked]
     return min([*later, *(event for event in moved if event > change.request.asked)], default=NEVER)
 
 
@@ -163,12 +163,12 @@ def _moves_replicas(effects: Effects) -> bool:
 
 
 def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Iterator[Claim]:
-    shown, kept_as = shown_by(read, story.derived(LogStarts).bound(read.event)), dict[tuple[int, int], Batch]()
+    shown, kept_as = offsets_shown_by(read, story.derive(LogStarts).limit(read.event)), dict[tuple[int, int], Batch]()
     writes = [write for write in story.produced if write.committed and write.values and _was_before(change, write)]
     for write in writes:
-        if trouble := gone(read, write, shown, story.is_compacted, kept_as):
-            since = acknowledged_at(story, write, story.derived(newest_stamps))
-            permission = story.derived(PermittedLosses).between(since, (read.cur, read.event))
+        if trouble := loss_in(read, write, shown, story.is_compacted, kept_as):
+            since = moment_of(story, write)
+            permission = story.derive(PermittedLosses).between(since, (read.cur, read.event))
             by = (write.event, change.seen.event, read.event)
             lost = Finding(False, change.case, by, f"{trouble}, after it had been added", "lost-write")
             yield lost if permission is None else Excuse(permission, change.case)
@@ -198,7 +198,7 @@ def _cancelled(story: PartitionStory, asked: Sequence[ReassignmentResult], place
         return
     end = min((one.asked for one in asked[place + 1 :]), default=NEVER)
     old, merged = {*former.replicas}, {*former.replicas, *request.replicas}
-    if any(span.began < end and request.asked < span.ended for span in story.derived(Damage).hits(_moves_replicas)):
+    if any(span.began < end and request.asked < span.ended for span in story.derive(Damage).hits(_moves_replicas)):
         return
     for seen in (one for one in story.metadata if cancelled.event < one.asked and one.event < end):
         now, rest = {*seen.replicas}, 0 <= story.timeline.rest < seen.asked

@@ -51,13 +51,13 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
 
 def _sound(story: PartitionStory, batches: Sequence[Batch]) -> Sequence[Batch]:
     """The batches that did not rot on a disk, if the kit flipped bytes there."""
-    return [batch for batch in batches if batch.valid] if story.derived(Damage).is_corrupt else batches
+    return [batch for batch in batches if batch.valid] if story.derive(Damage).is_corrupt else batches
 
 
 @log_judge("KIP101-INV-02", "full_reads")
 def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
     """Replicas that share an (offset, epoch) share everything below it that both still hold."""
-    damage = story.derived(Damage)
+    damage = story.derive(Damage)
     for one, other in _newest_pairs(story) if not story.is_compacted else ():
         if (shared := _last_common(one, other)) is None:
             continue
@@ -65,10 +65,10 @@ def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
         mine, theirs = (_between(_sound(story, read.batches), low, high) for read in (one, other))
         if mine == theirs and high < shared:
             rest = [_between(_sound(story, read.batches), low, shared) for read in (one, other)]
-            if rest[0] != rest[1] and not _share_a_stamp(*rest):
+            if rest[0] != rest[1] and not _differ_at_one_epoch(*rest):
                 yield Excuse(EPOCHS_LOST, "prefix")
-        # Two histories under one stamp are KIP101-INV-01's to tell: then prefixes cannot agree.
-        if mine == theirs or not _share_a_stamp(mine, theirs):
+        # Two histories at one (offset, epoch) are for KIP101-INV-01: then prefixes cannot agree.
+        if mine == theirs or not _differ_at_one_epoch(mine, theirs):
             shown = (
                 ""
                 if mine == theirs
@@ -95,7 +95,7 @@ def _between(batches: Sequence[Batch], low: int, high: float) -> list[Batch]:
     return [batch for batch in batches if low <= batch.last <= high]
 
 
-def _share_a_stamp(mine: list[Batch], theirs: list[Batch]) -> bool:
+def _differ_at_one_epoch(mine: list[Batch], theirs: list[Batch]) -> bool:
     """True if they hold different batches under the same (offset, epoch)."""
     held = {(batch.base, batch.epoch): batch for batch in mine}
     return any(held.get((batch.base, batch.epoch), batch) != batch for batch in theirs)
@@ -120,7 +120,7 @@ def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
 def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Claim]:
     """At rest every replica holds the same batches: leader epoch and CRC as they are read, all bytes as they are on disk."""
     if not story.is_compacted and story.timeline.rest >= 0:
-        high = story.derived(Damage).agree_below(story.timeline.rest)
+        high = story.derive(Damage).agree_below(story.timeline.rest)
         reads: dict[str, FetchResult | ReplicaOnDisk] = {
             read.node: read for read in story.full_reads if story.is_at_rest(read)
         }
@@ -149,18 +149,17 @@ def _within(low: int, high: float, held: FetchResult | ReplicaOnDisk) -> list[ob
 @log_judge("KIP101-INV-05", "produced")
 def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
     """A record acknowledged with acks=all stays at its offset under every later leader, unless the log start passed it."""
-    acknowledged, permitted = story.derived(Acknowledged), story.derived(PermittedLosses)
+    acknowledged, permitted = story.derive(Acknowledged), story.derive(PermittedLosses)
     if not acknowledged.writes:
         return
-    stamps = story.derived(newest_stamps)
     ends = [(write.event, write.offset + len(write.values)) for write in story.produced if write.committed]
     ends = [*accumulate(ends, lambda one, two: (two[0], max(one[1], two[1])))]
-    starts = story.derived(LogStarts)
+    starts = story.derive(LogStarts)
     lost: set[tuple[int, str]] = set()
-    kept_at = {write.event: acknowledged_at(story, write, stamps) for write, _ in acknowledged.writes}
+    kept_at = {write.event: moment_of(story, write) for write, _ in acknowledged.writes}
     kept_as: dict[tuple[int, int], Batch] = {}
-    for read in (read for read in story.derived(Leadership).leader_reads if read.full or read.by_consumer):
-        case, kept, shown = "kept" if read.full else "readable", -1, shown_by(read, starts.bound(read.event))
+    for read in (read for read in story.derive(Leadership).leader_reads if read.full or read.by_consumer):
+        case, kept, shown = "kept" if read.full else "readable", -1, offsets_shown_by(read, starts.limit(read.event))
         known = bisect_left(ends, (read.asked,))
         stop = min(shown.stop, ends[known - 1][1]) if known else 0
         for write, epoch in acknowledged.within(range(shown.start, stop)):
@@ -168,7 +167,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
             if write.event >= read.asked or epoch > read.cur or (write.event, case) in lost:
                 continue
             now = (read.cur, read.event)
-            if trouble := gone(read, write, shown, story.is_compacted, kept_as):
+            if trouble := loss_in(read, write, shown, story.is_compacted, kept_as):
                 lost.add((write.event, case))
                 by = (write.event, read.event)
                 if (permission := permitted.between(kept_at[write.event], now, offset=write.last)) is None:
@@ -187,9 +186,8 @@ class Acknowledged:
     """All writes that were acknowledged with acks=all, by offset, each with its leader epoch."""
 
     def __init__(self, story: PartitionStory) -> None:
-        stamps = story.derived(newest_stamps)
         found = sorted((write for write in story.produced if write.committed and write.values), key=_by_offset)
-        self.writes = [(write, _epoch_of(story, write, stamps)) for write in found]
+        self.writes = [(write, _epoch_of(story, write)) for write in found]
         self._firsts = [write.offset for write in found]
         self._lasts = [write.last for write in found]
 
@@ -197,40 +195,45 @@ class Acknowledged:
         return self.writes[bisect_left(self._lasts, offsets.start) : bisect_left(self._firsts, offsets.stop)]
 
 
-Stamps = dict[tuple[int, str | None], int]
+EpochsOfRecords = dict[tuple[int, str | None], int]
 """Records that were ever read, as (offset, value), with the latest leader epoch of their batches."""
 
 
-def newest_stamps(story: PartitionStory) -> Stamps:
+def epochs_of_records(story: PartitionStory) -> EpochsOfRecords:
     """The latest leader epoch of each record that was ever read."""
-    stamps: Stamps = {}
+    epochs: EpochsOfRecords = {}
     for batch in sorted((batch for batch, _ in story.batches), key=by_epoch):
-        stamps.update(dict.fromkeys(batch.records, batch.epoch))
-    return stamps
+        epochs.update(dict.fromkeys(batch.records, batch.epoch))
+    return epochs
 
 
-def _epoch_of(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> int:
+def _epoch_of_batch(story: PartitionStory, write: ProduceResult) -> int | None:
+    """The epoch of the batch that holds the first record of a write; None if it was never read."""
+    return story.derive(epochs_of_records).get((write.offset, write.values[0]))
+
+
+def _epoch_of(story: PartitionStory, write: ProduceResult) -> int:
     """The epoch at which a write was acknowledged: that of its batch, or else one that its leader led, as far as was known."""
-    if (stamp := stamps.get((write.offset, write.values[0]))) is not None:
-        return stamp
-    leadership = story.derived(Leadership)
+    if (epoch := _epoch_of_batch(story, write)) is not None:
+        return epoch
+    leadership = story.derive(Leadership)
     named = leadership.newest_epoch_before(write.asked)
     return min((epoch for epoch in leadership.epochs_of(write.node) if epoch >= named), default=named)
 
 
-def acknowledged_at(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> Moment:
+def moment_of(story: PartitionStory, write: ProduceResult) -> Moment:
     """The earliest moment at which a write may have been acknowledged.
 
     A write that was never read may be a former leader's, at the last epoch that it led.
     """
-    if (stamp := stamps.get((write.offset, write.values[0]))) is not None:
-        return stamp, write.asked
-    leadership = story.derived(Leadership)
+    if (epoch := _epoch_of_batch(story, write)) is not None:
+        return epoch, write.asked
+    leadership = story.derive(Leadership)
     named = leadership.newest_epoch_before(write.asked)
     return max((epoch for epoch in leadership.epochs_of(write.node) if epoch <= named), default=named), write.asked
 
 
-def shown_by(read: FetchResult, explained: float) -> range:
+def offsets_shown_by(read: FetchResult, explained: float) -> range:
     """The offsets at which a read shows a record if the replica holds one there.
 
     A log start above what is `explained` hides nothing of a full read.
@@ -248,7 +251,7 @@ def shown_by(read: FetchResult, explained: float) -> range:
     return range(start, read.batches[-1].last + 1 if read.batches else stable)
 
 
-def gone(
+def loss_in(
     read: FetchResult, write: ProduceResult, shown: range, is_compacted: bool, kept_as: dict[tuple[int, int], Batch]
 ) -> str:
     """The difference between a write and what a read has at its offsets; empty if there is none. Compaction may have removed
@@ -280,7 +283,7 @@ def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]
 
     This is put to the test only if another leader had a record at the offset too, committed or not.
     """
-    rivals, commits = story.derived(_Rivals), [one for one in story.produced if one.committed and one.values]
+    rivals, commits = story.derive(_Rivals), [one for one in story.produced if one.committed and one.values]
     shared = {event for pair in _shared(commits) for event in (pair.one.event, pair.two.event)}
     for pair in _shared(commits):
         if (permission := _permits_both(story, pair)) is not None:
@@ -328,10 +331,10 @@ def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
     A retry may be answered in a later epoch than that of its records: by a leader that has kept them over an election in
     which the other's were lost.
     """
-    stamps, losses = story.derived(newest_stamps), story.derived(PermittedLosses)
-    first, second = sorted(acknowledged_at(story, write, stamps) for write in (pair.one, pair.two))
+    losses = story.derive(PermittedLosses)
+    first, second = sorted(moment_of(story, write) for write in (pair.one, pair.two))
     earlier, later = sorted((pair.one, pair.two), key=lambda write: write.event)
-    lost_from, appended = (acknowledged_at(story, write, stamps) for write in (earlier, later))
+    lost_from, appended = (moment_of(story, write) for write in (earlier, later))
     is_retry = appended < lost_from
     return losses.between(first, second, offset=pair.offset) or (
         losses.between(lost_from, _answered_at(story, later), offset=pair.offset) if is_retry else None
@@ -340,7 +343,7 @@ def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
 
 def _answered_at(story: PartitionStory, write: ProduceResult) -> Moment:
     """The last epoch that the broker was known to lead when it answered; -1, so before all, if it never led."""
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     known = leadership.newest_epoch_before(write.event)
     return max((epoch for epoch in leadership.epochs_of(write.node) if epoch <= known), default=-1), write.event
 
@@ -349,7 +352,7 @@ class _Rivals:
     """The leaders that had a record at each offset: the node, and the first event that shows it."""
 
     def __init__(self, story: PartitionStory) -> None:
-        leadership = story.derived(Leadership)
+        leadership = story.derive(Leadership)
         self._at: dict[int, dict[str, int]] = {}
         for write in story.produced:
             if write.error == NONE and write.acks != 0 and write.offset >= 0:
@@ -404,7 +407,7 @@ def _places(story: PartitionStory) -> dict[str | None, int]:
 def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim]:
     """A record handed to a consumer is never replaced by another at its offset."""
     handed: dict[int, tuple[_Handed, int, str | None]] = {}
-    permitted = story.derived(PermittedLosses)
+    permitted = story.derive(PermittedLosses)
     for one in sorted(_consumed(story), key=by_event):
         again: _Handed | None = None
         for epoch, records in one.batches:
@@ -439,7 +442,7 @@ def _replaced_by(
     """
     if not permitted.all:
         return None
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     lows = [(handed.cur if handed.cur >= 0 else epoch, handed.fetched) for handed, epoch in (one, two)]
     newest = [one.cur if one.cur >= 0 else leadership.newest_epoch_before(one.event) for one, _ in (one, two)]
     last = max(zip(newest, (one[0].event, two[0].event), strict=True))
@@ -465,7 +468,7 @@ def _case(known: _Handed, one: _Handed) -> str:
 
 
 def _consumed(story: PartitionStory) -> Iterator[_Handed]:
-    leadership = story.derived(Leadership)
+    leadership = story.derive(Leadership)
     for read in story.reads:
         case = "leader" if leadership.is_from_leader(read) else "follower"
         if read.by_consumer:
@@ -498,8 +501,8 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
     """
     yield from _lost_while_in_sync(story)
     last: dict[str, FetchResult] = {}
-    leadership, logs = story.derived(Leadership), _logs_by_epoch(story)
-    committed, permitted = _committed(story), story.derived(PermittedLosses)
+    leadership, logs = story.derive(Leadership), _logs_by_epoch(story)
+    committed, permitted = _committed(story), story.derive(PermittedLosses)
     for read in story.full_reads if not story.is_compacted else ():
         before, last[read.node] = last.get(read.node), read
         if before is None or (case := _became_follower(story, before, read)) is None:
@@ -530,7 +533,7 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
 
 def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a replica joins an ISR only with all that was committed before its epoch, and stays in it only with that."""
-    permitted = story.derived(PermittedLosses)
+    permitted = story.derive(PermittedLosses)
     for read in story.full_reads if not story.is_compacted else ():
         if not _follows_intact(story, read) or (seen := _last_in_sync(story, read)) is None:
             continue
@@ -551,10 +554,10 @@ def _missing(
     story: PartitionStory, read: FetchResult, seen: PartitionMetadata
 ) -> Iterator[tuple[ProduceResult, int, str]]:
     """Writes that were acknowledged before the epoch and are not in the log, each with its epoch and what is there instead."""
-    shown = shown_by(read, story.derived(LogStarts).bound(read.event))
-    for write, epoch in story.derived(Acknowledged).within(shown):
+    shown = offsets_shown_by(read, story.derive(LogStarts).limit(read.event))
+    for write, epoch in story.derive(Acknowledged).within(shown):
         is_earlier = write.event < read.asked and epoch < seen.epoch
-        if is_earlier and (trouble := gone(read, write, shown, story.is_compacted, {})):
+        if is_earlier and (trouble := loss_in(read, write, shown, story.is_compacted, {})):
             yield write, epoch, trouble
 
 
@@ -567,10 +570,10 @@ def _last_in_sync(story: PartitionStory, read: FetchResult) -> PartitionMetadata
 
 def _follows_intact(story: PartitionStory, read: FetchResult) -> bool:
     """True if it follows another broker, was a replica all the time, and lost neither records nor its leader epoch cache."""
-    damage = story.derived(Damage)
+    damage = story.derive(Damage)
     intact = damage.agree_below(read.event) == inf and damage.is_undamaged(read.node, read.event)
-    leader = story.derived(Leadership).leaders.get(read.cur)
-    return intact and story.derived(Replicas).always_include(read.node) and leader not in (None, read.node)
+    leader = story.derive(Leadership).leaders.get(read.cur)
+    return intact and story.derive(Replicas).always_include(read.node) and leader not in (None, read.node)
 
 
 def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:
@@ -591,7 +594,7 @@ def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResu
 def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
     """All records seen at the leader of each epoch: while it leads it only appends."""
     found: dict[int, frozenset[Batch]] = {}
-    for read in story.derived(Leadership).leader_reads:
+    for read in story.derive(Leadership).leader_reads:
         if read.full:
             found[read.cur] = found.get(read.cur, frozenset()) | frozenset(read.batches)
     return found
@@ -600,7 +603,7 @@ def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
 def _committed(story: PartitionStory) -> dict[Batch, Moment]:
     """Batches that a leader showed below its high watermark, each with the first such moment."""
     found: dict[Batch, Moment] = {}
-    for read in story.derived(Leadership).leader_reads:
+    for read in story.derive(Leadership).leader_reads:
         for batch in read.batches:
             if batch.last < read.high_watermark:
                 found.setdefault(batch, (read.cur, read.event))

@@ -55,10 +55,10 @@ def _permission(story: PartitionStory, epoch: int, known: int) -> Permission | N
     requests = (one for one in story.unclean_elections if one.asked < known)
     if any(one.event > since or not one.granted for one in requests):
         return Permission.ELECTED_UNCLEANLY_ON_REQUEST
-    faults = story.derived(Damage).hits(lambda effects: effects.elects_uncleanly)
+    faults = story.derive(Damage).hits(lambda effects: effects.elects_uncleanly)
     if any(span.began < known and since < span.ended for span in faults):
         return Permission.ELECTED_UNCLEANLY_BY_FAULT
-    if "true" in story.derived(unclean_election).possible(since, known):
+    if "true" in story.derive(unclean_election).possible(since, known):
         return Permission.ELECTED_UNCLEANLY_BY_CONFIG
     return None
 

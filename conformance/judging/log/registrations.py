@@ -52,7 +52,7 @@ class Registrations:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-        self._leadership = story.derived(Leadership)
+        self._leadership = story.derive(Leadership)
         self._by_epoch: dict[int, Registration] = {}
         described: list[Described] = [*story.metadata, *story.registered]
         self.described = sorted(described, key=by_event)

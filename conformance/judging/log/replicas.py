@@ -6,7 +6,7 @@ from functools import cached_property
 
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import FaultSpan, stood
+from conformance.judging.timeline import FaultSpan, stood_throughout
 
 
 class Replicas:
@@ -27,7 +27,7 @@ class Replicas:
 
     @cached_property
     def _moves(self) -> list[FaultSpan]:
-        return self._story.derived(Damage).hits(lambda effects: effects.moves_replicas)
+        return self._story.derive(Damage).hits(lambda effects: effects.moves_replicas)
 
     @cached_property
     def _always(self) -> set[str]:
@@ -66,10 +66,12 @@ class Replicas:
 
         A replica that is added again may be in another directory.
         """
-        return bool(self._failures) and self.always_include(node) and stood(self._failures, node, first, second)
+        return (
+            bool(self._failures) and self.always_include(node) and stood_throughout(self._failures, node, first, second)
+        )
 
     @cached_property
     def _failures(self) -> list[FaultSpan]:
         """Faults that fail the log directories of this partition, not those of an earlier one of its name."""
-        failed = self._story.derived(Damage).hits(lambda effects: effects.fails_directory)
+        failed = self._story.derive(Damage).hits(lambda effects: effects.fails_directory)
         return [span for span in failed if span.began > self._story.created_at]

@@ -75,7 +75,7 @@ class ReplicaLogs:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-        self._leadership = story.derived(Leadership)
+        self._leadership = story.derive(Leadership)
         self._reads: dict[Life, list[FetchResult]] = {}
         self._extends: dict[tuple[int, int], bool] = {}
         for read in story.full_reads:

@@ -129,4 +129,4 @@ min_insync_replicas = partial(Setting, MIN_ISR)
 def possible_min_isr(story: PartitionStory) -> set[int]:
     """The values of min.insync.replicas that may have been in force since the partition was first described."""
     first = story.metadata[0].event if story.metadata else NEVER
-    return {int(text) for text in story.derived(min_insync_replicas).possible(first, NEVER)}
+    return {int(text) for text in story.derive(min_insync_replicas).possible(first, NEVER)}

@@ -185,7 +185,7 @@ class PartitionStory(Story):
     }
 
     @property
-    def unanswered(self) -> list[Any]:
+    def open_requests(self) -> list[Any]:
         """The requests of unknown outcome, also those that a deleted topic of the same name left open."""
         open_ = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION)
         return [

@@ -74,7 +74,7 @@ class Sent:
 
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
-        self._leadership = story.derived(Leadership)
+        self._leadership = story.derive(Leadership)
         self._before = story.sent_before or {}
         self._asked: dict[Record, list[int]] = {}
         self._acknowledged: dict[tuple[int, Record], set[str]] = {}
@@ -86,7 +86,7 @@ class Sent:
                 if write.error == NONE and write.offset >= 0:
                     self._acknowledged.setdefault((write.offset + place, record), set()).add(write.node)
         opaque = min((write.asked for write in story.produced if write.opaque), default=inf)
-        self.known_until = min(opaque, story.derived(Damage).appends_from)
+        self.known_until = min(opaque, story.derive(Damage).appends_from)
 
     def times(self, record: Record, event: int) -> int:
         return self._before.get(record.value or "", 0) + bisect_left(self._asked.get(record, []), event)
@@ -124,7 +124,7 @@ class Sent:
 
 def _read(story: PartitionStory) -> Iterator[Claim]:
     """Judge the batches of each read that no earlier read in the same role has shown."""
-    sent = story.derived(Sent)
+    sent = story.derive(Sent)
     known: dict[str, set[Batch]] = {}
     for read in story.reads:
         role = _role(story, read)
@@ -148,18 +148,18 @@ def _of_read(story: PartitionStory, sent: Sent, read: FetchResult, role: str, ne
     if before and not wrong:
         yield Excuse(WRITTEN_BY_CLUSTER if story.is_internal else WRITTEN_BEFORE, role)
     if unsent and not wrong and sent.known_until < read.event:
-        yield Excuse(APPENDED_BY_FAULT if story.derived(Damage).appends_from < inf else SENT_AS_BYTES, role)
+        yield Excuse(APPENDED_BY_FAULT if story.derive(Damage).appends_from < inf else SENT_AS_BYTES, role)
     elif wrong or rest:
         for case in (role, *sorted({CODECS[batch.codec] for batch in rest if batch.codec in CODECS})):
             yield Finding(not (wrong or unsent), case, (read.event,), wrong or unsent, "never-written")
 
 
 def _role(story: PartitionStory, read: FetchResult) -> str:
-    return "consumer" if read.by_consumer else story.derived(Leadership).role_of(read) or "follower"
+    return "consumer" if read.by_consumer else story.derive(Leadership).role_of(read) or "follower"
 
 
 def _unsound(story: PartitionStory, read: FetchResult, new: list[Batch]) -> str:
-    found = next((batch for batch in new if not batch.valid), None) if not story.derived(Damage).is_corrupt else None
+    found = next((batch for batch in new if not batch.valid), None) if not story.derive(Damage).is_corrupt else None
     return f"{read.node} returned {found} with a wrong CRC" if found is not None else ""
 
 
@@ -202,13 +202,13 @@ def _repeated(sent: Sent, read: FetchResult, low: float) -> str:
 def _kept(story: PartitionStory) -> Iterator[Finding]:
     """Judge that in one process and epoch a leader keeps all that it had or acknowledged, at or above the log start."""
     last: dict[Life, FetchResult] = {}
-    starts, damage = story.derived(LogStarts), story.derived(Damage)
-    for read in story.derived(Leadership).leader_reads if not story.is_compacted else ():
+    starts, damage = story.derive(LogStarts), story.derive(Damage)
+    for read in story.derive(Leadership).leader_reads if not story.is_compacted else ():
         if not read.full or not damage.is_undamaged(read.node, read.event):
             continue
         life = (read.node, read.incarnation, read.cur)
         before, last[life] = last.get(life), read
-        low = min(read.log_start, starts.bound(read.event))
+        low = min(read.log_start, starts.limit(read.event))
         had = [batch for batch in before.batches if batch.last >= low] if before is not None else []
         gone = ", ".join(str(batch) for batch in had if batch not in set(read.batches)) or _lost(
             story, before, read, low
@@ -241,8 +241,8 @@ def _at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
     """True if the write was certainly appended at this epoch. A leader unaware of its own re-election may append at an older
     one.
     """
-    began = 0 <= story.derived(Leadership).first_named(epoch) < write.asked
-    return began and (epoch == 0 or bool(story.derived(KnownEpochs).acted(write, epoch)))
+    began = 0 <= story.derive(Leadership).first_named(epoch) < write.asked
+    return began and (epoch == 0 or bool(story.derive(KnownEpochs).proof_at(write, epoch)))
 
 
 # --- records that a consumer is handed
@@ -252,12 +252,12 @@ def _handed(story: PartitionStory) -> Iterator[Claim]:
     """Judge that within one assignment offsets rise, and no record that stays in the log is skipped."""
     last: dict[tuple[str, int], ConsumedRecord] = {}
     stay = _staying(story) if story.consumed else []
-    starts = story.derived(LogStarts)
+    starts = story.derive(LogStarts)
     for one in story.consumed if not story.is_compacted else ():
         before, last[one.consumer, one.session] = last.get((one.consumer, one.session)), one
         if before is None:
             continue
-        wrong = _step(before, one, stay, starts.bound(one.event))
+        wrong = _step(before, one, stay, starts.limit(one.event))
         if wrong and (why := _excuse(story, before, one)):
             yield Excuse(why, "consumer")
         else:
@@ -267,7 +267,7 @@ def _handed(story: PartitionStory) -> Iterator[Claim]:
 def _staying(story: PartitionStory) -> list[int]:
     """Offsets of records that were acknowledged with acks=all, or that the last full read of a leader has."""
     found = {offset for w in story.produced if w.committed for offset, _ in enumerate(w.values, w.offset)}
-    own = [read for read in story.derived(Leadership).leader_reads if read.full]
+    own = [read for read in story.derive(Leadership).leader_reads if read.full]
     found |= {offset for read in own[-1:] for batch in read.batches for offset, _ in batch.records}
     return sorted(found)
 
@@ -287,8 +287,8 @@ def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) 
     reason.
     """
     fetched_at = min((known.epoch, known.event) for known in (before, one))
-    newest = story.derived(Leadership).newest_epoch_before(one.event)
-    if (permission := story.derived(PermittedLosses).between(fetched_at, (newest, one.event))) is not None:
+    newest = story.derive(Leadership).newest_epoch_before(one.event)
+    if (permission := story.derive(PermittedLosses).between(fetched_at, (newest, one.event))) is not None:
         return permission
     if one.grouped and (one.assignments > before.assignments or story.timeline.standing(before.event, one.event)):
         return ASSIGNED_AGAIN

@@ -15,7 +15,7 @@ from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.appends import APPENDING, appended, forgotten, leads
+from conformance.judging.producers.appends import APPENDING, append_of, leads, why_forgotten
 from conformance.judging.producers.coordination import Coordination, Prediction, Turn, in_turns
 from conformance.judging.producers.coordinator import PASSED, PASSED_LATE, Api, Outcome, State
 from conformance.judging.producers.records import ALL
@@ -114,7 +114,7 @@ class Right(NamedTuple):
 @joint_judge("KIP360-INV-16", *ALL)
 def answers_fit_the_possible_states(together: Together) -> Iterator[Claim]:
     """The answer to each request of a producer is one of those that are right in the states that are possible."""
-    producers = together.derived(Producers)
+    producers = together.derive(Producers)
     for story in together.of(TransactionStory):
         yield from _of_transactional_id(story, producers)
     for partition in producers.partitions:
@@ -176,7 +176,7 @@ def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) ->
         coordination.passes(one)
         return
     if prediction.why is None:
-        coordination.contradicted(one)
+        coordination.contradicts(one)
         return
     rights = [right for outcome, state in prediction.why.items() for right in _rights(one, outcome, state)]
     given = {right.outcome for right in rights if right.is_given(one)}
@@ -191,7 +191,7 @@ def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) ->
     elif stale:
         coordination.passes(one)
     else:
-        coordination.contradicted(one)
+        coordination.contradicts(one)
 
 
 def _may_be_stale(coordination: Coordination, one: Asked) -> bool:
@@ -237,7 +237,7 @@ def _refused(one: Asked, right: Right) -> Iterator[Right]:
 def _by_leader(one: Asked, outcome: Outcome) -> list[Right]:
     if one.partition is None or one.write is None:
         return []
-    append = appended(one.partition, one.write)
+    append = append_of(one.partition, one.write)
     kinds = {NONE: "repeated"} if append.kind == "repeated" else {}
     offset = append.by.offset if append.kind == "repeated" and append.by is not None else -1
     kinds |= {Error.INVALID_PRODUCER_EPOCH: "fenced-seen"}
@@ -262,14 +262,14 @@ def _judged(one: Asked, rights: list[Right], excuse: str) -> Iterator[Claim]:
     elif not given and (forgot := _forgotten(one, rights)):
         yield Excuse(forgot, case)
     elif not given:
-        yield Finding(False, case, (one.asked, one.event), _shown(one, rights), "wrong-answer")
+        yield Finding(False, case, (one.request.asked, one.event), _shown(one, rights), "wrong-answer")
 
 
 def _forgotten(one: Asked, rights: list[Right]) -> str:
     """The evidence by which the leader may have forgotten the state that decides its answer."""
     began = [right.opened for right in rights if right.outcome.error == PASSED]
     by_leader = one.error in APPENDING and began
-    return forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else ""
+    return why_forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else ""
 
 
 def _shown(one: Asked, rights: list[Right]) -> str:

@@ -54,7 +54,7 @@ _FENCED, _GRANTED = frozenset((Error.INVALID_PRODUCER_EPOCH,)), frozenset((Error
 _OUT_OF_ORDER = frozenset((Error.OUT_OF_ORDER_SEQUENCE_NUMBER,))
 
 
-def appended(partition: PartitionStory, write: ProduceResult) -> Append:
+def append_of(partition: PartitionStory, write: ProduceResult) -> Append:
     """The right answers to a batch, by the batches of the same producer on this partition that were sent before the answer."""
     own = [one for one in partition.produced if _concerns(one, write)]
     newer = [one for one in own if one.producer_epoch > write.producer_epoch]
@@ -119,7 +119,7 @@ def _again(partition: PartitionStory, same: Sequence[ProduceResult], write: Prod
 
 def _is_same_leader(partition: PartitionStory, first: ProduceResult, write: ProduceResult) -> bool:
     """True if the leader is the same process in the same epoch. Another may know the last batch of a producer only."""
-    leadership = partition.derived(Leadership)
+    leadership = partition.derive(Leadership)
     epochs = {leadership.newest_epoch_before(one.asked) for one in (first, write)}
     return (first.node, first.incarnation) == (write.node, write.incarnation) and len(epochs) == 1
 
@@ -129,7 +129,7 @@ def _end(one: ProduceResult) -> int:
     return one.base_sequence + len(one.values)
 
 
-def forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVER) -> str:
+def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVER) -> str:
     """The evidence by which the leader need not know the producer's last batch; empty if it has to, or if there is none.
 
     `began` is the first request of the write's transaction, if that is open.
@@ -146,7 +146,7 @@ def leads(partition: PartitionStory, write: ProduceResult) -> bool:
     """True if the node leads by the newest leader epoch before the request, and still by the next one that a broker names
     after it.
     """
-    leadership = partition.derived(Leadership)
+    leadership = partition.derive(Leadership)
     epoch = leadership.newest_epoch_before(write.asked)
     after = next((seen.epoch for seen in partition.metadata if seen.asked > write.event), None)
     return leadership.leaders.get(epoch) == write.node and after == epoch

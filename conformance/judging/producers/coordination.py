@@ -29,7 +29,7 @@ from conformance.judging.producers.coordinator import (
     answers,
     spontaneous,
 )
-from conformance.judging.producers.requests import Asked, Given
+from conformance.judging.producers.requests import Asked, Reply
 from conformance.judging.producers.story import TransactionStory
 
 AT_MOST = 300
@@ -71,7 +71,7 @@ class Turn(NamedTuple):
 
 def in_turns(requests: Sequence[Asked], story: TransactionStory) -> list[Turn]:
     """The calls and answers of the requests, and the descriptions, in the order of the events."""
-    turns = [Turn(one.asked, False, one) for one in requests]
+    turns = [Turn(one.request.asked, False, one) for one in requests]
     turns += [Turn(one.event, True, one, led=_is_led(one)) for one in requests]
     turns += [Turn(one.event, True, one) for one in story.described]
     return sorted(turns, key=lambda turn: turn[:2])
@@ -107,11 +107,11 @@ class Coordination:
             self._take_description(one)
         elif not turn.answered:
             self._open[one.key] = one
-        elif one.given is Given.NEVER_SENT:
+        elif one.reply is Reply.NEVER_SENT:
             self._forget(one.key)
-        elif one.given is Given.UNKNOWN:
+        elif one.reply is Reply.UNKNOWN:
             self._lose(one)
-        elif one.given is Given.PARTLY:
+        elif one.reply is Reply.PARTLY:
             self._open.pop(one.key, None)
             self.known = None
         else:
@@ -124,7 +124,7 @@ class Coordination:
         if self.known is not None:
             self.known = self._closed(one.event)
         before = [each for each in self.known or () if one.key not in dict(each.done)]
-        busy = any(each.asked != one.asked for each in self._open.values())
+        busy = any(each.request.asked != one.request.asked for each in self._open.values())
         busy = busy or any(self._may_be_busy(each.state, one.event) for each in before)
         return Prediction(one, self._why(one, before, busy) if self.known is not None else None, busy)
 
@@ -136,7 +136,7 @@ class Coordination:
 
     def _why(self, one: Asked, before: list[Configuration], busy: bool) -> dict[Outcome, State]:
         why: dict[Outcome, State] = {}
-        for at in sorted(before, key=lambda each: each.state.shown, reverse=True):
+        for at in sorted(before, key=lambda each: each.state.sort_key, reverse=True):
             why |= {outcome: at.state for outcome, _ in self._outcomes(at, one) if outcome != UNSEEN}
             if busy:
                 why[CONCURRENT] = at.state
@@ -162,11 +162,11 @@ class Coordination:
         self._open.pop(one.key, None)
         self._confirm(one)
 
-    def contradicted(self, one: Asked) -> None:
+    def contradicts(self, one: Asked) -> None:
         """Take an answer that no state explains: only what it says itself is known. A write of the first protocol changes
         nothing.
         """
-        if one.request.api in ("Produce", "TxnOffsetCommit") and not one.request.second:
+        if one.request.api in ("Produce", "TxnOffsetCommit") and not one.request.is_tv2:
             self.drops(one)
             return
         self.known = None
@@ -201,7 +201,7 @@ class Coordination:
         time.
         """
         lost = [each for each in self._open.values() if each.key in self._confirmations]
-        same = [each.key for each in lost if _is_same(each, one) and one.given is Given.ANSWERED]
+        same = [each.key for each in lost if _is_same(each, one) and one.reply is Reply.ANSWERED]
         if self.known is not None and (same or not _begins(one)):
             self.known = frozenset(_without(each, one.key) for each in self.known)
         if same:
@@ -215,12 +215,12 @@ class Coordination:
         """Take the answer to a later request, by which earlier ones without an answer become certain."""
         for key, (times, event) in [*self._confirmations.items()]:
             given = one.request.api == "InitProducerId" and one.error == NONE
-            if one.asked > event and (times > 0 or given):
+            if one.request.asked > event and (times > 0 or given):
                 self._confirmations[key] = (times + 1, one.event)
                 if times + 1 == CONFIRMED:
                     self._close(key)
         if one.error == NONE and one.request.api not in ("Produce", "TxnOffsetCommit"):
-            self.served_by, self.served_at = one.request.node, one.asked
+            self.served_by, self.served_at = one.request.node, one.request.asked
 
     def _close(self, key: int) -> None:
         del self._confirmations[key]
@@ -251,7 +251,7 @@ class Coordination:
         for key, one in self._open.items():
             # Lost requests of new instances are all alike: it does not matter which of them took effect.
             alike = key in self._confirmations and _begins(one) and key != new
-            if key not in done and one.asked < event and not alike:
+            if key not in done and one.request.asked < event and not alike:
                 yield from self._took_effect(at, one)
 
     def _took_effect(self, at: Configuration, one: Asked) -> Iterator[Configuration]:
@@ -271,7 +271,7 @@ class Coordination:
         it.
         """
         moved = one.request.node != at.state.node or self.story.timeline.fault_between(at.state.since, one.event)
-        first = min(each.asked for each in self._open.values())
+        first = min(each.request.asked for each in self._open.values())
         return answers(at.state, one.request._replace(asked=first, failed_over=moved))
 
     def _may_time_out(self, state: State, event: int) -> bool:

@@ -53,7 +53,7 @@ class State(NamedTuple):
     """The producer id whose epochs were exhausted, while its owner may ask for the current one again (KIP360-INIT-16)."""
 
     @property
-    def shown(self) -> tuple[int, int, Status]:
+    def sort_key(self) -> tuple[int, int, Status]:
         """The key by which one of several states is chosen to be described in words."""
         return self.since, self.epoch, self.status
 
@@ -79,7 +79,7 @@ class Request(NamedTuple):
     """Another broker may have become the coordinator since the epoch was given, so that what is only in memory may be gone."""
 
     @property
-    def second(self) -> bool:
+    def is_tv2(self) -> bool:
         """True if it is of transaction version 2 (KIP-890)."""
         return self.version >= SUPPORT[self.api].get("transaction V2", self.version + 1)
 
@@ -103,13 +103,13 @@ UNSEEN = Outcome(-99)
 """In place of an answer: the coordinator did something of which none tells, since writing it to its log failed."""
 
 
-def fenced(request: Request) -> int:
+def fenced_error(request: Request) -> int:
     """The error for an old epoch. Leaders answer Produce and TxnOffsetCommit with INVALID_PRODUCER_EPOCH."""
     first = SUPPORT[request.api].get("PRODUCER_FENCED")
     return Error.INVALID_PRODUCER_EPOCH if first is None or request.version < first else Error.PRODUCER_FENCED
 
 
-def not_added(request: Request) -> int:
+def not_added_error(request: Request) -> int:
     """The error for a partition that is in no open transaction (KIP-890)."""
     abortable = request.version >= since(request.api, "TRANSACTION_ABORTABLE")
     return Error.TRANSACTION_ABORTABLE if abortable else Error.INVALID_TXN_STATE
@@ -129,7 +129,7 @@ def _init(state: State, request: Request) -> Next:
     elif state.status == "":
         yield Outcome(Error.NONE, NEW_ID, 0), _given(State(producer_id=NEW_ID), 0, NO_EPOCH, request)
     elif request.producer_id not in (NO_ID, state.producer_id) and not _is_of_former(state, request):
-        yield Outcome(fenced(request)), state
+        yield Outcome(fenced_error(request)), state
     elif state.status in PREPARED:
         yield CONCURRENT, state
     elif state.status == "Ongoing":
@@ -150,7 +150,7 @@ def _init_while_open(state: State, request: Request) -> Next:
     """
     stale = request.epoch not in (NO_EPOCH, state.epoch)
     if stale:
-        yield Outcome(fenced(request)), state
+        yield Outcome(fenced_error(request)), state
     if stale and request.epoch == state.retried:
         yield Outcome(Error.NONE, state.producer_id, state.epoch), state
     for outcome, after in _fenced_by_server(state, request.event):
@@ -185,9 +185,9 @@ def _init_at_rest(state: State, request: Request) -> Next:
         again = again._replace(since=state.since, former_id=state.former_id)
         yield Outcome(Error.NONE, state.producer_id, state.epoch), again
         if request.failed_over:
-            yield Outcome(fenced(request)), state
+            yield Outcome(fenced_error(request)), state
     else:
-        yield Outcome(fenced(request)), state
+        yield Outcome(fenced_error(request)), state
 
 
 def _rotated(after: State, before: State) -> State:
@@ -216,7 +216,7 @@ def _refused(state: State, request: Request) -> int | None:
     """The error for another producer id or another epoch than the current one."""
     if state.status == "" or request.producer_id != state.producer_id:
         return Error.INVALID_PRODUCER_ID_MAPPING
-    return fenced(request) if request.epoch != state.epoch else None
+    return fenced_error(request) if request.epoch != state.epoch else None
 
 
 def _opened(state: State, request: Request) -> State:
@@ -230,7 +230,7 @@ def _opened(state: State, request: Request) -> State:
 
 
 def _end(state: State, request: Request) -> Next:
-    return _end_second(state, request) if request.second else _end_first(state, request)
+    return _end_second(state, request) if request.is_tv2 else _end_first(state, request)
 
 
 def _end_first(state: State, request: Request) -> Next:
@@ -266,10 +266,10 @@ def _end_second(state: State, request: Request) -> Next:
         yield from _end_again(state, request)
     elif of_former:
         # Rotated by InitProducerId, and not by this request: no KIP says by which error it is refused.
-        for error in (Error.INVALID_PRODUCER_ID_MAPPING, fenced(request), Error.INVALID_TXN_STATE):
+        for error in (Error.INVALID_PRODUCER_ID_MAPPING, fenced_error(request), Error.INVALID_TXN_STATE):
             yield Outcome(error, kind="fenced"), state
     elif not current or state.status in PREPARED:
-        yield Outcome(fenced(request)), state
+        yield Outcome(fenced_error(request)), state
     elif state.status == "Ongoing" or not request.commits:
         # May the owner of the epoch that was ended ask for the next one by InitProducerId? No KIP says.
         for retried in (NO_EPOCH, state.epoch):
@@ -285,7 +285,7 @@ def _end_again(state: State, request: Request) -> Next:
     yield Outcome(error, *shown), state
     if error == Error.INVALID_TXN_STATE and request.commits:
         # Of a commit that came too late both refusals are right (KIP360-TXN-04).
-        yield Outcome(fenced(request), kind="not-open"), state
+        yield Outcome(fenced_error(request), kind="not-open"), state
 
 
 def _bumped(state: State, request: Request) -> State:
@@ -306,11 +306,11 @@ def _write(state: State, request: Request) -> Next:
         yield Outcome(PASSED_LATE), state
     if error is not None:
         yield Outcome(error), state
-    elif request.second and state.status not in PREPARED:
+    elif request.is_tv2 and state.status not in PREPARED:
         yield Outcome(PASSED), _opened(state, request)
-    elif not request.second and state.status not in PREPARED:
+    elif not request.is_tv2 and state.status not in PREPARED:
         inside = state.status == "Ongoing" and request.names <= state.added
-        yield Outcome(PASSED if inside else not_added(request)), state
+        yield Outcome(PASSED if inside else not_added_error(request)), state
 
 
 _BY_API: dict[Api, Callable[[State, Request], Next]] = {

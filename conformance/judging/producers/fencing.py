@@ -21,7 +21,7 @@ from conformance.judging.together import Together
 @joint_judge("KIP360-INV-05", *ALL)
 def a_fenced_epoch_has_no_effect(together: Together) -> Iterator[Claim]:
     """Once InitProducerId gave a newer epoch, requests of an older one neither write nor change the transaction."""
-    producers = together.derived(Producers)
+    producers = together.derive(Producers)
     for story in together.of(TransactionStory):
         yield from _requests(story)
         yield from _writes(story, producers)

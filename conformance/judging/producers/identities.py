@@ -83,7 +83,7 @@ def _named(story: TransactionStory) -> Iterator[_Named]:
 @joint_judge("KIP360-INV-13", *ALL)
 def replicas_agree_on_producers(together: Together) -> Iterator[Claim]:
     """At rest each replica in the ISR describes each producer as the leader does."""
-    producers = together.derived(Producers)
+    producers = together.derive(Producers)
     for partition in producers.partitions:
         latest = {one.node: one for one in partition.described_producers if partition.is_at_rest(one)}
         if (leader := latest.pop(_leader(partition), None)) is not None:
@@ -146,7 +146,7 @@ def _has_expired(
 
 def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> bool:
     """True if the batches were deleted by which a replica that is built from the log would know better (KIP360-SEQ-11, -16)."""
-    read, start = final_read(partition), partition.derived(LogStarts).bound(by.event)
+    read, start = final_read(partition), partition.derive(LogStarts).limit(by.event)
     if read is None or start <= 0:
         return False
     # The log start may differ: a replica that crashes, or copies the log, may have another one than the leader.

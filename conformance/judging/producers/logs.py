@@ -17,7 +17,7 @@ SEQUENCES = 1 << 31
 
 def own_reads(story: PartitionStory) -> list[FetchResult]:
     """The full reads of the leader of the epoch that they named."""
-    return [read for read in story.derived(Leadership).leader_reads if read.full] if not story.is_compacted else []
+    return [read for read in story.derive(Leadership).leader_reads if read.full] if not story.is_compacted else []
 
 
 def final_read(story: PartitionStory) -> FetchResult | None:
@@ -25,7 +25,7 @@ def final_read(story: PartitionStory) -> FetchResult | None:
     return next((read for read in reversed(own_reads(story)) if story.is_at_rest(read)), None)
 
 
-def written(read: FetchResult) -> list[Batch]:
+def producer_batches(read: FetchResult) -> list[Batch]:
     """The batches of producers with an id, without markers."""
     return [one for one in read.batches if one.producer_id >= 0 and one.base_sequence >= 0 and one.marker is None]
 
@@ -50,12 +50,12 @@ class Marked(NamedTuple):
     end: Batch | None
 
     @property
-    def committed(self) -> bool | None:
+    def commits(self) -> bool | None:
         """True if the marker commits, False if it aborts, None if there is none."""
         return self.end.marker.committed if self.end is not None and self.end.marker is not None else None
 
 
-def marked(read: FetchResult) -> list[Marked]:
+def with_markers(read: FetchResult) -> list[Marked]:
     """The transactional batches of a log, each with the next marker of its producer."""
     ends: dict[int, Batch] = {}
     found: list[Marked] = []
@@ -75,14 +75,14 @@ def takes_no_markers(story: PartitionStory) -> bool:
 
 def stable_end(read: FetchResult) -> int:
     """The last stable offset by the log itself: the first offset of a transaction without a marker, or the high watermark."""
-    return min((one.batch.base for one in marked(read) if one.end is None), default=read.high_watermark)
+    return min((one.batch.base for one in with_markers(read) if one.end is None), default=read.high_watermark)
 
 
 def moment(story: PartitionStory, event: int) -> Moment:
     """The newest leader epoch that was named before an event, and the event."""
-    return story.derived(Leadership).newest_epoch_before(event), event
+    return story.derive(Leadership).newest_epoch_before(event), event
 
 
-def stamped(batch: Batch) -> Moment:
+def epoch_begin(batch: Batch) -> Moment:
     """The beginning of the leader epoch at which a batch was appended."""
     return batch.epoch, BEFORE_ALL

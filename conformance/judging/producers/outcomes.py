@@ -16,14 +16,14 @@ from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.producer_state import may_be_lost
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import (
+    epoch_begin,
     final_read,
     identity,
-    marked,
     moment,
     own_reads,
     stable_end,
-    stamped,
     takes_no_markers,
+    with_markers,
 )
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
@@ -43,7 +43,7 @@ WORDS = {True: "committed", False: "aborted", None: "without a marker"}
 @joint_judge("KIP360-INV-06", *ALL)
 def transactions_are_atomic(together: Together) -> Iterator[Claim]:
     """At rest all batches of a transaction have the outcome that EndTxn fixed, or the same one; so have its offsets."""
-    producers = together.derived(Producers)
+    producers = together.derive(Producers)
     for transaction in producers.transactions:
         yield from _of_transaction(transaction)
     for partition in together.of(PartitionStory):
@@ -81,8 +81,8 @@ def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
     for partition, writes in by_partition(transaction.writes).items():
         read, wanted = final_read(partition), {identity(one) for one in writes}
         if read is not None and read.asked > transaction.last_asked:
-            own = (one for one in marked(read) if identity(one.batch) in wanted)
-            yield from (_Outcome(partition, read, one.batch, one.committed) for one in own)
+            own = (one for one in with_markers(read) if identity(one.batch) in wanted)
+            yield from (_Outcome(partition, read, one.batch, one.commits) for one in own)
 
 
 def _shown(transaction: Transaction, found: list[_Outcome]) -> str:
@@ -96,11 +96,11 @@ def _shown(transaction: Transaction, found: list[_Outcome]) -> str:
 
 
 def _excuse(transaction: Transaction, found: list[_Outcome]) -> str:
-    if transaction.story.bumped_by_fenced(transaction.started, max(one.read.event for one in found)):
+    if transaction.story.bumped_by_fenced(transaction.opened_at, max(one.read.event for one in found)):
         return BUMPED_BY_FENCED
     if any(one.committed is None and takes_no_markers(one.partition) for one in found):
         return TOO_FEW_REPLICAS
-    since = transaction.began
+    since = transaction.first_asked
     permitted = (may_be_lost(one.partition, moment(one.partition, since), one.read) for one in found)
     return next(filter(None, permitted), "")
 
@@ -147,7 +147,7 @@ def _offset(partition: PartitionStory, shown: FetchedOffset, own: list[InTransac
 @joint_judge("KIP360-INV-07", *ALL)
 def no_transaction_hangs(together: Together) -> Iterator[Claim]:
     """The last stable offset stays below open transactions, and moves on; at rest no ended transaction is open anywhere."""
-    producers = together.derived(Producers)
+    producers = together.derive(Producers)
     for transaction in producers.transactions:
         yield from _not_past(transaction)
     for partition in producers.partitions:
@@ -171,8 +171,8 @@ def _not_past(transaction: Transaction) -> Iterator[Claim]:
 def _stays_below(
     transaction: Transaction, partition: PartitionStory, first: ProduceResult, reads: list[FetchResult]
 ) -> Iterator[Claim]:
-    case, starts = "last-stable-offset", partition.derived(LogStarts)
-    past = [one for one in reads if one.last_stable_offset > first.offset and starts.bound(one.event) <= first.offset]
+    case, starts = "last-stable-offset", partition.derive(LogStarts)
+    past = [one for one in reads if one.last_stable_offset > first.offset and starts.limit(one.event) <= first.offset]
     for read in past[:1]:
         if excuse := may_be_lost(partition, moment(partition, first.asked), read):
             yield Excuse(excuse, case)
@@ -187,9 +187,9 @@ def _open_until(transaction: Transaction) -> int:
     """The first event that may have ended it: EndTxn, InitProducerId of any instance, or its time-out."""
     story = transaction.story
     ends = [end.asked for end in transaction.ends]
-    inits = [one.asked for one in story.given if one.asked > transaction.began]
+    inits = [one.asked for one in story.given if one.asked > transaction.first_asked]
     allowed = min((one.timeout_ms for one in story.given), default=0) / 1000
-    over = story.timeline.time(min(transaction.began, transaction.started)) + allowed
+    over = story.timeline.time(min(transaction.first_asked, transaction.opened_at)) + allowed
     late = (
         read.asked
         for write in transaction.writes
@@ -255,7 +255,7 @@ def _marker_may_be_lost(
     if story.bumped_by_fenced(-1, known.event):
         return BUMPED_BY_FENCED
     first = next((batch for batch, _ in partition.batches if batch.base == start), None)
-    return "" if first is None else may_be_lost(partition, stamped(first), known)
+    return "" if first is None else may_be_lost(partition, epoch_begin(first), known)
 
 
 def _open(partition: PartitionStory, node: str, start: int, described: TransactionDescription) -> str:

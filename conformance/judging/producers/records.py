@@ -18,17 +18,17 @@ from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.producer_state import forgotten_between, may_be_forgotten, may_be_lost
-from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
+from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import (
     SEQUENCES,
+    epoch_begin,
     final_read,
     identity,
     moment,
     own_reads,
+    producer_batches,
     sequences,
-    stamped,
-    written,
 )
 from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.producers.transactions import Producers
@@ -44,7 +44,7 @@ LATE = (REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 @joint_judge("KIP360-INV-01", *ALL)
 def batches_are_appended_once(together: Together) -> Iterator[Claim]:
     """A sequence of a producer id and epoch is in a leader's log once."""
-    producers = together.derived(Producers)
+    producers = together.derive(Producers)
     for story in producers.partitions:
         for read in own_reads(story):
             yield from _copies(producers, story, read)
@@ -54,7 +54,7 @@ def _copies(producers: Producers, story: PartitionStory, read: FetchResult) -> I
     """Judge one log: one finding for each kind of producer, or one for each second copy."""
     seen: dict[tuple[int, int, int], Batch] = {}
     again: dict[str, bool] = {}
-    for batch in written(read):
+    for batch in producer_batches(read):
         case = producers.case(batch.producer_id)
         first = next((seen[at] for at in _places(batch) if at in seen), None)
         again[case] = again.get(case, False) or first is not None
@@ -81,24 +81,24 @@ def _second(story: PartitionStory, read: FetchResult, case: str, first: Batch, b
 @joint_judge("KIP360-INV-02", *ALL)
 def acknowledged_batches_are_kept(together: Together) -> Iterator[Claim]:
     """At rest each batch that was acknowledged is in the leader's log at its offset, unless the log start passed it."""
-    producers = together.derived(Producers)
+    producers = together.derive(Producers)
     for story in producers.partitions:
         if (read := final_read(story)) is not None:
             yield from _kept(producers, story, read)
 
 
 def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
-    stamps, permitted = story.derived(newest_stamps), story.derived(PermittedLosses)
-    deleted = story.derived(LogStarts).bound(read.event)
-    stop = shown_by(read, deleted).stop
+    permitted = story.derive(PermittedLosses)
+    deleted = story.derive(LogStarts).limit(read.event)
+    stop = offsets_shown_by(read, deleted).stop
     # A log start that falls again, after a crash, need not bring back what was deleted.
     shown = range(int(min(deleted, stop)), stop)
     for write in story.produced:
         case = producers.case(write.producer_id) if write.committed and write.event < read.asked else ""
         if not case or not any(offset in shown for offset in range(write.offset, write.offset + len(write.values))):
             continue
-        trouble = gone(read, write, shown, story.is_compacted, {})
-        acknowledged = acknowledged_at(story, write, stamps)
+        trouble = loss_in(read, write, shown, story.is_compacted, {})
+        acknowledged = moment_of(story, write)
         permission = permitted.between(acknowledged, (read.cur, read.event), offset=write.last)
         if trouble and permission is not None:
             yield Excuse(permission, case)
@@ -112,7 +112,7 @@ def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Ite
 @joint_judge("KIP360-INV-03", *ALL)
 def sequences_rise_without_gaps(together: Together) -> Iterator[Claim]:
     """In a leader's log a producer's sequences rise without a gap, and its epochs never fall."""
-    for story in together.derived(Producers).partitions:
+    for story in together.derive(Producers).partitions:
         for read in own_reads(story):
             yield from _epochs(story, read)
             yield from _holes(story, read)
@@ -127,7 +127,7 @@ def _epochs(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
         if batch.producer_epoch < before.producer_epoch:
             fallen = (before, batch)
         last[batch.producer_id] = batch
-    if fallen is not None and (excuse := may_be_lost(story, stamped(fallen[0]), read)):
+    if fallen is not None and (excuse := may_be_lost(story, epoch_begin(fallen[0]), read)):
         yield Excuse(excuse, "epochs")
     elif last:
         yield Finding(fallen is None, "epochs", (read.event,), _fell(read, fallen), "epoch-regression")
@@ -143,7 +143,7 @@ def _fell(read: FetchResult, fallen: tuple[Batch, Batch] | None) -> str:
 def _holes(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
     last: dict[tuple[int, int], Batch] = {}
     broken = False
-    for batch in written(read):
+    for batch in producer_batches(read):
         at = (batch.producer_id, batch.producer_epoch)
         before = last.get(at)
         if before is not None and batch.base_sequence != _next(before):
@@ -174,7 +174,7 @@ def _hole(story: PartitionStory, read: FetchResult, before: Batch, batch: Batch)
 @joint_judge("KIP360-INV-04", *ALL)
 def a_retried_batch_is_appended_once(together: Together) -> Iterator[Claim]:
     """A batch of unknown outcome that is repeated until it is acknowledged has one offset, and is in the log once."""
-    for story in together.derived(Producers).partitions:
+    for story in together.derive(Producers).partitions:
         tries: dict[tuple[object, ...], list[ProduceResult]] = defaultdict(list)
         for one in story.produced:
             if one.producer_id >= 0 and one.acks == -1:
@@ -191,7 +191,9 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
     case = "disconnect" if unknown.error == UNKNOWN_OUTCOME and not unknown.timed_out else "time-out"
     offsets = sorted({one.offset for one in tries if one.error == NONE and one.offset >= 0})
     read = next((one for one in reversed(own_reads(story)) if one.asked > known[-1].event), None)
-    copies = [one.base for one in written(read) if identity(one) == identity(unknown)] if read is not None else []
+    copies = (
+        [one.base for one in producer_batches(read) if identity(one) == identity(unknown)] if read is not None else []
+    )
     fine = len(offsets) <= 1 and len(copies) <= 1
     if not fine and (excuse := _forgotten(story, unknown, min([*offsets, *copies]), known[-1])):
         yield Excuse(excuse, case)

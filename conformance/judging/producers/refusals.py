@@ -14,7 +14,7 @@ from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import TransactionEnded
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.appends import forgotten, leads
+from conformance.judging.producers.appends import leads, why_forgotten
 from conformance.judging.producers.coordination import IN_TIME
 from conformance.judging.producers.logs import takes_no_markers
 from conformance.judging.producers.records import ALL
@@ -45,7 +45,7 @@ FATAL = frozenset(
 @joint_judge("KIP360-INV-15", *ALL)
 def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
     """The next batch of a producer and the end of its transaction are granted, unless an error passes by itself."""
-    producers = together.derived(Producers)
+    producers = together.derive(Producers)
     for partition in producers.partitions:
         for write in partition.produced:
             if producers.case(write.producer_id) == IDEMPOTENT and _may_write(partition, write):
@@ -83,7 +83,7 @@ def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
     for write in transaction.writes:
         may = _is_current(transaction, write.result) and _is_added(transaction, write)
         if may and _may_write(write.partition, write.result):
-            yield from _answered(write.partition, write.result, dialect, transaction.began)
+            yield from _answered(write.partition, write.result, dialect, transaction.first_asked)
     end = next(iter(transaction.ends), None)
     written = [one.result for one in transaction.writes if one.result.committed]
     if end is not None and any(one.event < end.asked for one in written) and _is_current(transaction, end):
@@ -93,7 +93,7 @@ def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
 def _is_added(transaction: Transaction, write: Write) -> bool:
     """True if the partition is in the transaction. In the first protocol it has to be added before."""
     own = (write.result.producer_id, write.result.producer_epoch)
-    ended = [end.event for end in transaction.story.ends if end.event < transaction.began]
+    ended = [end.event for end in transaction.story.ends if end.event < transaction.first_asked]
     return transaction.story.dialect != "legacy" or any(
         (one.producer_id, one.producer_epoch) == own
         and (write.partition.name, NONE) in one.errors
@@ -108,12 +108,12 @@ def _is_current(transaction: Transaction, one: ProduceResult | TransactionEnded)
 
     No instance has asked for another epoch and none for the end, and the transaction has not timed out.
     """
-    story, began = transaction.story, transaction.began
+    story, began = transaction.story, transaction.first_asked
     given = max((known.event for known in story.answers if known.event < began), default=-1)
     asked = any(known.event > given and known.asked < one.event for known in story.given)
     ended = any(end.event > began and end.asked < one.event and end is not one for end in story.ends)
     allowed = min((known.timeout_ms for known in story.given), default=0) / 1000
-    in_time = story.timeline.time(one.event) - story.timeline.time(transaction.started) < IN_TIME * allowed
+    in_time = story.timeline.time(one.event) - story.timeline.time(transaction.opened_at) < IN_TIME * allowed
     return not asked and not ended and in_time and _names_the_latest(story, one, began)
 
 
@@ -146,7 +146,7 @@ def _answered(partition: PartitionStory, write: ProduceResult, case: str, began:
     refused = write.error in FATAL
     if write.error not in (NONE, *FATAL):
         return
-    if refused and (excuse := forgotten(partition, write, began)):
+    if refused and (excuse := why_forgotten(partition, write, began)):
         yield Excuse(excuse, case)
         return
     shown = (

@@ -18,7 +18,7 @@ UNNUMBERED = -1
 """The key of a request that is not among those of a transactional id yet."""
 
 
-class Given(Enum):
+class Reply(Enum):
     """The kinds of answers."""
 
     ANSWERED = "answered"
@@ -40,19 +40,15 @@ class Asked(NamedTuple):
     write: ProduceResult | None = None
 
     @property
-    def asked(self) -> int:
-        return self.request.asked
-
-    @property
     def event(self) -> int:
         return self.request.event
 
     @property
-    def given(self) -> Given:
-        named = {UNKNOWN_OUTCOME: Given.UNKNOWN, NEVER_SENT: Given.NEVER_SENT}
+    def reply(self) -> Reply:
+        named = {UNKNOWN_OUTCOME: Reply.UNKNOWN, NEVER_SENT: Reply.NEVER_SENT}
         if self.request.times > 1 and (self.error, self.given_epoch) != (NONE, self.request.epoch + self.request.times):
-            return Given.PARTLY
-        return named.get(self.error, Given.ANSWERED)
+            return Reply.PARTLY
+        return named.get(self.error, Reply.ANSWERED)
 
 
 def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[Asked]:

@@ -52,16 +52,16 @@ class Transaction:
             self.offsets.append(request)
 
     @property
-    def began(self) -> int:
+    def first_asked(self) -> int:
         return min(one.asked for one in [*(write.result for write in self.writes), *self.offsets])
 
     @property
-    def started(self) -> int:
+    def opened_at(self) -> int:
         """The first request that may have opened it at the coordinator, from which on it may time out."""
         story, at = self.story, (self.producer_id, self.epoch)
-        ended = max((end.event for end in story.ends if end.error == NONE and end.event < self.began), default=-1)
+        ended = max((end.event for end in story.ends if end.error == NONE and end.event < self.first_asked), default=-1)
         adds = [one.asked for one in (*story.added, *story.groups_added) if (one.producer_id, one.producer_epoch) == at]
-        return min([asked for asked in adds if asked > ended], default=self.began)
+        return min([asked for asked in adds if asked > ended], default=self.first_asked)
 
     @property
     def ends(self) -> list[TransactionEnded]:

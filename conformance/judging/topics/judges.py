@@ -38,7 +38,7 @@ OVERHEAD = 600
 @story_judge("GEN-01", ResourceStory)
 def refused_changes_leave_no_trace(story: ResourceStory) -> Iterator[Claim]:
     """No broker describes afterwards what only a refused request asked for (GEN-01)."""
-    for refused in story.refused():
+    for refused in story.refusals():
         if refused.kind in ("create", "grow"):
             for seen in _later(story.seen, refused):
                 possible, accounted = story.may_show(seen), story.is_accounted_for(seen, refused)
@@ -118,12 +118,12 @@ def acknowledged_configuration_is_in_force(story: ResourceStory) -> Iterator[Cla
     """At rest every broker concerned describes what was acknowledged last, and it is in force (GEN-19)."""
     for described in story.described:
         if story.is_at_rest(described.asked) and _concerns(described):
-            for key, change in story.acknowledged(described.asked).items():
+            for key, change in story.acknowledged_changes(described.asked).items():
                 if described.shows(key) and (change.configs[key] is not None or _was_set(story, key, change)):
                     rivals, explains = story.rivals(described.asked, key), partial(_may_be_described, described, key)
                     yield from _beside(rivals, _as_acknowledged(described, key, change), explains)
     for appended in story.appended:
-        limited = story.acknowledged(appended.asked).get(LIMIT) if story.is_at_rest(appended.asked) else None
+        limited = story.acknowledged_changes(appended.asked).get(LIMIT) if story.is_at_rest(appended.asked) else None
         finding = None if limited is None else _in_force(limited, appended)
         if finding is not None:
             yield from _beside(story.rivals(appended.asked, LIMIT), finding, partial(_may_be_in_force, appended))
@@ -161,7 +161,7 @@ def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None
     return {
         story.changes[0].resource: {
             key: change.configs[key]
-            for key, change in story.acknowledged(sys.maxsize).items()
+            for key, change in story.acknowledged_changes(sys.maxsize).items()
             if not story.rivals(sys.maxsize, key)
         }
         for story in stories

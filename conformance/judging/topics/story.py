@@ -87,13 +87,13 @@ class ResourceStory(Story):
         """The changes that may have taken effect before an answer: they were requested before it and not refused."""
         return [change for change in self.changes if change.asked < event and change.outcome != "refused"]
 
-    def refused(self) -> list[Change]:
+    def refusals(self) -> list[Change]:
         """The refused changes, also those of which an earlier copy may have taken effect."""
         return [change for change in self.changes if change.outcome == "refused" or change.left_open == SENT_TWICE]
 
     # --- configuration
 
-    def acknowledged(self, asked: int) -> dict[str, Change]:
+    def acknowledged_changes(self, asked: int) -> dict[str, Change]:
         """The change of each key that was acknowledged last."""
         found: dict[str, Change] = {}
         for change in self.before(asked):

@@ -15,7 +15,7 @@ from conformance.core.bench import Bench
 from conformance.core.roles import Absent
 from conformance.core.sweeping import Swept, questions, sweep, turn_of
 from conformance.judging.facts.apis import API_OF, BATCHES
-from conformance.judging.judge import judged
+from conformance.judging.judge import judge_history
 from conformance.judging.laws.same_answers import every_version_says_the_same, together_is_as_one_by_one
 from conformance.judging.laws.sweeps import SWEPT
 from conformance.machines.log.executor import LogExecutor
@@ -105,7 +105,7 @@ def test_a_sweep_takes_few_requests(turns: Bench) -> None:
 
 
 def test_an_honest_cluster_answers_alike_whatever_the_turn(turns: Bench) -> None:
-    found = judged([together_is_as_one_by_one, every_version_says_the_same], turns.tape.history)
+    found = judge_history([together_is_as_one_by_one, every_version_says_the_same], turns.tape.history)
     assert [one.detail for one in found.observations if one.result == "violated"] == []
     assert found.excuses == []
     assert len(found.observations) > TURNS

@@ -18,7 +18,7 @@ from conformance.judging.excuses import (
     RISEN,
     WRITTEN_BEFORE,
 )
-from conformance.judging.judge import judged
+from conformance.judging.judge import judge_history
 from conformance.judging.judges import JUDGES
 from history.effects import Effects
 from protocol.codes import Error
@@ -361,7 +361,7 @@ EXCUSED = {
 
 def found(history: LogHistory) -> tuple[set[str], set[tuple[str, str]]]:
     """The rows that are broken, and those that are left undecided with their excuses."""
-    results = judged(JUDGES, history.history)
+    results = judge_history(JUDGES, history.history)
     violated = {one.requirement for one in results.observations if one.result == "violated"}
     return violated, {(one.requirement, one.excuse) for one in results.excuses}
 

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.catalogue import shipped
 from conformance.judging.due import LEADS, OWED, PROMISES, hindrance
-from conformance.judging.judge import judge_all, judged
+from conformance.judging.judge import judge_all, judge_history
 from history.due import Due, is_starved
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Ended, Example, Fault, History, Overdue
@@ -50,7 +50,7 @@ def cases(*events: AnyEvent) -> list[str]:
 
 
 def excused(*events: AnyEvent) -> list[tuple[str, str]]:
-    return [(one.requirement, one.excuse) for one in judged(PROMISES, history_of(*events)).excuses]
+    return [(one.requirement, one.excuse) for one in judge_history(PROMISES, history_of(*events)).excuses]
 
 
 # --- bounds that passed

@@ -32,7 +32,7 @@ def test_a_history_that_is_fed_in_pieces_is_judged_as_the_whole(size: int) -> No
         judging.feed(whole.events[begin : begin + size])
         if begin % 100 < size:
             judging.violations()
-    assert judging.judged().observations == judge_all(JUDGES, whole)
+    assert judging.results().observations == judge_all(JUDGES, whole)
 
 
 def test_a_fault_renews_what_was_judged_before_it() -> None:
@@ -42,7 +42,7 @@ def test_a_fault_renews_what_was_judged_before_it() -> None:
     for end in range(len(history.events) + 1):
         judging.follow(history.events[:end])
         so_far = History(example=history.example, events=history.events[:end])
-        assert judging.judged().observations == judge_all(JUDGES, so_far)
+        assert judging.results().observations == judge_all(JUDGES, so_far)
 
 
 def test_an_excuse_is_counted_and_is_no_observation() -> None:
@@ -53,10 +53,10 @@ def test_an_excuse_is_counted_and_is_no_observation() -> None:
 
     judging = Judging([undecided], EXAMPLE)
     judging.feed([*produce(0, "a"), *produce(2, "b"), *produce(4, "b"), *produce(6, "c")])
-    assert [(one.case, one.excuse, one.times) for one in judging.judged().excuses] == [("kept", "late answer", 3)]
+    assert [(one.case, one.excuse, one.times) for one in judging.results().excuses] == [("kept", "late answer", 3)]
     judging.feed(produce(8, "b"))
-    assert [(one.requirement, one.times) for one in judging.judged().excuses] == [("KIP101-INV-05", 4)]
-    assert [(one.result, one.events) for one in judging.judged().observations] == [("held", [1])]
+    assert [(one.requirement, one.times) for one in judging.results().excuses] == [("KIP101-INV-05", 4)]
+    assert [(one.result, one.events) for one in judging.results().observations] == [("held", [1])]
     assert judging.violations() == []
 
 
@@ -91,12 +91,12 @@ def test_a_story_without_new_facts_is_not_judged_again_unless_a_fault_came() -> 
     note, judged = noting()
     judging = Judging([note], EXAMPLE)
     judging.feed([*produce(0, "a"), *produce(2, "b")])
-    assert [one.events for one in judging.judged().observations] == [[1], [3]]
+    assert [one.events for one in judging.results().observations] == [[1], [3]]
     judging.feed(produce(4, "b"))
-    assert [one.events for one in judging.judged().observations] == [[1], [5]]
+    assert [one.events for one in judging.results().observations] == [[1], [5]]
     assert judged == ["a-0", "b-0", "b-0"]
     judging.feed([kill(6)])
-    judging.judged()
+    judging.results()
     assert judged[3:] == ["a-0", "b-0"]
 
 
@@ -110,7 +110,7 @@ def test_only_violations_are_told_while_it_runs() -> None:
     judging = Judging([even], EXAMPLE)
     judging.feed([*produce(0, "a"), *produce(2, "a")])
     assert [one.events for one in judging.violations()] == [[2]]
-    assert len(judging.judged().observations) == 2
+    assert len(judging.results().observations) == 2
 
 
 # --- a story of another kind of subject

@@ -26,7 +26,7 @@ def test_a_joint_judge_sees_the_stories_of_all_its_types_as_they_grow() -> None:
     history = ProducerHistory().given()
     judging = Judging([counts], history.history.example)
     judging.follow(history.events)
-    assert [one.result for one in judging.judged().observations] == ["held"]
+    assert [one.result for one in judging.results().observations] == ["held"]
     history.ends(True)
     judging.follow(history.events)
     assert [one.detail for one in judging.violations()] == ["1 ends, 0 writes"]
@@ -42,7 +42,7 @@ def test_it_is_not_judged_again_where_nothing_has_grown() -> None:
     judging = Judging([counts], history.history.example)
     judging.follow(history.events)
     for _ in range(3):
-        judging.judged()
+        judging.results()
     assert SEEN == [(0, 0)]
 
 
@@ -51,4 +51,4 @@ def test_judges_of_the_same_types_share_one_look() -> None:
     history = ProducerHistory().given()
     judging = Judging([counts, other], history.history.example)
     judging.follow(history.events)
-    assert [one.requirement for one in judging.judged().observations] == ["KIP360-INV-06"]
+    assert [one.requirement for one in judging.results().observations] == ["KIP360-INV-06"]

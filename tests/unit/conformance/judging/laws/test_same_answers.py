@@ -10,7 +10,7 @@ import pytest
 from conformance.catalogue import shipped
 from conformance.judging.excuses import CHANGED_MEANWHILE
 from conformance.judging.facts.apis import BATCHES, CASES
-from conformance.judging.judge import Judge, judged
+from conformance.judging.judge import Judge, judge_history
 from conformance.judging.laws.same_answers import (
     UNKNOWN,
     WRONG_BROKER,
@@ -142,7 +142,7 @@ def violated(judge: Judge, history: SweepHistory) -> set[str]:
 
 
 def excused(judge: Judge, history: SweepHistory) -> set[tuple[str, str]]:
-    return {(one.case, one.excuse) for one in judged([judge], history.history).excuses}
+    return {(one.case, one.excuse) for one in judge_history([judge], history.history).excuses}
 
 
 def offsets(version: int, *parts: Plain, broker: int = 1) -> Asked:

@@ -17,7 +17,7 @@ LOSES_EPOCHS = Effects(disk=("epoch-checkpoint",))
 
 
 def damage(history: LogHistory) -> Damage:
-    return partition_story(history).derived(Damage)
+    return partition_story(history).derive(Damage)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.judge import judged
+from conformance.judging.judge import judge_history
 from conformance.judging.log.disks import OUTLIVES_DISKS
 from conformance.judging.log.permitted_losses import Permission
 from history.effects import Effects
@@ -47,7 +47,7 @@ def test_fewer_disks_than_min_isr(m: int, lost: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(("m", "lost"), [(1, (2,)), (2, (1, 2)), (3, (1, 2, 3))])
 def test_as_many_disks_as_min_isr(m: int, lost: tuple[int, ...]) -> None:
-    assert judged([LAW], led(lose(acknowledged(m), *lost), 2, gone=True).history).observations == []
+    assert judge_history([LAW], led(lose(acknowledged(m), *lost), 2, gone=True).history).observations == []
 
 
 def test_the_later_row_records_both() -> None:

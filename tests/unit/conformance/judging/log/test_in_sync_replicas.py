@@ -15,7 +15,7 @@ A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 class TestIsr:
     judge = in_sync_replicas.isr_members_are_valid
 
-    def gone(self) -> LogHistory:
+    def loss_in(self) -> LogHistory:
         """3 is fenced and out of the ISR, as 1 sees it."""
         return LogHistory().metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))
 
@@ -35,11 +35,11 @@ class TestIsr:
         assert held(self.judge, LogHistory().metadata(1, -1, 1, isr=(2,), unfenced=(1,))) == ["members"]
 
     def test_a_fenced_replica_that_is_added(self) -> None:
-        history = self.gone().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, unfenced=(1, 2))
+        history = self.loss_in().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, unfenced=(1, 2))
         assert broken(self.judge, history) == ["fenced"]
 
     def test_a_fenced_replica_that_stays_out(self) -> None:
-        history = self.gone().metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))
+        history = self.loss_in().metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))
         assert held(self.judge, history) == ["leader", "members", "fenced"]
         assert held(self.judge, history.metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))) == [
             "leader",
@@ -49,7 +49,7 @@ class TestIsr:
 
     def test_one_look_at_an_isr_from_before_the_fencing(self) -> None:
         """Between two looks it came back, was added, and was fenced again while the broker made up its answer."""
-        history = self.gone().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))
+        history = self.loss_in().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))
         assert "fenced" in held(self.judge, history.metadata(1, 1, 0, unfenced=(1, 2)))
 
     def test_a_replica_that_is_fenced_and_still_a_member(self) -> None:
@@ -61,17 +61,17 @@ class TestIsr:
         assert held(self.judge, LogHistory().settled(1, 0).metadata(1, 2, 1)) == ["leader", "members"]
 
     def test_a_replica_that_came_back_before_it_was_added(self) -> None:
-        history = self.gone().metadata(1, 1, 0, isr=(1, 2)).metadata(1, 1, 0).metadata(1, 1, 0, unfenced=(1, 2))
+        history = self.loss_in().metadata(1, 1, 0, isr=(1, 2)).metadata(1, 1, 0).metadata(1, 1, 0, unfenced=(1, 2))
         assert "fenced" not in held(self.judge, history.metadata(1, 1, 0, unfenced=(1, 2)))
 
     def test_the_last_of_an_isr_stays_in_it_when_it_is_fenced(self) -> None:
-        history = self.gone()
+        history = self.loss_in()
         for _ in range(3):
             history.metadata(1, -1, 4, isr=(3,), unfenced=(1, 2))
         assert "fenced" not in held(self.judge, history)
 
     def test_another_broker_or_another_life_of_it_may_know_less(self) -> None:
-        history = self.gone()
+        history = self.loss_in()
         for _ in range(2):
             history.metadata(2, 1, 0, unfenced=(1, 2))
         history.restart(1)

@@ -18,7 +18,7 @@ Step = Callable[[LogHistory], LogHistory]
 
 
 def known(history: LogHistory) -> KnownEpochs:
-    return partition_story(history).derived(KnownEpochs)
+    return partition_story(history).derive(KnownEpochs)
 
 
 def two_epochs() -> LogHistory:
@@ -33,7 +33,7 @@ def last_refusal(found: KnownEpochs) -> ErrorResponse:
 def test_what_named_no_epoch_or_was_refused_is_not_served() -> None:
     history = two_epochs().fetch(2, A, epoch=1, hw=1).fetch(2, A, epoch=-1, hw=1).latest(2, 1, epoch=1).latest(2, 1)
     history.epoch_end(2, 0, (0, 1), 1).epoch_end(2, 0, (0, 1), -1).refused(1, 0, Error.FENCED_LEADER_EPOCH)
-    found = known(history).served
+    found = known(history).answers
     assert [(one.op, one.node, one.cur) for one in found] == [
         ("fetch", "broker-2", 1),
         ("list_offsets", "broker-2", 1),
@@ -63,7 +63,7 @@ class TestTheLeast:
     ) -> None:
         found = known(history.refused(2, 9, Error.UNKNOWN_LEADER_EPOCH))
         asked = last_refusal(found)
-        assert [epoch for epoch in (0, 1, 2) if found.acted(asked, epoch)] == epochs
+        assert [epoch for epoch in (0, 1, 2) if found.proof_at(asked, epoch)] == epochs
 
     def test_it_was_there_by_the_event_of_its_answer(self) -> None:
         history = two_epochs().fetch(2, epoch=0, hw=0)
@@ -72,12 +72,12 @@ class TestTheLeast:
         second = len(history.events) - 1
         found = known(history.refused(2, 0, Error.UNKNOWN_LEADER_EPOCH))
         asked = last_refusal(found)
-        assert [found.acted(asked, epoch) for epoch in (0, 1, 2)] == [first, second, 0]
-        assert found.passed(asked) == second
+        assert [found.proof_at(asked, epoch) for epoch in (0, 1, 2)] == [first, second, 0]
+        assert found.proof_past(asked) == second
 
     def test_what_was_answered_after_the_request_shows_nothing_of_then(self) -> None:
         found = known(two_epochs().refused(2, 0, Error.UNKNOWN_LEADER_EPOCH).fetch(2, epoch=1, hw=0))
-        assert found.acted(last_refusal(found), 1) == found.passed(last_refusal(found)) == 0
+        assert found.proof_at(last_refusal(found), 1) == found.proof_past(last_refusal(found)) == 0
 
 
 class TestTheMost:
@@ -119,7 +119,7 @@ class TestTheMost:
 class TestTheSuccessor:
     def test_there_is_none_until_another_leader_acts(self) -> None:
         found = known(two_epochs().fetch(1, epoch=0, hw=0))
-        assert found.changed_leaders
+        assert found.has_successors
         assert found.successor("broker-1", NEVER) is None
 
     def test_it_puts_an_end_to_the_latest_epoch_that_the_broker_led(self) -> None:
@@ -135,9 +135,9 @@ class TestTheSuccessor:
 
     def test_one_leader_has_no_successor(self) -> None:
         found = known(LogHistory().settled(1, 0).settled(1, 1).fetch(1, epoch=1, hw=0))
-        assert not found.changed_leaders
-        assert not known(two_epochs()).changed_leaders, "no leader was seen to act"
+        assert not found.has_successors
+        assert not known(two_epochs()).has_successors, "no leader was seen to act"
 
     def test_a_follower_that_serves_the_epoch_has_not_taken_over(self) -> None:
         found = known(two_epochs().fetch(3, epoch=1, hw=0))
-        assert not found.changed_leaders
+        assert not found.has_successors

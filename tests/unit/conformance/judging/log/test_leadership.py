@@ -10,7 +10,7 @@ A = stamped(0, 0, "a")
 
 
 def leadership(history: LogHistory) -> Leadership:
-    return partition_story(history).derived(Leadership)
+    return partition_story(history).derive(Leadership)
 
 
 def test_an_epoch_has_the_leader_that_was_named_first() -> None:
@@ -55,7 +55,7 @@ def test_the_role_of_a_replica_is_by_the_newest_epoch_if_none_was_named() -> Non
     history = LogHistory().whole(1, A, epoch=-1, hw=1).metadata(1, 1, 0).whole(1, A, epoch=-1, hw=1).metadata(1, 2, 1)
     history.whole(1, A, epoch=-1, hw=1).whole(1, A, epoch=0, hw=1)
     story = partition_story(history)
-    assert [story.derived(Leadership).role_of(read) for read in story.full_reads] == [
+    assert [story.derive(Leadership).role_of(read) for read in story.full_reads] == [
         "",
         "leader",
         "follower",

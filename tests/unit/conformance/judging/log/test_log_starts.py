@@ -16,7 +16,7 @@ from tests.support.judging import partition_story
 
 
 def starts(history: LogHistory) -> LogStarts:
-    return partition_story(history).derived(LogStarts)
+    return partition_story(history).derive(LogStarts)
 
 
 def begun(**configs: str) -> LogHistory:
@@ -37,22 +37,22 @@ def test_a_log_starts_where_requests_may_have_moved_it(offset: int, low: int, er
     history = begun()
     before = len(history.events)
     found = starts(history.trim(1, offset, low, error=error))
-    assert found.bound(before) == 0
-    assert found.bound(len(history.events)) == bound
+    assert found.limit(before) == 0
+    assert found.limit(len(history.events)) == bound
 
 
 def test_a_log_starts_anywhere_once_a_fault_may_have_moved_it() -> None:
     history = begun()
     before = len(history.events)
     found = starts(history.hit("retain", 1, effects=Effects(moves_log_start=True)))
-    assert (found.bound(before), found.bound(len(history.events)), found.highest) == (0, inf, inf)
+    assert (found.limit(before), found.limit(len(history.events)), found.highest) == (0, inf, inf)
     assert found.excuse == MOVED_BY_FAULT
 
 
 def test_a_log_starts_anywhere_by_a_setting_of_its_topic() -> None:
     for history in (begun(retention_ms="1000"), begun().altered("retention.bytes", "100")):
         found = starts(history)
-        assert found.bound(0) == inf
+        assert found.limit(0) == inf
         assert found.excuse == DELETED_BY_SETTING
 
 
@@ -60,7 +60,7 @@ def test_a_topic_from_before_the_history_may_start_anywhere() -> None:
     history = LogHistory().settled(1, 0)
     history.example = msgspec.structs.replace(history.example, context={"topic": "topic"})
     found = starts(history)
-    assert found.bound(0) == inf
+    assert found.limit(0) == inf
     assert found.excuse == WRITTEN_BEFORE
 
 
@@ -72,7 +72,7 @@ def test_retention_counts_for_all_partitions_of_the_topic_from_its_fault_on() ->
     found = starts(history)
     assert found.retentions_before(before) == []
     assert found.retentions_before(len(history.events)) == ["retention-by-size"]
-    assert found.bound(len(history.events)) == inf
+    assert found.limit(len(history.events)) == inf
 
 
 def test_the_highest_log_start_is_the_highest_that_was_asked_for_or_read() -> None:

@@ -13,7 +13,7 @@ from tests.support.judging import partition_story
 
 
 def replicas(history: LogHistory) -> Replicas:
-    return partition_story(history).derived(Replicas)
+    return partition_story(history).derive(Replicas)
 
 
 def begun() -> LogHistory:

@@ -17,7 +17,7 @@ OTHER = stamped(0, 1, "other")
 def at_refusal(history: LogHistory) -> ReplicaLog | None:
     """The log of the replica that refused the last request."""
     story = partition_story(history)
-    return story.derived(ReplicaLogs).of(story.errors[-1])
+    return story.derive(ReplicaLogs).of(story.errors[-1])
 
 
 def held(log: ReplicaLog | None) -> list[int] | None:

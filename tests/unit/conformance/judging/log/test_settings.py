@@ -25,7 +25,7 @@ ONE, OTHER = UUID(int=1), UUID(int=2)
 
 
 def unclean(history: LogHistory) -> Setting:
-    return partition_story(history.settled(1, 0)).derived(unclean_election)
+    return partition_story(history.settled(1, 0)).derive(unclean_election)
 
 
 def in_force(history: LogHistory) -> tuple[str, str] | None:
@@ -143,5 +143,5 @@ def test_the_minimal_isr_is_one_of_those_since_the_partition_was_first_described
 def test_settings_do_not_mix() -> None:
     story = partition_story(created(min_insync_replicas="2").altered(UNCLEAN_ELECTION, "true").settled(1, 0))
     end = len(story.timeline.configured) + 10
-    assert story.derived(min_insync_replicas).in_force(end) == InForce("2", "topic", 0)
-    assert story.derived(unclean_election).in_force(end) == InForce("true", "topic", 2)
+    assert story.derive(min_insync_replicas).in_force(end) == InForce("2", "topic", 0)
+    assert story.derive(unclean_election).in_force(end) == InForce("true", "topic", 2)

@@ -352,7 +352,7 @@ def test_it_goes_on_from_the_turns_that_were_judged_before() -> None:
     for event in history.events:
         judging.feed([event])
         judging.violations()
-    assert judging.judged().observations == judged_by(judge, history)
+    assert judging.results().observations == judged_by(judge, history)
     assert [one.case for one in judging.violations()] == ["end-not-open"]
 
 

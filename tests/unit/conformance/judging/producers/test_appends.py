@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.appends import appended, forgotten, leads
+from conformance.judging.producers.appends import append_of, leads, why_forgotten
 from protocol.codes import Error
 from tests.support.histories import TOPIC
 from tests.support.producers import ProducerHistory, stories
@@ -21,7 +21,7 @@ def story(history: ProducerHistory) -> PartitionStory:
 def kind(history: ProducerHistory) -> tuple[str, set[int]]:
     """The kind of the last Produce, and the errors that it may be answered with."""
     partition = story(history)
-    found = appended(partition, partition.produced[-1])
+    found = append_of(partition, partition.produced[-1])
     return found.kind, {*found.errors}
 
 
@@ -79,5 +79,5 @@ def test_what_was_deleted_may_be_forgotten() -> None:
         story(two().writes("c", sequence=2)),
         story(two().trim(1, 2).writes("c", sequence=2)),
     )
-    assert forgotten(kept, kept.produced[-1]) == ""
-    assert forgotten(deleted, deleted.produced[-1]) != ""
+    assert why_forgotten(kept, kept.produced[-1]) == ""
+    assert why_forgotten(deleted, deleted.produced[-1]) != ""

@@ -12,16 +12,16 @@ from conformance.judging.facts.log import Batch, FetchResult
 from conformance.judging.log.permitted_losses import BEFORE_ALL
 from conformance.judging.producers.logs import (
     SEQUENCES,
+    epoch_begin,
     final_read,
     identity,
-    marked,
     moment,
     own_reads,
+    producer_batches,
     sequences,
     stable_end,
-    stamped,
     takes_no_markers,
-    written,
+    with_markers,
 )
 from protocol.codes import Error
 from protocol.records import Batch as Held
@@ -57,7 +57,7 @@ class TestReads:
 
 def test_batches_without_a_producer_and_markers_were_not_written_by_producers() -> None:
     found = read(batch(0, 0, "plain"), by_producer(1, "a"), by_producer(2, "b", id=8), marker(3, True))
-    assert [one.base for one in written(found)] == [1, 2]
+    assert [one.base for one in producer_batches(found)] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_sequences_follow_one_another_and_wrap_around(base: int, count: int) -> 
 def test_the_next_marker_of_its_producer_ends_a_transaction(
     batches: tuple[Held, ...], outcomes: list[tuple[int, bool | None]]
 ) -> None:
-    assert [(one.batch.base, one.committed) for one in marked(read(*batches))] == outcomes
+    assert [(one.batch.base, one.commits) for one in with_markers(read(*batches))] == outcomes
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,4 @@ def test_a_moment_is_the_newest_epoch_named_before_an_event() -> None:
     story = partition_story(history.settled(2, 1).reads(OPEN))
     assert moment(story, first) == (0, first)
     assert moment(story, len(history.events)) == (1, len(history.events))
-    assert stamped(story.full_reads[-1].batches[0]) == (0, BEFORE_ALL)
+    assert epoch_begin(story.full_reads[-1].batches[0]) == (0, BEFORE_ALL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.requests import Asked, Given, requests
+from conformance.judging.producers.requests import Asked, Reply, requests
 from conformance.judging.producers.story import TransactionStory
 from protocol.codes import Error
 from tests.support.histories import TOPIC
@@ -38,9 +38,9 @@ def test_each_api_gives_a_request_in_the_order_of_the_calls() -> None:
 
 def test_an_answer_may_be_missing() -> None:
     [_, lost] = asked(ProducerHistory().given().ends(True, version=TV2, lost=True))
-    assert (lost.given, lost.request.version) == (Given.UNKNOWN, TV2), "the call names the version"
+    assert (lost.reply, lost.request.version) == (Reply.UNKNOWN, TV2), "the call names the version"
     [_, refused] = asked(ProducerHistory().given().adds(error=Error.NOT_COORDINATOR))
-    assert (refused.given, refused.error) == (Given.ANSWERED, Error.NOT_COORDINATOR)
+    assert (refused.reply, refused.error) == (Reply.ANSWERED, Error.NOT_COORDINATOR)
 
 
 def test_writes_of_other_producers_are_not_its_own() -> None:

@@ -21,7 +21,7 @@ TYPES = (TransactionStory, ProducerStory, PartitionStory)
 def producers(history: ProducerHistory) -> Producers:
     reading = Reading(history.example, TYPES)
     reading.feed(history.events)
-    return Together(reading.timeline, {one: reading.stories(one) for one in TYPES}).derived(Producers)
+    return Together(reading.timeline, {one: reading.stories(one) for one in TYPES}).derive(Producers)
 
 
 def transactions(history: ProducerHistory) -> list[Transaction]:
@@ -108,24 +108,24 @@ class TestItsBounds:
         history = ProducerHistory().given().adds_offsets()
         at = len(history.events)
         [one] = transactions(history.commits(3).writes("a", at=0, tid=TID))
-        assert one.began == at
+        assert one.first_asked == at
 
     @pytest.mark.parametrize("opened", [ProducerHistory.adds, ProducerHistory.adds_offsets])
     def test_it_may_have_been_open_since_a_partition_or_group_was_added(self, opened: Step) -> None:
         history = ProducerHistory().given()
         at = len(history.events)
         [one] = transactions(opened(history).writes("a", at=0, tid=TID))
-        assert one.started == at < one.began
+        assert one.opened_at == at < one.first_asked
 
     def test_what_was_added_to_an_earlier_one_did_not_open_it(self) -> None:
         first, second = transactions(began().ends(True).writes("b", at=2, sequence=1, tid=TID))
-        assert first.started < first.began
-        assert second.started == second.began
+        assert first.opened_at < first.first_asked
+        assert second.opened_at == second.first_asked
 
     def test_what_another_epoch_added_did_not_open_it(self) -> None:
         history = ProducerHistory().given().adds().given(epoch=1, sent=(ID, 0)).writes("a", at=0, epoch=1, tid=TID)
         [one] = transactions(history)
-        assert one.started == one.began
+        assert one.opened_at == one.first_asked
 
     def test_its_ends_are_all_that_may_have_decided_it(self) -> None:
         history = began().ends(True, lost=True).ends(True, error=Error.CONCURRENT_TRANSACTIONS).ends(True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.facts.topics import Resource
-from conformance.judging.judge import Judge, judged
+from conformance.judging.judge import Judge, judge_history
 from conformance.judging.topics.judges import (
     acknowledged_configuration_is_in_force,
     acknowledged_values,
@@ -32,7 +32,7 @@ def results(history: AdministrationHistory, judge: Judge) -> list[tuple[str, str
 
 
 def excuses(history: AdministrationHistory, judge: Judge) -> list[tuple[str, str, int]]:
-    return [(one.case, one.excuse, one.times) for one in judged([judge], history.history).excuses]
+    return [(one.case, one.excuse, one.times) for one in judge_history([judge], history.history).excuses]
 
 
 def says_nothing(history: AdministrationHistory, judge: Judge) -> bool:

@@ -82,7 +82,7 @@ class TestOutcomes:
     def test_one_that_is_open_by_a_second_copy_still_counts_as_refused(self) -> None:
         history = AdministrationHistory().create(1, error=None).create(1, error=Error.INVALID_CONFIG)
         history.fault("inject", CONTROLLER).create(3, error=Error.TOPIC_ALREADY_EXISTS)
-        assert [one.outcome for one in story(history).refused()] == ["refused", "open"]
+        assert [one.outcome for one in story(history).refusals()] == ["refused", "open"]
 
 
 def test_changes_before_an_event_are_those_that_were_requested_and_not_refused() -> None:
@@ -95,7 +95,7 @@ def test_changes_before_an_event_are_those_that_were_requested_and_not_refused()
 
 class TestConfiguration:
     def values(self, history: AdministrationHistory) -> dict[str, str | None]:
-        acknowledged = story(history).acknowledged(len(history.events))
+        acknowledged = story(history).acknowledged_changes(len(history.events))
         return {key: change.configs[key] for key, change in acknowledged.items()}
 
     @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ class TestTopicsOfOneName:
         self, history: AdministrationHistory, accounted: bool
     ) -> None:
         found = story(history)
-        [refused] = found.refused()
+        [refused] = found.refusals()
         assert found.is_accounted_for(found.seen[-1], refused) is accounted
 
 
