@@ -33,7 +33,7 @@ COMMANDS = {
 
 
 class _Kit(OnDemand):
-    """Besides its commands, the programs of the virtual environment."""
+    """The kit's commands and, besides them, the programs of the virtual environment."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return super().get_command(ctx, cmd_name) or program(cmd_name)
@@ -54,5 +54,5 @@ kit = click.version_option(__version__, prog_name="kafka-conformance-kit")(kit)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 if anything is violated, 2 wrong use, 3 trouble of the kit, 130 interrupted."""
+    """Run the kit. Returns the exit code: 0, 1 if anything is violated, 2 wrong use, 3 trouble of the kit, 130 interrupted."""
     return run(kit, sys.argv[1:] if arguments is None else arguments, COMMAND)

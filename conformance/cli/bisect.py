@@ -34,7 +34,7 @@ from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import refuse_wrong, run_columns, versions_of
 from conformance.cli.means import Means
-from conformance.cli.options import chosen, own_build_options, progress_apart, pytest_options
+from conformance.cli.options import choose, own_build_options, progress_apart, pytest_options
 from conformance.core.registry import checks_by_row
 from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards
@@ -81,11 +81,11 @@ class Bisect:
         self.out = out
         self.ran: dict[str, ColumnRun] = {}
         self._options = list(options)
-        self._seed = _begun(out)
+        self._seed = _begin(out)
 
     def search(self, anchors: Sequence[str], run: RunColumns) -> dict[str, VersionResult]:
         """Run versions until none is left to run; return the result of each version that has one."""
-        while batch := wanted_next(self.versions, anchors, self._outcomes(seen := self._seen())):
+        while batch := wanted_next(self.versions, anchors, self._outcomes(seen := self._results())):
             say(f"{self.row}: next {', '.join(batch)}")
             plan = msgspec.structs.replace(
                 new_plan(column_runs_for([self.columns[name] for name in batch]), self._options), seed=self._seed
@@ -102,18 +102,19 @@ class Bisect:
             version: one.outcome for version, one in seen.items() if one.verdict in _DEFINITE or version in self.ran
         }
 
-    def _seen(self) -> dict[str, VersionResult]:
+    def _results(self) -> dict[str, VersionResult]:
         shards = list(read_shards(self.out / "shards"))
         cells = [cell for cell in judge_shards(shards) if cell.requirement == self.row]
         without = {version: _without(self.out, column) for version, column in self.ran.items()}
         own = {
-            c.kafka_version: _observed(c.verdict, c.reason, _lines(self.row, c.kafka_version, shards)) for c in cells
+            c.kafka_version: _result_of(c.verdict, c.reason, _lines(self.row, c.kafka_version, shards)) for c in cells
         }
         return {version: one for version, one in (without | own).items() if version in self.versions}
 
 
-def _begun(out: Path) -> int:
-    """The seed of all columns: that of the last search in the folder. Moves aside the unfinished columns of a killed search.
+def _begin(out: Path) -> int:
+    """Begin a search, or go on with the last one in the folder: returns the seed of all columns, and moves aside those that a
+    killed search did not finish.
 
     Raises WrongUse while another command runs in the folder.
     """
@@ -128,6 +129,7 @@ def _begun(out: Path) -> int:
 
 
 def _without(out: Path, column: ColumnRun) -> VersionResult:
+    """The result of a version whose column left nothing."""
     return VersionResult(verdict="no column", reason=f"its pytest ended with {column.code}: {log_of(out, column)}")
 
 
@@ -136,7 +138,7 @@ def _lines(row: str, label: str, shards: Sequence[Shard]) -> list[ObservationLin
     return [line for s in own for line in s.lines if isinstance(line, ObservationLine) and line.requirement == row]
 
 
-def _observed(verdict: str, reason: str, lines: Sequence[ObservationLine]) -> VersionResult:
+def _result_of(verdict: str, reason: str, lines: Sequence[ObservationLine]) -> VersionResult:
     broken = [line for line in lines if line.result == "violated"]
     return VersionResult(
         verdict=verdict,
@@ -168,7 +170,7 @@ def table_of(
 
 
 def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Path) -> list[str]:
-    """Lines of text: each change with the neighbour on its other side, then the folders with evidence."""
+    """The conclusions as text: each change with the neighbour on its other side, then the folders with evidence."""
     outcomes = {version: one.outcome for version, one in seen.items()}
     found = changes(versions, outcomes)
     decided = [version for version in versions if outcomes.get(version)]
@@ -188,7 +190,8 @@ def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out:
 
 
 def as_json(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult]) -> dict[str, object]:
-    """`changes` as in `VerdictBoundary`; `versions` in ascending order, with null for one that was not run."""
+    """The result as JSON: `changes` as in `VerdictBoundary`; `versions` in ascending order, with null for one that was not
+    run."""
     outcomes = {version: one.outcome for version, one in seen.items()}
     return {
         "row": row,
@@ -241,7 +244,7 @@ def bisect(
     _refuse_row(row)
     own, folder = means or Means(), out or Path("out") / f"bisect-{row}"
     options = ["--requirement", row, "--conformance-profile", profile, *rest]
-    releases, builds = patches(versions.replace(",", " ").split()), _labelled(columns)
+    releases, builds = patches(versions.replace(",", " ").split()), _own_builds(columns)
     refuse_wrong(options, column_runs_for([*builds, *wanted_columns(releases)]), own.pytest)
     make_writable(folder, "--conformance-out")
 
@@ -264,9 +267,9 @@ def bisect(
     return exit_code_of(troubled=not any(one.outcome for one in seen.values()))
 
 
-def _labelled(columns: Mapping[str, Sequence[str]]) -> list[WantedColumn]:
+def _own_builds(columns: Mapping[str, Sequence[str]]) -> list[WantedColumn]:
     """The user's own builds. Each has its name as its label, by which its observations are found again."""
-    own = chosen(**columns).with_versions(())
+    own = choose(**columns).with_versions(())
     return [msgspec.structs.replace(column, label=column.title) for column in own]
 
 
@@ -279,7 +282,7 @@ class _Placed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _in_order(row: str, releases: Sequence[str], builds: Sequence[WantedColumn], means: Means) -> list[WantedColumn]:
-    """All columns by their versions, without builds whose place is not known: of these the reason is told."""
+    """All columns by their versions, without builds whose place is not known, for which the reason is printed."""
     if builds:
         means.prepare(())
     versions = {column.title: means.version_of(column) for column in builds}

@@ -15,8 +15,9 @@ from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE, WRONG_USE_OF_PYTEST
 ROOT = Path(__file__).parents[2]
 
 
-def found(word: str) -> str:
-    """A path of the kit's own, such as `conformance/kip320`, from wherever it is typed; any other word as it is."""
+def complete(word: str) -> str:
+    """Complete a path of the kit's own, such as `conformance/kip320`, from wherever it is typed; any other word stays as it
+    is."""
     path, sign, rest = word.partition("::")
     own = ROOT / path
     is_own = path.split("/")[0] == "conformance" and not Path(path).exists() and own.exists()
@@ -24,18 +25,19 @@ def found(word: str) -> str:
 
 
 def main() -> int:
-    """pytest's own codes for wrong use, and for a selection that matches nothing, become 2; an error that ends it becomes 3."""
+    """Run pytest. Its codes for wrong use, and for a selection that matches nothing, become 2; an error that ends it becomes
+    3."""
     try:
-        code = int(pytest.main(list(map(found, sys.argv[1:]))))
+        code = int(pytest.main(list(map(complete, sys.argv[1:]))))
     except Exception:  # of any plugin; Python's own code for it, 1, is that of a violation
         traceback.print_exc()
         return EXIT_TROUBLE
-    if code == pytest.ExitCode.USAGE_ERROR and (alike := meant(sys.argv[1:])):
+    if code == pytest.ExitCode.USAGE_ERROR and (alike := similar_options(sys.argv[1:])):
         print(f"Did you mean {' and '.join(alike)}?", file=sys.stderr)
     return EXIT_WRONG_USE if code in WRONG_USE_OF_PYTEST else code
 
 
-def meant(words: Iterable[str]) -> list[str]:
+def similar_options(words: Iterable[str]) -> list[str]:
     """The kit's options that some of the words are slips of."""
     from conformance.running.settings import OPTIONS
 

@@ -28,7 +28,7 @@ def setup(version: Sequence[str]) -> None:
 
 
 def make_ready(versions: Sequence[str]) -> None:
-    """An engine that answers, and the images of some versions. Raises UnknownVersion and KitError."""
+    """Make sure that an engine answers, and get the images of some versions. Raises UnknownVersion and KitError."""
     wanted = select(list(versions))
     have_ready(wanted, say)
     if wanted:
@@ -50,5 +50,5 @@ def sweep(kept: Sequence[str], form: Form) -> None:
 
 
 def say(text: str) -> None:
-    """A line of progress, at once."""
+    """Print a line of progress at once."""
     print(text, flush=True)

@@ -12,7 +12,7 @@ import msgspec
 from conformance.cli.engine import make_ready, say
 from conformance.cli.group import HELP
 from conformance.cli.options import VERSIONS, progress_apart
-from conformance.cli.storm import Storm, as_json, drawn_plans, succeeded, summary
+from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, summary
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
 from fixtures.faults.base.fault import Fault
@@ -38,7 +38,7 @@ def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool,
     """
     wanted = choose(list(fault), every_role=every_role)
     with progress_apart(form):
-        tested = _tested(select(list(kafka_version)), wanted, sabotage=sabotage)
+        tested = _test(select(list(kafka_version)), wanted, sabotage=sabotage)
     if form == "json":
         print_json(msgspec.to_builtins(tested))
     else:
@@ -47,7 +47,7 @@ def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool,
     return exit_code_of(troubled=not expected)
 
 
-def _tested(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool) -> dict[str, list[SelfTest]]:
+def _test(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool) -> dict[str, list[SelfTest]]:
     make_ready(versions)
     with Run.begin() as run:
         try:
@@ -100,7 +100,7 @@ def storm(
                 _tell(raged, form)
         finally:
             run.end(connect())
-    return exit_code_of(troubled=not succeeded(raged))
+    return exit_code_of(troubled=not is_success(raged))
 
 
 def _tell(storm: Storm, form: Form) -> None:
@@ -111,7 +111,7 @@ def _tell(storm: Storm, form: Form) -> None:
 
 
 def _one(text: str) -> str:
-    """Raises WrongUse, UnknownVersion."""
+    """The one version or image that is named. Raises WrongUse, UnknownVersion."""
     if len(versions := select([text])) > 1:
         raise WrongUse(f"--kafka-version {text!r}: a storm has one cluster, so give one version, not {len(versions)}.")
     return versions[0]

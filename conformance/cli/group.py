@@ -22,7 +22,8 @@ PASSING_ON: Final[dict[str, Any]] = {**HELP, "ignore_unknown_options": True}
 
 
 class OnDemand(click.Group):
-    """Commands in modules that are imported when they are called: listing them is quick, and needs nothing installed.
+    """A group of commands in modules that are imported when they are called: listing them is quick, and needs nothing
+    installed.
 
     `places` says where each is (``module:name``), `summaries` what it does, in a line of the help.
     """
@@ -50,7 +51,7 @@ class OnDemand(click.Group):
 
 
 def run(command: click.Command, arguments: Sequence[str], name: str, given: object = None) -> int:
-    """The exit code of a command: what it returns, 2 for wrong use, 3 for any other error, 130 after Ctrl-C or SIGTERM.
+    """Run a command. Returns what it returns, 2 for wrong use, 3 for any other error, 130 after Ctrl-C or SIGTERM.
 
     `given` is what tests put in the place of engines, pytest and Spark.
     """

@@ -34,7 +34,7 @@ from conformance.cli.matrix import (
     versions_of,
 )
 from conformance.cli.means import Means
-from conformance.cli.options import chosen, column_options, progress_apart, pytest_options
+from conformance.cli.options import choose, column_options, progress_apart, pytest_options
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.reach import FOLDER, reach_lines
@@ -97,7 +97,7 @@ class Hunter:
         self.night = self.hunt.begin(hours)
 
     def run(self) -> None:
-        """Rounds and replays until the hours are over. Raises KeyboardInterrupt, with all that was recorded in the state."""
+        """Run rounds and replays until the hours are over. Raises KeyboardInterrupt, with all that was recorded in the state."""
         for one in self.hunt.rounds:
             if not one.ended:
                 self._conclude(one)
@@ -108,7 +108,8 @@ class Hunter:
 
     @property
     def code(self) -> int:
-        """1 for a finding that is not known, of any night; 3 for a column that had rounds in this one and no judged example."""
+        """The exit code: 1 for a finding that is not known, of any night; 3 for a column that had rounds in this one and no
+        judged example."""
         tonight = [one for one in self.hunt.rounds if one.night == len(self.hunt.nights) - 1]
         judged = {one.column for one in tonight if one.totals.judged}
         return exit_code_of(
@@ -121,7 +122,7 @@ class Hunter:
         return 60 * self.night.hours - (self._clock() - self._began) / 60
 
     def _refuse_running(self) -> None:
-        """A killed hunt may have left its pytest behind: that is still writing."""
+        """Refuse to go on while a pytest that a killed hunt left behind is still writing."""
         for folder in [*(one.folder for one in self.hunt.rounds if not one.ended), REPLAYS]:
             if (plan := read_plan(self._out / folder)) is not None:
                 refuse_running(self._out / folder, plan.columns)
@@ -135,7 +136,7 @@ class Hunter:
         plan = self._plan(one, kept)
         self.hunt.rounds.append(one)
         self._write()
-        say(_announced(one))
+        say(_announcement(one))
         try:
             run_columns(self._out / one.folder, plan, at_once=1, command=self._command)
         finally:
@@ -196,7 +197,7 @@ class Hunter:
         return self._minutes_left > 0 and self.night.searching < SEARCHING * (self._clock() - self._began)
 
     def _replay(self, wanted: Sequence[Wanted]) -> None:
-        """Side by side, each in a pytest of its own. One that did not end is done again by the next command."""
+        """Replay side by side, each in a pytest of its own. A replay that did not end is done again by the next command."""
         runs = [self._replay_of(one) for one in wanted]
         plan = Plan(options=[], seed=self.hunt.seed, columns=runs)
         say(f"replays: {', '.join(run.name for run in runs)}")
@@ -210,7 +211,7 @@ class Hunter:
     def _note(self, wanted: Sequence[Wanted], runs: Sequence[ColumnRun | None]) -> None:
         for one, run in zip(wanted, runs, strict=True):
             if run is not None:
-                one.finding.replays[one.column.name] = self._replayed(one.finding, run)
+                one.finding.replays[one.column.name] = self._replays_of(one.finding, run)
         self._write()
 
     def _replay_of(self, one: Wanted) -> ColumnRun:
@@ -218,7 +219,7 @@ class Hunter:
         name = f"{one.finding.name} on {one.column.name}"
         return ColumnRun(name=name, selection=one.column.selection, options=options)
 
-    def _replayed(self, finding: Finding, run: ColumnRun) -> Replays:
+    def _replays_of(self, finding: Finding, run: ColumnRun) -> Replays:
         replays = replays_in(read_shards(self._out / REPLAYS / "shards", run.run), finding.row, finding.label)
         say(f"{run.name}: {replays}")
         return replays
@@ -229,7 +230,7 @@ class Hunter:
         return self._out / FINDINGS / finding.name
 
     def _write(self) -> None:
-        """The state last: what it names is there."""
+        """Write the state last: what it names is there."""
         self.night.seconds = round(self._clock() - self._began, 1)
         for finding in self.hunt.findings:
             self._write_finding(finding)
@@ -250,7 +251,7 @@ class Hunter:
         write_whole(folder / "finding.json", msgspec.json.format(msgspec.json.encode(finding), indent=1))
 
 
-def _announced(one: Round) -> str:
+def _announcement(one: Round) -> str:
     first = f", {len(one.schedules)} schedules of earlier rounds first" if one.schedules else ""
     return f"round {one.number}: {one.column}, {one.minutes:.1f} minutes, seed {one.seed}{first}"
 
@@ -284,7 +285,7 @@ def hunt(
     pytest, such as --feature and --conformance-profile (default: quick).
     """
     own = means or Means()
-    length, runs = _hours(hours), chosen(**columns).runs
+    length, runs = _hours(hours), choose(**columns).runs
     wanted = list(machines) or [ALL_MACHINES]
     _refuse(wanted, rest)
     refuse_wrong(rest, runs, own.pytest)
@@ -304,7 +305,7 @@ def hunt(
 
 
 def _refuse_other_schemas(out: Path) -> None:
-    """Raises WrongSchema for what another kit left in the folder, before an engine is asked."""
+    """Refuse what another kit left in the folder with WrongSchema, before an engine is asked."""
     read_hunt(out)
     kept_in(out, [*all_machines().values()], lambda _: None)
 
@@ -329,7 +330,7 @@ def _hours(text: str) -> float:
 
 
 def _refuse(machines: Sequence[str], rest: Sequence[str]) -> None:
-    """Raises WrongUse, before anything is written."""
+    """Refuse wrong use before anything is written."""
     try:
         refuse_unknown_machines(machines, "--machine")
     except ValueError as error:
@@ -343,7 +344,7 @@ def _refuse(machines: Sequence[str], rest: Sequence[str]) -> None:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Raises WrongUse while another hunt works in the folder."""
+    """Hold the folder. Raises WrongUse while another hunt works in it."""
     make_writable(out, "--out")
     try:
         with FileLock(out / "hunt.lock", timeout=0):

@@ -30,7 +30,7 @@ from conformance.campaign.watching import watching
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
 from conformance.cli.means import Means, Merge
-from conformance.cli.options import Chosen, chosen, column_options, pytest_options, variable
+from conformance.cli.options import Chosen, choose, column_options, pytest_options, variable
 from conformance.core.registry import every_check
 from conformance.running.baseline import Baseline, read_baseline
 from conformance.running.columns import VERSION
@@ -129,7 +129,7 @@ def matrix(
     After an interruption the same command continues with the columns that are left. Options that are not listed here go to
     pytest: see `./kit pytest --help`, group "Kafka conformance".
     """
-    wanted = chosen(**columns)
+    wanted = choose(**columns)
     asked = Asked(
         columns=wanted, out=out, baseline=baseline, at_once=at_once, add=add, archive=archive, rest=list(rest)
     )
@@ -143,9 +143,9 @@ def _run(asked: Asked, means: Means) -> int:
     refuse_wrong(asked.rest, wanted, means.pytest)
     make_writable(asked.out, "--conformance-out")
     if (baseline := _baseline_of(asked)) is not None:
-        _checked(baseline)
+        _check_baseline(baseline)
     means.prepare(versions_of(wanted))
-    plan = _planned(asked, wanted)
+    plan = _plan(asked, wanted)
     try:
         run_columns(asked.out, plan, at_once=asked.at_once, command=means.pytest)
     except KeyboardInterrupt:
@@ -153,9 +153,9 @@ def _run(asked: Asked, means: Means) -> int:
             f"interrupted; {len(plan.columns_left)} of {len(plan.columns)} columns are left. "
             "The same command continues with them."
         )
-        _concluded(asked.out, plan, [], means.merge)
+        _conclude(asked.out, plan, [], means.merge)
         return EXIT_INTERRUPTED
-    return _concluded(asked.out, plan, _archived(asked), means.merge)
+    return _conclude(asked.out, plan, _archive_options(asked), means.merge)
 
 
 def _rerun(asked: Asked, means: Means) -> int:
@@ -168,7 +168,7 @@ def _rerun(asked: Asked, means: Means) -> int:
         return EXIT_SATISFIED
     _refuse_others(out)
     plan = new_plan(column_runs_again(violated, list(read_shards(out / "shards")), read_plan(out)), rest)
-    known = read_baseline(_checked(Path(asked.baseline))) if asked.baseline else Baseline()
+    known = read_baseline(_check_baseline(Path(asked.baseline))) if asked.baseline else Baseline()
     means.prepare(versions_of(plan.columns))
     try:
         run_columns(out, plan, at_once=asked.at_once, command=means.pytest, file=RERUN)
@@ -178,7 +178,7 @@ def _rerun(asked: Asked, means: Means) -> int:
     finally:
         put_aside_unended(out, plan, say)
     say_bad_ends(out, plan)
-    merged = means.merge(out, [*_archived(asked), *(["--baseline", asked.baseline] if asked.baseline else [])])
+    merged = means.merge(out, [*_archive_options(asked), *(["--baseline", asked.baseline] if asked.baseline else [])])
     say("\n".join(map(str, seen_again(violated, plan.columns, list(read_shards(out / "shards"))))))
     return code_of(out, plan.columns, known) or merged
 
@@ -196,7 +196,7 @@ def _requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _refuse_others(out: Path) -> None:
-    """Also moves aside the unfinished columns of a killed command. Raises WrongUse while another command runs in the folder."""
+    """Raise WrongUse while another command runs in the folder, and move aside the unfinished columns of a killed one."""
     for file in (PLAN, RERUN, BISECT):
         if (plan := read_plan(out, file)) is not None:
             refuse_running(out, plan.columns)
@@ -219,7 +219,7 @@ def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
 
 
 def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
-    """Raises WrongUse, before any recording is moved aside or image built."""
+    """Raise WrongUse for options that pytest or a column would refuse, before any recording is moved aside or image built."""
     if telling := [word for word in rest if word.partition("=")[0] in TELLING]:
         raise WrongUse(f"{telling[0]} lists and runs nothing: give it to {COMMAND} pytest.")
     listing = [*command, "--collect-only", "-q", *rest, *columns[0].selection]
@@ -230,8 +230,8 @@ def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Seq
         )
 
 
-def _planned(asked: Asked, columns: Sequence[ColumnRun]) -> Plan:
-    """The plan to run. Also keeps a copy of the baseline, which may be among the recordings that are moved aside."""
+def _plan(asked: Asked, columns: Sequence[ColumnRun]) -> Plan:
+    """Choose the plan to run, and keep a copy of the baseline, which may be among the recordings that are moved aside."""
     baseline = file.read_bytes() if (file := _baseline_of(asked)) else None
     wanted = new_plan(columns, asked.rest, given_by_environment(), asked.baseline)
     plan = choose_plan(asked.out, wanted, add=asked.add, say=say)
@@ -248,7 +248,7 @@ def _baseline_of(asked: Asked) -> Path | None:
     return Path(asked.baseline) if asked.baseline else None
 
 
-def _checked(baseline: Path) -> Path:
+def _check_baseline(baseline: Path) -> Path:
     try:
         read_baseline(baseline)
     except ValueError as error:
@@ -256,8 +256,8 @@ def _checked(baseline: Path) -> Path:
     return baseline
 
 
-def _concluded(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
-    """Merge all shards, whatever the exit codes of the columns are; return the exit code of the campaign."""
+def _conclude(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
+    """Merge all shards, whatever the exit codes of the columns are. Returns the exit code of the campaign."""
     say_bad_ends(out, plan)
     options = [*archived, *(["--baseline", str(out / COPY)] if plan.baseline else [])]
     merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
@@ -291,5 +291,5 @@ def _known(out: Path, plan: Plan) -> Baseline:
     return read_baseline(out / COPY) if plan.baseline else Baseline()
 
 
-def _archived(asked: Asked) -> list[str]:
+def _archive_options(asked: Asked) -> list[str]:
     return ["--archive", asked.archive] if asked.archive else []

@@ -41,7 +41,7 @@ class Chosen(NamedTuple):
 
     @property
     def columns(self) -> list[WantedColumn]:
-        """The newest version if nothing was asked for. Raises UnknownVersion, WrongUse."""
+        """The columns; the newest version if nothing was asked for. Raises UnknownVersion, WrongUse."""
         own = self.images or self.homes
         versions = select(list(self.versions)) if self.versions or not own else ()
         return self.with_versions(versions)
@@ -61,7 +61,7 @@ class Chosen(NamedTuple):
 
 
 def own_build_options(command: F) -> F:
-    """The options about builds of the user's own, and the names of columns: `chosen` takes their values."""
+    """Add the options about builds of the user's own, and the names of columns: `choose` takes their values."""
     for option in (
         click.option(JARS_IN, "kafka_libs", multiple=True, metavar="[IMAGE=]PATH", help=LIBS_HELP),
         click.option(AS, "judged_as", multiple=True, metavar="[BUILD=]V", help=AS_HELP),
@@ -74,12 +74,12 @@ def own_build_options(command: F) -> F:
 
 
 def column_options(command: F) -> F:
-    """All options that name columns."""
+    """Add all options that name columns."""
     versions = click.option(VERSION, multiple=True, metavar="V", help=f"{VERSIONS}; repeatable")
     return versions(own_build_options(command))
 
 
-def chosen(
+def choose(
     *,
     kafka_version: Sequence[str] = (),
     kafka_image: Sequence[str] = (),
@@ -88,7 +88,8 @@ def chosen(
     judged_as: Sequence[str] = (),
     kafka_libs: Sequence[str] = (),
 ) -> Chosen:
-    """Columns that the environment names count where the command names none of that kind; the same one counts once."""
+    """Choose columns. Those that the environment names count if the command names none of that kind; the same one counts
+    once."""
     overrides = Overrides(
         labels=label or _lines("LABEL"), judged_as=judged_as or _lines("AS"), libs=kafka_libs or _lines("KAFKA_LIBS")
     )
@@ -119,7 +120,7 @@ def variable(option: str) -> str:
 
 
 def progress_apart(form: Form) -> AbstractContextManager[object]:
-    """While a command works that answers with JSON, its progress goes to stderr."""
+    """Print progress to stderr while a command works that answers with JSON."""
     return redirect_stdout(sys.stderr) if form == "json" else nullcontext()
 
 

@@ -50,7 +50,7 @@ DESCRIBED = 100
 
 
 def rejudge(history: History, column: Column) -> Judged:
-    """The results of the current judges on a stored example.
+    """Judge a stored example by the current judges.
 
     Observations that a probe made before it lost a premise are kept; of those before trouble, only the violations.
     """
@@ -65,7 +65,8 @@ def rejudge(history: History, column: Column) -> Judged:
 
 
 def _again(check: Check, history: History, column: Column) -> Judged:
-    """Empty if today's probe of that name takes other inputs than were drawn: it is another probe."""
+    """Judge an example by its check of today; empty if today's probe of that name takes other inputs than were drawn: it is
+    another probe."""
     example = history.example
     if set(example.inputs) != set(check.strategies):
         return Judged([])
@@ -117,12 +118,12 @@ def rejudge_stored(folder: str, spark: str, shards: Path | None, form: Form) -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code, for `spark-submit`."""
+    """Rejudge for `python -m conformance.rejudge` and spark-submit. Returns the exit code."""
     return run_command(rejudge_stored, sys.argv[1:] if arguments is None else arguments, f"{COMMAND} rejudge")
 
 
 def _not_there(folder: Path, spark: str | None) -> str:
-    """Why new shards can't be written to `folder`; empty when they can."""
+    """The reason why new shards can't be written to `folder`; empty if they can."""
     if spark:
         return f"--shards {folder} goes without --spark: whole shards are written in this process only"
     if folder.exists() and any(folder.iterdir()):
@@ -148,19 +149,19 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
         yield from _compare(out, out / "histories" / run / f"{worker}.jsonl.zst", shards, again)
         if into is not None:
             for id, shard in shards.items():
-                with _opened(into, id) as file:
+                with _open(into, id) as file:
                     file.write(rewrite(shard, again[id], whole=whole))
 
 
 def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:
-    """The differences in one worker's examples, which belong to the columns of its `shards`.
+    """Describe the differences in one worker's examples, which belong to the columns of its `shards`.
 
     Puts what the current judges found into `again`, for the shards that it has.
     """
     headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
-    before = {id: observed(shard.lines) for id, shard in shards.items()}
+    before = {id: observations_of(shard.lines) for id, shard in shards.items()}
     with ExitStack() as stack:
-        files = {id: stack.enter_context(_opened(out / "rejudged", id)) for id in shards}
+        files = {id: stack.enter_context(_open(out / "rejudged", id)) for id in shards}
         for frame, content in read_frames(histories) if histories.exists() else ():
             for one in judge_frame(content, place(histories, frame.offset), headers, rejudge):
                 recorded = before.get(one.shard, {}).pop(one.example, [])
@@ -179,17 +180,18 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], ag
         yield _difference(example, "", "its observations have no history")
 
 
-def _opened(folder: Path, id: str) -> BinaryIO:
+def _open(folder: Path, id: str) -> BinaryIO:
     folder.mkdir(parents=True, exist_ok=True)
     return (folder / f"{PurePath(id).name}.jsonl").open("wb")
 
 
 def canonical_lines(observations: list[Observation]) -> bytes:
+    """Encode observations so that equal ones give equal lines."""
     return b"".join(msgspec.json.encode(o, order="sorted") + b"\n" for o in observations)
 
 
-def observed(lines: Iterable[AnyShardLine]) -> dict[str, list[Observation]]:
-    """The observations among them by example, in the order in which they were made."""
+def observations_of(lines: Iterable[AnyShardLine]) -> dict[str, list[Observation]]:
+    """The observations among lines by example, in the order in which they were made."""
     found: dict[str, list[Observation]] = {}
     for line in lines:
         if isinstance(line, ObservationLine):
@@ -209,7 +211,7 @@ def _in_spark(out: str, master: str) -> Iterator[str]:
 
     run = out if "://" in out else f"file://{Path(out).absolute()}"
     with session(master, small=_is_small(out)) as spark:
-        yield from compared(spark, run)
+        yield from compare_in_spark(spark, run)
 
 
 def _is_small(out: str) -> bool:
@@ -217,8 +219,8 @@ def _is_small(out: str) -> bool:
     return "://" not in out and sum(file.stat().st_size for file in files) < SMALL
 
 
-def compared(spark: Any, run: str) -> Iterator[str]:
-    """Writes `run`/rejudged/parquet; returns the differences as lines of text."""
+def compare_in_spark(spark: Any, run: str) -> Iterator[str]:
+    """Write `run`/rejudged/parquet; returns the differences as lines of text."""
     from reports import histories as again
 
     again.rejudge(spark, run, rejudge).write.mode("overwrite").parquet(f"{run}/rejudged/parquet")

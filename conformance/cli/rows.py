@@ -43,16 +43,16 @@ def rows(row: str | None, form: Literal["text", "json"]) -> None:
 
     ROW is an id such as KIP320-FETCH-03, or a glob such as 'KIP320-*'; upper and lower case are the same.
     """
-    wanted = _wanted(row)
+    wanted = _matching(row)
     if form == "json":
         click.echo(json.dumps([_as_json(one) for one in wanted], indent=2))
     elif row and len(wanted) == 1:
         click.echo("\n".join(_all_about(wanted[0])))
     else:
-        click.echo("\n".join(_listed(wanted)))
+        click.echo("\n".join(_list(wanted)))
 
 
-def _wanted(row: str | None) -> list[Requirement]:
+def _matching(row: str | None) -> list[Requirement]:
     every = list(shipped())
     found = [one for one in every if fnmatchcase(one.id.upper(), row.upper())] if row else every
     if not found:
@@ -78,7 +78,7 @@ def _checks_of(row: Requirement) -> list[str]:
     return sorted(checks_by_row().get(row.id, ()))
 
 
-def _listed(wanted: Sequence[Requirement]) -> Iterator[str]:
+def _list(wanted: Sequence[Requirement]) -> Iterator[str]:
     for row in wanted:
         checks = len(_checks_of(row))
         counted = f"{checks} check{'s' if checks > 1 else ''}" if checks else "untested"

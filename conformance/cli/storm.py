@@ -40,7 +40,7 @@ WHOLE_WITHIN = 60.0
 
 
 def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[Fault]:
-    """An endless sequence of faults: in each round every kind once, in a random order and with random parameters."""
+    """Draw faults without end: in each round every kind once, in a random order and with random parameters."""
     dice = random.Random(seed)
     pools = {kind: _pool(kind, seed) for kind in kinds}
     while True:
@@ -49,7 +49,7 @@ def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[F
 
 
 def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, at_once: int = 1) -> Iterator[Plan]:
-    """One fault at a time; or several that may overlap by their kinds, the first one healed first or last."""
+    """Draw plans: one fault at a time; or several that may overlap by their kinds, the first one healed first or last."""
     if at_once == 1:
         yield from (Single(fault=fault) for fault in drawn_faults(seed, kinds))
     together = pairs_of(kinds)
@@ -93,8 +93,8 @@ class TrafficTotal(msgspec.Struct, kw_only=True):
 
 
 class Storm:
-    """Runs faults on the targets' cluster; `cycles` are the results. The logs of a cluster that has to be replaced are left in
-    the folder `kept`."""
+    """Plans that run on the targets' cluster; `cycles` are the results. The logs of a cluster that has to be replaced are
+    left in the folder `kept`."""
 
     def __init__(
         self, targets: Targets, progress: Progress, kept: Path, traffic: Callable[[FaultTarget], Writer] = Writer
@@ -116,7 +116,7 @@ class Storm:
         began = time.monotonic()
         skipped = 0
         try:
-            while self.counted < count and time.monotonic() - began < 60 * minutes:
+            while self.cycle_count < count and time.monotonic() - began < 60 * minutes:
                 cycles = self._cycles_of(next(plans))
                 for cycle in cycles:
                     self.cycles.append(cycle)
@@ -130,22 +130,23 @@ class Storm:
             self._targets.close()
 
     @property
-    def counted(self) -> int:
+    def cycle_count(self) -> int:
+        """The number of cycles that count: those that were not skipped."""
         return sum(cycle.ending != "skipped" for cycle in self.cycles)
 
     def _cycles_of(self, plan: Plan) -> list[Cycle]:
         target = self._targets.target()
         if self._writer is None:
             self._writer = self._new_writer(target).start()
-        cycles = attempted(Injector(target), plan)
+        cycles = attempt(Injector(target), plan)
         endings = {cycle.ending for cycle in cycles}
         if "unhealed" in endings:
-            cycles[-1].replaced = self._replaced("a fault did not heal.")
+            cycles[-1].replaced = self._replace("a fault did not heal.")
         elif not endings <= {"healed", "skipped"}:
-            cycles[-1].replaced = self._given_up()
+            cycles[-1].replaced = self._give_up()
         return cycles
 
-    def _given_up(self) -> str:
+    def _give_up(self) -> str:
         """Wait until the cluster is healthy after trouble, or replace it; return why it was replaced."""
         target = self._targets.target()
         try:
@@ -153,10 +154,10 @@ class Storm:
                 lambda: not target.lacking(), within=WHOLE_WITHIN, what="whole after trouble", state=target.states
             )
         except KitError as reason:
-            return self._replaced(str(reason))
+            return self._replace(str(reason))
         return ""
 
-    def _replaced(self, reason: str) -> str:
+    def _replace(self, reason: str) -> str:
         self._end_traffic()
         self._keep_logs()
         self._targets.replace()
@@ -165,7 +166,7 @@ class Storm:
     def _keep_logs(self) -> None:
         self._kept.mkdir(parents=True, exist_ok=True)
         for name, text in self._targets.logs().items():
-            (self._kept / f"{self.counted + 1}-{name}.log").write_text(text)
+            (self._kept / f"{self.cycle_count + 1}-{name}.log").write_text(text)
 
     def _end_traffic(self) -> None:
         writer, self._writer = self._writer, None
@@ -181,7 +182,7 @@ class Storm:
         self.traffic.longest_gap = max(self.traffic.longest_gap, writer.longest_gap)
 
     def _line(self, cycle: Cycle, count: int) -> str:
-        text = f"{self.counted}/{count} {cycle.fault} of the {cycle.role}: {cycle.ending}"
+        text = f"{self.cycle_count}/{count} {cycle.fault} of the {cycle.role}: {cycle.ending}"
         if cycle.injected is not None and cycle.ending == "healed":
             text += f", shown in {_shown_in(cycle.injected):.1f} s, whole in {cycle.injected.heal_seconds:.1f} s"
         if cycle.ending == "skipped":
@@ -192,18 +193,18 @@ class Storm:
         return text + (f"\n    THE CLUSTER IS REPLACED: {_first(cycle.replaced)}" if cycle.replaced else "")
 
 
-def attempted(injector: Injector, plan: Plan) -> list[Cycle]:
-    """The cycles of a plan; an error in it is the ending of its last cycle, and never raised."""
+def attempt(injector: Injector, plan: Plan) -> list[Cycle]:
+    """Run a plan and return its cycles. An error is recorded in the last one, never raised."""
     cycles: list[Cycle] = []
     try:
         with stage(injector, plan.fault.role if isinstance(plan, Single) else ""):
             cycles.extend(_cycle(plan, step) for step in run(plan, injector) if not isinstance(step, Calm))
     except Unwitnessed as trouble:
-        cycles.append(_troubled(plan, "unwitnessed", trouble))
+        cycles.append(_cycle_in_trouble(plan, "unwitnessed", trouble))
     except Unhealed as trouble:
-        cycles.append(_troubled(plan, "unhealed", trouble))
+        cycles.append(_cycle_in_trouble(plan, "unhealed", trouble))
     except Exception as trouble:  # errors of the engine too: the storm continues, and reports them
-        cycles.append(_troubled(plan, "error", trouble))
+        cycles.append(_cycle_in_trouble(plan, "error", trouble))
     return cycles
 
 
@@ -216,7 +217,7 @@ def _cycle(plan: Plan, step: Injected | Skipped) -> Cycle:
     return Cycle(fault=step.fault, role=step.role, ending="healed", injected=step)
 
 
-def _troubled(plan: Plan, ending: Ending, trouble: Exception) -> Cycle:
+def _cycle_in_trouble(plan: Plan, ending: Ending, trouble: Exception) -> Cycle:
     faults = plan.faults if isinstance(plan, Overlap) else [plan.fault] if isinstance(plan, Single) else []
     return Cycle(
         fault=" beside ".join(fault.name for fault in faults),
@@ -227,7 +228,7 @@ def _troubled(plan: Plan, ending: Ending, trouble: Exception) -> Cycle:
 
 
 def _with_drawn(plan: Plan, text: str) -> str:
-    """The text with the drawn plan after its first line; the states of the nodes and their logs follow."""
+    """Add the drawn plan after the first line of the text; the states of the nodes and their logs follow."""
     first, _, states = text.partition("\n")
     return f"{first}\ndrawn: {msgspec.json.encode(plan).decode()}\n{states}"
 
@@ -235,7 +236,7 @@ def _with_drawn(plan: Plan, text: str) -> str:
 # --- the summary
 
 
-def succeeded(storm: Storm) -> bool:
+def is_success(storm: Storm) -> bool:
     """True if every injected fault was witnessed, followed by its consequence and healed, and the traffic ran to the end."""
     return all(cycle.ending in ("healed", "skipped") for cycle in storm.cycles) and not storm.traffic.trouble
 
@@ -243,7 +244,7 @@ def succeeded(storm: Storm) -> bool:
 def as_json(storm: Storm) -> dict[str, object]:
     """The summary's figures: every cycle in its order, the writers' totals, and the seconds that it took."""
     figures = {
-        "succeeded": succeeded(storm),
+        "succeeded": is_success(storm),
         "seconds": storm.seconds,
         "cycles": storm.cycles,
         "traffic": storm.traffic,
@@ -252,7 +253,7 @@ def as_json(storm: Storm) -> dict[str, object]:
 
 
 def summary(storm: Storm) -> list[str]:
-    """Lines of text: the table, the reasons of skipped and failed cycles, and the totals."""
+    """The summary as text: the table, the reasons of skipped and failed cycles, and the totals."""
     lines = [
         "| fault | cycles | unwitnessed | no consequence | unhealed | error | skipped | to consequence | to heal |"
     ]
@@ -285,7 +286,7 @@ def _totals(storm: Storm) -> list[str]:
     traffic = storm.traffic
     rate = traffic.acknowledged / traffic.seconds if traffic.seconds else 0.0
     return [
-        f"{storm.counted} cycles in {storm.seconds:.0f} s, boots included; {len(replaced)} clusters replaced",
+        f"{storm.cycle_count} cycles in {storm.seconds:.0f} s, boots included; {len(replaced)} clusters replaced",
         *[f"replaced: {_first(reason)}" for reason in replaced],
         f"traffic: {traffic.acknowledged} records acknowledged ({rate:.0f} a second), {traffic.unacknowledged} not, "
         f"longest gap {traffic.longest_gap:.1f} s",

@@ -58,7 +58,7 @@ def _lines(spark: SparkSession, run: Path) -> dict[str, list[bytes]]:
 
 
 def test_spark_gives_the_bytes_that_one_process_gives(spark: SparkSession, run: Path) -> None:
-    assert list(rejudge.compared(spark, _uri(run))) == []
+    assert list(rejudge.compare_in_spark(spark, _uri(run))) == []
     assert rejudge.main([str(run)]) == 0
     plain = {path.stem: sorted(path.read_bytes().splitlines()) for path in (run / "rejudged").glob("*.jsonl")}
     plain = {shard: lines for shard, lines in plain.items() if lines}
@@ -71,11 +71,11 @@ def test_histories_and_shards_of_an_older_schema_are_refused(spark: SparkSession
     with pytest.raises(
         WrongUse, match=r"at byte 0: history .* is of schema 1, which .* reads; this kit reads schema 2"
     ):
-        list(rejudge.compared(spark, _uri(run)))
+        list(rejudge.compare_in_spark(spark, _uri(run)))
     for shard in (run / "shards").iterdir():
         shard.write_bytes(aged(shard.read_bytes()))
     with pytest.raises(WrongSchema, match=r"shard 'gw[0-4]-.*' is of schema 1"):
-        list(rejudge.compared(spark, _uri(run)))
+        list(rejudge.compare_in_spark(spark, _uri(run)))
 
 
 CHANGED: dict[str, Any] = {"case": "other", "detail": "other", "label": "other", "events": [7, 8], "inputs": "other"}
@@ -88,7 +88,9 @@ def test_any_field_that_has_changed_is_noticed(spark: SparkSession, run: Path, f
     changed = next(line for line in lines if line["type"] == "observation")
     changed[field] = CHANGED[field]
     shard.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
-    assert list(rejudge.compared(spark, _uri(run))) == [f"{changed['example']} ({MACHINE}): judged differently now"]
+    assert list(rejudge.compare_in_spark(spark, _uri(run))) == [
+        f"{changed['example']} ({MACHINE}): judged differently now"
+    ]
 
 
 def test_another_order_is_noticed(spark: SparkSession, run: Path) -> None:
@@ -100,7 +102,7 @@ def test_another_order_is_noticed(spark: SparkSession, run: Path) -> None:
     )  # fmt: skip
     one["n"], other["n"] = other["n"], one["n"]
     shard.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
-    assert list(rejudge.compared(spark, _uri(run))) == [f"{one['example']} ({MACHINE}): judged differently now"]
+    assert list(rejudge.compare_in_spark(spark, _uri(run))) == [f"{one['example']} ({MACHINE}): judged differently now"]
 
 
 def test_what_has_changed_is_told_as_one_process_tells_it(
@@ -111,7 +113,7 @@ def test_what_has_changed_is_told_as_one_process_tells_it(
     (run / "histories" / RUN / "gw1.jsonl.zst").unlink()
     with (run / "histories" / RUN / "gw2.jsonl.zst").open("ab") as file:
         file.write(b"no frame of zstd, yet written into the file")
-    lines = list(rejudge.compared(spark, _uri(run)))
+    lines = list(rejudge.compare_in_spark(spark, _uri(run)))
     assert rejudge.main([str(run)]) == 1
     assert sorted("\n".join(lines).splitlines()) == sorted(capsys.readouterr().out.splitlines())
     first = [line.splitlines()[0] for line in sorted(lines)]
@@ -167,6 +169,6 @@ def test_examples_of_one_large_file_are_spread_over_tasks(spark: SparkSession, r
 
 def test_a_run_without_histories_has_nothing_to_judge(spark: SparkSession, run: Path) -> None:
     shutil.rmtree(run / "histories")
-    lines = list(rejudge.compared(spark, _uri(run)))
+    lines = list(rejudge.compare_in_spark(spark, _uri(run)))
     assert len(lines) == EXAMPLES - 1
     assert all(line.endswith("its observations have no history") for line in lines)

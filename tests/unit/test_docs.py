@@ -44,4 +44,4 @@ def test_a_command_is_taken(words: list[str], monkeypatch: pytest.MonkeyPatch) -
     assert command is not None
     given = command.make_context(words[0], words[1:]).params
     named = {name: given[name] for name in COLUMNS if name in given and isinstance(given[name], tuple)}
-    assert options.chosen(**named).columns
+    assert options.choose(**named).columns

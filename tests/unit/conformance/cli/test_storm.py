@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.cli import storm as storm_module
-from conformance.cli.storm import Storm, as_json, drawn_plans, succeeded, summary
+from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, summary
 from fixtures.faults.kinds.logs import RetentionByTime
 from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.faults.plans import Overlap, Plan, Single
@@ -84,7 +84,7 @@ def once(*faults: Recorded) -> Iterator[Plan]:
 def test_a_storm_goes_on_until_so_many_cycles_count(targets: FakeTargets) -> None:
     storm, lines = raged(targets, Recorded(), Recorded(possible=False), count=3)
     assert [one.ending for one in storm.cycles] == ["healed", "skipped", "healed", "skipped", "healed"]
-    assert (len(lines), succeeded(storm), targets.closed) == (5, True, True)
+    assert (len(lines), is_success(storm), targets.closed) == (5, True, True)
     assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in summary(storm)
     assert "| recorded | 3 | 0 | 0 | 0 | 0 | 2 |" in "\n".join(summary(storm))
     assert "skipped (2): recorded of the leader: recorded is not available here: it cannot be" in summary(storm)
@@ -114,7 +114,7 @@ def test_trouble_is_told_with_what_was_drawn_and_is_no_success(
     assert [one.ending for one in storm.cycles] == [ending, "healed"]
     assert '"fault":"recorded"' in lines[0]
     assert row in "\n".join(summary(storm))
-    assert (succeeded(storm), targets.replaced) == (False, ending == "unhealed")
+    assert (is_success(storm), targets.replaced) == (False, ending == "unhealed")
 
 
 def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(targets: FakeTargets) -> None:
@@ -123,7 +123,7 @@ def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(targets: Fake
     assert [one.ending for one in storm.cycles] == ["unwitnessed", "healed", "unwitnessed"]
     assert "THE CLUSTER IS REPLACED: whole after trouble: not within 0.05 s" in lines[0]
     assert "1 clusters replaced" in "\n".join(summary(storm))
-    assert (succeeded(storm), targets.replaced) == (False, 1)
+    assert (is_success(storm), targets.replaced) == (False, 1)
     [log] = targets.kept.iterdir()
     assert (log.name, log.read_text()) == ("1-broker-1.log", "it will not do\n")
     assert storm.traffic.acknowledged == 20
@@ -131,7 +131,7 @@ def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(targets: Fake
 
 def test_a_writer_that_gave_up_is_no_success(targets: FakeTargets) -> None:
     storm, _ = raged(targets, Recorded(), count=1, trouble=ZeroDivisionError("a bug"))
-    assert not succeeded(storm)
+    assert not is_success(storm)
     assert summary(storm)[-1] == "traffic ended early: ZeroDivisionError: a bug"
 
 
@@ -156,7 +156,7 @@ def test_of_two_at_a_time_each_counts(targets: FakeTargets) -> None:
 def test_no_plan_begins_after_the_minutes_are_over(targets: FakeTargets) -> None:
     storm = Storm(targets, lambda _: None, targets.kept, FakeTraffic)  # type: ignore[arg-type]
     storm.rage(once(Recorded()), 5, minutes=0)
-    assert (storm.counted, targets.closed) == (0, True)
+    assert (storm.cycle_count, targets.closed) == (0, True)
 
 
 @pytest.mark.parametrize("at_once", [2, 3])
