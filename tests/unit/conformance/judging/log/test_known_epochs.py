@@ -133,6 +133,15 @@ class TestTheSuccessor:
         assert found.successor("broker-2", event + 1) is None, "it leads"
         assert found.successor("broker-3", event + 1) is None, "it never led"
 
+    def test_the_epoch_that_it_ended_is_the_latest_before_it(self) -> None:
+        """Broker 1 is to lead again, and broker 2 led before."""
+        history = LogHistory().settled(2, 0).settled(1, 1).settled(2, 2).settled(1, 3).fetch(2, epoch=2, hw=0)
+        found = known(history)
+        successor = found.successor("broker-1", NEVER)
+        assert successor is not None
+        assert (successor.cur, successor.stale) == (2, 1)
+        assert found.successor("broker-2", NEVER) is None
+
     def test_one_leader_has_no_successor(self) -> None:
         found = known(LogHistory().settled(1, 0).settled(1, 1).fetch(1, epoch=1, hw=0))
         assert not found.has_successors

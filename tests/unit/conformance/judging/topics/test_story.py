@@ -135,6 +135,8 @@ class TestTopicsOfOneName:
 
     def test_a_broker_may_show_any_of_them_before_it_told_an_id(self) -> None:
         assert self.shown(self.twice().seen(1)) == [("create", 1), ("delete", -1), ("create", 2)]
+        without_ids = AdministrationHistory().create(1).delete().create(2)
+        assert self.shown(without_ids.seen(1)) == [("create", 1), ("delete", -1), ("create", 2)]
 
     def test_once_it_told_the_latest_id_it_shows_nothing_older(self) -> None:
         assert self.shown(self.twice().seen(2, id=OTHER)) == [("create", 2)]
