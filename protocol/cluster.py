@@ -25,13 +25,13 @@ class ApiVersionsAnswer(Answer, frozen=True, kw_only=True):
     """`ranges` is by API name (by key if the schemas have no name for it); features by their name."""
 
     error: Error
-    ranges: dict[str, Versions]
-    supported: dict[str, Versions]
-    finalized: dict[str, int]
+    ranges: dict[str, Versions] = {}
+    supported: dict[str, Versions] = {}
+    finalized: dict[str, int] = {}
     finalized_features_epoch: int = -1
 
 
-class Reception(msgspec.Struct, frozen=True):
+class Reception(msgspec.Struct, frozen=True, gc=False):
     """A node's reaction to a request: an answer, or a closed connection."""
 
     answered: bool
@@ -47,7 +47,7 @@ class Node(Part, frozen=True, kw_only=True):
     is_fenced: bool = False
 
 
-class Cursor(msgspec.Struct, frozen=True):
+class Cursor(msgspec.Struct, frozen=True, gc=False):
     topic_name: str
     partition_index: int
 
@@ -79,7 +79,7 @@ class TopicMetadata(Part, frozen=True, kw_only=True):
 
 
 class MetadataAnswer(Answer, frozen=True, kw_only=True):
-    brokers: tuple[Node, ...]
+    brokers: tuple[Node, ...] = ()
     cluster_id: str | None = None
     controller_id: int = -1
     topics: tuple[TopicMetadata, ...] = ()
@@ -95,7 +95,7 @@ class MetadataAnswer(Answer, frozen=True, kw_only=True):
 class TopicPartitionsAnswer(Answer, frozen=True, kw_only=True):
     """`next_cursor` is where to continue, None at the end (KIP-966)."""
 
-    topics: tuple[TopicMetadata, ...]
+    topics: tuple[TopicMetadata, ...] = ()
     next_cursor: Cursor | None = None
 
 
@@ -104,7 +104,7 @@ class ClusterAnswer(Answer, frozen=True, kw_only=True):
 
     error: Error
     error_message: str | None = None
-    cluster_id: str
+    cluster_id: str = ""
     controller_id: int = -1
     brokers: tuple[Node, ...] = ()
 
@@ -126,7 +126,7 @@ class CoordinatorsAnswer(Answer, frozen=True, kw_only=True):
     coordinators: tuple[CoordinatorAnswer, ...] = ()
 
 
-class LogDirReplica(msgspec.Struct, frozen=True, kw_only=True):
+class LogDirReplica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     topic: str
     partition: int
     partition_size: int

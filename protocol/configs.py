@@ -43,7 +43,7 @@ class ConfigsAnswer(Answer, frozen=True, kw_only=True):
         return next((config.value for config in self.configs if config.name == name), None)
 
 
-class ConfigsQuery(msgspec.Struct, frozen=True):
+class ConfigsQuery(msgspec.Struct, frozen=True, gc=False):
     """The named configurations of one resource, or all of them. A broker's name is its id as text."""
 
     resource_type: ResourceType

@@ -20,7 +20,7 @@ FLAG_FROM = 2
 """The version of RegisterBrokerRecord from which a flag follows the broker's id."""
 
 
-class IsrChange(msgspec.Struct, frozen=True, kw_only=True):
+class IsrChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The ISR that a leader proposes for one partition, with its own broker epoch, its leader epoch and the partition
     epoch.
 
@@ -45,7 +45,7 @@ class AlteredPartition(PartitionAnswer, frozen=True, kw_only=True):
     partition_epoch: int = -1
 
 
-class Registration(msgspec.Struct, frozen=True):
+class Registration(msgspec.Struct, frozen=True, gc=False):
     broker_id: int
     broker_epoch: int
 

@@ -16,10 +16,10 @@ JOIN, LEAVE, LEAVE_TO_RETURN = 0, -1, -2
 """Member epochs with a special meaning in ConsumerGroupHeartbeat; the last one is for static members."""
 
 
-class NewOffset(msgspec.Struct, frozen=True):
-    """An offset to commit for one partition."""
+class NewOffset(msgspec.Struct, frozen=True, gc=False):
+    """An offset to commit for one partition. A consumer's commit, as histories hold it, names the topic only."""
 
-    topic: Topic
+    topic: Topic | str
     partition: int
     offset: int
     leader_epoch: int = -1
@@ -107,7 +107,7 @@ class DescribedMember(Part, frozen=True, kw_only=True):
 class DescribedGroup(Answer, frozen=True, kw_only=True):
     error: Error
     error_message: str | None = None
-    group_id: str
+    group_id: str = ""
     group_state: str = ""
     group_epoch: int = -1
     assignment_epoch: int = -1

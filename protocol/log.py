@@ -22,27 +22,27 @@ CONSUMER, DEBUGGER = -1, -2
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
-class LeaderAndEpoch(msgspec.Struct, frozen=True):
+class LeaderAndEpoch(msgspec.Struct, frozen=True, gc=False):
     leader_id: int = -1
     leader_epoch: int = -1
 
 
-class EpochAndOffset(msgspec.Struct, frozen=True):
+class EpochAndOffset(msgspec.Struct, frozen=True, gc=False):
     epoch: int = -1
     end_offset: int = -1
 
 
-class AbortedTransaction(msgspec.Struct, frozen=True):
+class AbortedTransaction(msgspec.Struct, frozen=True, gc=False):
     producer_id: int
     first_offset: int
 
 
-class RecordError(msgspec.Struct, frozen=True):
+class RecordError(msgspec.Struct, frozen=True, gc=False):
     batch_index: int
     batch_index_error_message: str | None = None
 
 
-class ProducePartition(msgspec.Struct, frozen=True):
+class ProducePartition(msgspec.Struct, frozen=True, gc=False):
     """The records for one partition: a batch, or any bytes in its place."""
 
     topic: Topic
@@ -70,7 +70,7 @@ PARTITION_MAX_BYTES = 1024 * 1024
 """The bytes that a Fetch asks of a partition by default, as a consumer's does."""
 
 
-class FetchPartition(msgspec.Struct, frozen=True):
+class FetchPartition(msgspec.Struct, frozen=True, gc=False):
     """One partition of a Fetch. -1 and None leave a field unknown, as in a consumer's fetch.
 
     `topic` may be a name alone, for versions that name topics so.
@@ -87,7 +87,7 @@ class FetchPartition(msgspec.Struct, frozen=True):
     high_watermark: int | None = None
 
 
-class FetchOptions(msgspec.Struct, frozen=True, kw_only=True):
+class FetchOptions(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fields of a Fetch that apply to all its partitions.
 
     `replica_id` and `replica_epoch` are sent where the version has them (ReplicaState from version 15, KIP-903). A
@@ -133,7 +133,7 @@ class FetchAnswer(Answer, frozen=True, kw_only=True):
     node_endpoints: tuple[Node, ...] = ()
 
 
-class OffsetQuery(msgspec.Struct, frozen=True):
+class OffsetQuery(msgspec.Struct, frozen=True, gc=False):
     """`timestamp` is in ms since 1970, or one of EARLIEST, LATEST and so on."""
 
     topic: str
@@ -154,7 +154,7 @@ class ListOffsetsAnswer(Answer, frozen=True, kw_only=True):
     partitions: tuple[ListedOffset, ...] = ()
 
 
-class EpochQuery(msgspec.Struct, frozen=True):
+class EpochQuery(msgspec.Struct, frozen=True, gc=False):
     topic: str
     partition: int
     leader_epoch: int

@@ -14,15 +14,15 @@ from protocol.codes import Error
 A = TypeVar("A")
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, rename={"error": "error_code"}):
+class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename={"error": "error_code"}):
     """Base of answers and of the structs inside them."""
 
 
 class Answer(Part, frozen=True, kw_only=True):
     """Base of all answers."""
 
-    version: int
-    """The request version that was used."""
+    version: int = -1
+    """The request version that was used; -1 if a client of its own does not tell."""
     throttle_time_ms: int = 0
 
 
@@ -31,7 +31,7 @@ class PartitionAnswer(Answer, frozen=True, kw_only=True):
 
     topic: str | None = None
     topic_id: UUID | None = None
-    partition: int
+    partition: int = -1
     error: Error = Error.NONE
     top_level_error: Error = Error.NONE
     """The error of the whole response."""
@@ -77,7 +77,7 @@ class Request(Operation[A], frozen=True, kw_only=True):
         return {self.sent_as.get(name, name): getattr(self, name) for name in names}
 
 
-class Topic(msgspec.Struct, frozen=True):
+class Topic(msgspec.Struct, frozen=True, gc=False):
     """A topic with its id, if known: newer versions of an API identify topics by id only."""
 
     name: str
@@ -88,12 +88,12 @@ class Topic(msgspec.Struct, frozen=True):
         return Topic(topic) if isinstance(topic, str) else topic
 
 
-class PendingRequest(msgspec.Struct, frozen=True):
+class PendingRequest(msgspec.Struct, frozen=True, gc=False):
     """A request in flight on a connection of its own; `number` identifies it."""
 
-    number: int
-    api: str
-    version: int
+    number: int = -1
+    api: str = ""
+    version: int = -1
 
 
 class Versions(NamedTuple):

@@ -14,7 +14,7 @@ from protocol.messages import PartitionAnswer, Request, Topic
 METADATA_TOPIC = "__cluster_metadata"
 
 
-class QuorumReplica(msgspec.Struct, frozen=True, kw_only=True):
+class QuorumReplica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     replica_id: int
     replica_directory_id: UUID | None = None
     log_end_offset: int
@@ -22,13 +22,13 @@ class QuorumReplica(msgspec.Struct, frozen=True, kw_only=True):
     last_caught_up_timestamp: int = -1
 
 
-class Listener(msgspec.Struct, frozen=True):
+class Listener(msgspec.Struct, frozen=True, gc=False):
     name: str
     host: str
     port: int
 
 
-class QuorumNode(msgspec.Struct, frozen=True):
+class QuorumNode(msgspec.Struct, frozen=True, gc=False):
     node_id: int
     listeners: tuple[Listener, ...]
 

@@ -29,12 +29,12 @@ class ControlType(Codes):
     KRAFT_VOTERS = 6
 
 
-class RecordHeader(msgspec.Struct, frozen=True):
+class RecordHeader(msgspec.Struct, frozen=True, gc=False):
     key: str
     value: bytes | None = None
 
 
-class NewRecord(msgspec.Struct, frozen=True):
+class NewRecord(msgspec.Struct, frozen=True, gc=False):
     """A record to be produced; `timestamp` is in ms since 1970, None for that of the batch."""
 
     value: bytes | None
@@ -43,7 +43,7 @@ class NewRecord(msgspec.Struct, frozen=True):
     timestamp: int | None = None
 
 
-class NewBatch(msgspec.Struct, frozen=True):
+class NewBatch(msgspec.Struct, frozen=True, gc=False):
     """A batch of magic 2 to be produced. `timestamp` is in ms since 1970, None for the time of encoding."""
 
     records: tuple[NewRecord, ...]
@@ -63,7 +63,7 @@ def batch(*values: bytes, **fields: Any) -> NewBatch:
     return NewBatch(tuple(NewRecord(value) for value in values), **fields)
 
 
-class Record(msgspec.Struct, frozen=True):
+class Record(msgspec.Struct, frozen=True, gc=False):
     """A record that was read: `control_type` is set in a control batch, `coordinator_epoch` in an end-of-transaction marker."""
 
     offset: int
@@ -75,7 +75,7 @@ class Record(msgspec.Struct, frozen=True):
     coordinator_epoch: int | None = None
 
 
-class Batch(msgspec.Struct, frozen=True, kw_only=True):
+class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A batch that was read. Batches of magic 0 and 1 hold one message set entry and no producer, epoch or sequence.
 
     `records` is empty if `crc_valid` is False: such bytes are not parsed further.

@@ -18,7 +18,7 @@ class Tasks(Part, frozen=True):
     partitions: tuple[int, ...]
 
 
-class Subtopology(msgspec.Struct, frozen=True):
+class Subtopology(msgspec.Struct, frozen=True, gc=False):
     """A part of a topology that reads one topic; with a changelog topic its tasks have state."""
 
     id: str

@@ -17,7 +17,7 @@ class ElectionType(Codes):
     UNCLEAN = 1
 
 
-class NewTopic(msgspec.Struct, frozen=True):
+class NewTopic(msgspec.Struct, frozen=True, gc=False):
     """A topic to create: `assignment` holds the replicas of each partition, the preferred leader first.
 
     Without an assignment the counts apply, where -1 is the broker's default (from version 4).
@@ -40,7 +40,7 @@ class CreatedTopic(Part, frozen=True, kw_only=True):
 
 
 class CreateTopicsAnswer(Answer, frozen=True, kw_only=True):
-    topics: tuple[CreatedTopic, ...]
+    topics: tuple[CreatedTopic, ...] = ()
 
 
 class TopicResult(Part, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class TopicResult(Part, frozen=True, kw_only=True):
 
 
 class TopicResults(Answer, frozen=True, kw_only=True):
-    topics: tuple[TopicResult, ...]
+    topics: tuple[TopicResult, ...] = ()
 
 
 class PartitionResult(PartitionAnswer, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class PartitionResults(Answer, frozen=True, kw_only=True):
     partitions: tuple[PartitionResult, ...] = ()
 
 
-class Reassignment(msgspec.Struct, frozen=True):
+class Reassignment(msgspec.Struct, frozen=True, gc=False):
     """The target replicas of a partition, None to cancel a reassignment."""
 
     topic: str

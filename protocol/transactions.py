@@ -27,7 +27,7 @@ class ProducerIdsAnswer(Answer, frozen=True, kw_only=True):
     producer_ids: tuple[int, ...] = ()
 
 
-class TxnPartitions(msgspec.Struct, frozen=True, kw_only=True):
+class TxnPartitions(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Partitions of one transaction, as (topic, partition), in the brokers' form of AddPartitionsToTxn.
 
     `verify_only` asks whether they belong to it and adds none (KIP-890).
@@ -63,7 +63,7 @@ class EndTxnAnswer(Answer, frozen=True, kw_only=True):
     producer_epoch: int = -1
 
 
-class TxnMarker(msgspec.Struct, frozen=True, kw_only=True):
+class TxnMarker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The end of a transaction for (topic, partition) pairs. `transaction_version` needs version 2 (KIP-1228)."""
 
     producer_id: int
@@ -123,7 +123,7 @@ class DescribedTransaction(Answer, frozen=True, kw_only=True):
     """`state` is the coordinator's name for it, e.g. ``Ongoing``; `start_time_ms` is since 1970, -1 for none."""
 
     error: Error
-    transactional_id: str
+    transactional_id: str = ""
     state: str = ""
     timeout_ms: int = -1
     start_time_ms: int = -1

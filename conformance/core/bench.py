@@ -34,8 +34,7 @@ from fixtures import metrics
 from fixtures.cluster import Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, close_all
-from fixtures.disk.held import HeldReplicas
-from fixtures.disk.words import RegistrationHistories, Word, word
+from fixtures.disk.words import word
 from fixtures.producers import KafkaPythonProducer, all_closed
 from fixtures.tape import Tape
 from fixtures.views.nodes import answers_in_turn
@@ -44,10 +43,11 @@ from fixtures.wire import NodeClient, Unanswered
 from fixtures.wire.retriable import error_of
 from history.due import Due
 from history.events import Ended
+from history.readings import HeldReplicas, ReadDisks, ReadRegistrations, ReadWord, RegistrationHistories, Word
 from history.shards import Column
 from protocol.codes import Error
 from protocol.errors import KitError
-from protocol.messages import Answer, Topic
+from protocol.messages import Answer, Operation, Topic
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Answer)
@@ -305,8 +305,8 @@ class Bench:
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
         """The replicas of partitions (`topic-0`), each on the brokers that host it, read from disk while they run."""
-        request = {"partitions": list(hosts), "on": [list(names) for names in hosts.values()]}
-        return self.tape.call("cluster", "replicas", request, HeldReplicas, lambda: self._live().replicas(hosts))
+        wanted = ReadDisks(list(hosts), [list(names) for names in hosts.values()])
+        return self._read("cluster", wanted, lambda: self._live().replicas(hosts))
 
     def disk(self, name: str, partition: str) -> Disk:
         """A broker's replica of a partition (`topic-0`) on disk, to be read, or damaged while it is down."""
@@ -314,17 +314,17 @@ class Bench:
 
     def word(self, controller: str, topic: Topic, index: int) -> Word:
         """A controller's word on a partition, from its log on disk: no broker needs to be up."""
-        request = {"topic": topic.name, "partition": index}
-        return self.tape.call(
-            controller, "word", request, Word, lambda: word(self._live().container(controller), topic, index)
-        )
+        wanted = ReadWord(topic.name, index)
+        return self._read(controller, wanted, lambda: word(self._live().container(controller), topic, index))
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
         """All registrations of partitions, by what the controllers' logs on disk have committed."""
-        request = {"partitions": [[topic.name, index] for topic, index in partitions]}
-        return self.tape.call(
-            "cluster", "registrations", request, RegistrationHistories, lambda: self._live().registrations(partitions)
-        )
+        wanted = ReadRegistrations([(topic.name, index) for topic, index in partitions])
+        return self._read("cluster", wanted, lambda: self._live().registrations(partitions))
+
+    def _read(self, node: str, wanted: Operation[T], read: Callable[[], T]) -> T:
+        answer: type[T] = wanted.answer
+        return self.tape.call(node, wanted.op, msgspec.to_builtins(wanted), answer, read)
 
     def decode(self, artifacts: Sequence[str], message: str, data: bytes, into: type[T], version: int = 0) -> T:
         """A record or file decoded by the schema in one of the release's own jars, e.g. message ``OffsetCommitValue`` of

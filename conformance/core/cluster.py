@@ -15,8 +15,8 @@ from fixtures.cluster.config import HOST_PORT
 from fixtures.cluster.node import ClusterNode
 from fixtures.cluster.peers import ScriptedPeers
 from fixtures.consumers import Consumer
-from fixtures.disk.held import HeldReplicas, held_replicas
-from fixtures.disk.words import RegistrationHistories, registration_histories
+from fixtures.disk.held import held_replicas
+from fixtures.disk.words import registration_histories
 from fixtures.errors import NotKafka
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess
@@ -30,6 +30,7 @@ from fixtures.wire.schemas import Message, SchemaError
 from fixtures.wire.tap import WaitingTap
 from history.due import Due
 from history.events import ProcessEnd
+from history.readings import HeldReplicas, RegistrationHistories
 from protocol.errors import KitError
 from protocol.messages import Topic
 

@@ -13,7 +13,7 @@ import msgspec
 from conformance.core.faulting import record
 from fixtures.cluster.node import ClusterNode
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
-from fixtures.disk.held import HeldReplica, held_replicas
+from fixtures.disk.held import held_replicas
 from fixtures.disk.log_dirs import beside, log_dir_of
 from fixtures.disk.producers import is_whole, snapshot_name, snapshot_offsets
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
@@ -32,6 +32,7 @@ from fixtures.faults.kinds.files import (
 )
 from fixtures.tape import Tape
 from history.events import Phase
+from history.readings import HeldReplica
 from protocol.errors import KitError
 
 

@@ -96,7 +96,7 @@ def wrong_with(judge: Judge) -> str:
     if not looks or not all(callable(look) for look in looks):
         return "it does not declare what it looks at: a story, several of them, or a function of the history"
     stories = [look for look in looks if isinstance(look, type)]
-    kinds_of_facts = {kind for decoders in DECODERS.values() for _, about in decoders for kind in about}
+    kinds_of_facts = {kind for entries in DECODERS.values() for entry in entries for kind in entry.about}
     if strange := [story.__name__ for story in stories if getattr(story, "kind", None) not in kinds_of_facts]:
         return f"it needs a {strange[0]}, but no fact is about a subject of that kind"
     empty = [story("", Timeline(Example(example="", check="", column=""), [])) for story in stories]

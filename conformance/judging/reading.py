@@ -46,9 +46,8 @@ class Reading:
                 if call.op in CONFIGURES:
                     self.timeline.note_configuration(call, event)
                 self._recreations.follow_answer(call, event)
-                for decode in self._decoders.get(call.op, ()):
-                    for kind, name, fact in decode(call, event, self._decoding):
-                        self._attribute(kind, name, fact, call, event)
+                for kind, name, fact in self._decoding.facts(call, event, self._decoders.get(call.op, ())):
+                    self._attribute(kind, name, fact, call)
             elif type(event) is not Call or event.op in NOTED:
                 self._note(event)
 
@@ -59,13 +58,13 @@ class Reading:
         if type(event) is Call:
             self._recreations.follow_call(event)
 
-    def _attribute(self, kind: Kind, name: str, fact: Any, call: Call, answer: Answer) -> None:
+    def _attribute(self, kind: Kind, name: str, fact: Any, call: Call) -> None:
         """Hand a fact to the story of its subject; one of a partition to that of the topic that had the name at the time."""
         if kind != "partition":
             self._take(kind, name, fact)
             return
         topic, node = name.rpartition("-")[0], getattr(fact, "node", call.node)
-        number = self._recreations.number(topic, node, call, answer)
+        number = self._recreations.number(topic, node, self._decoding)
         if number >= 0:
             self._take(kind, name, fact, number)
         elif number == UNTOLD and (request := with_unknown_outcome(fact)) is not None:

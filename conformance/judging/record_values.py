@@ -8,10 +8,12 @@ LONGEST = 40
 """Characters of a value that are shown."""
 
 
-def value_in_words(value: str | None) -> str:
+def value_in_words(value: bytes | str | None) -> str:
     """A value as text if it is text, a long one by its beginning and its size. Bytes are base64 in a history."""
     if value is None:
         return "null"
+    if isinstance(value, bytes):
+        value = base64.b64encode(value).decode()
     try:
         decoded = base64.b64decode(value, validate=True).decode()
     except ValueError:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
-from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Exchange, name_of
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Decoding, Exchange, name_of
 from conformance.judging.facts.log import DeleteRecordsResult, ProduceResult, UncleanElectionResult
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.topics import OPEN, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, deleted_by
 from conformance.judging.timeline import Timeline
 from history.events import Answer, Call
+from protocol.cluster import Metadata, MetadataAnswer, TopicPartitionsAnswer
+from protocol.log import Fetch, FetchMany, FetchPartition, Produce, ProduceMany, ProducePartition
+from protocol.messages import Topic
 from protocol.since import since
+from protocol.topics import CreateTopics, CreateTopicsAnswer, DeleteTopics, TopicResults
 
 UNTOLD: Final = -1
 """In place of a number: it may be about any topic of that name, or fall between two of them."""
@@ -22,29 +27,22 @@ DELETED: Final = -2
 APPLIES_WITHIN = 2.0
 """Seconds after which a broker that told the id of the new topic no longer serves the deleted one under its name."""
 DELETED_ALREADY = frozenset((UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID))
-BY_ID_FROM = {
-    "produce": since("ProduceRequest", "TopicId"),
-    "produce_many": since("ProduceRequest", "TopicId"),
-    "fetch": since("FetchRequest", "TopicId"),
-    "fetch_many": since("FetchRequest", "TopicId"),
-}
-"""By operation, the version from which on its request names topics by id."""
-TELLS_IDS = frozenset(("metadata", "describe_topic_partitions"))
-"""Operations whose answers have the id of each topic."""
+PRODUCE_BY_ID_FROM, FETCH_BY_ID_FROM = since("ProduceRequest", "TopicId"), since("FetchRequest", "TopicId")
+"""The versions from which on requests name topics by id."""
 
 
 class _Topic:
-    """The latest topic of a name: its number and its id, empty if none was told; and requests by which it may be deleted.
+    """The latest topic of a name: its number and its id, None if none was told; and requests by which it may be deleted.
 
     `named` has the time at which each incarnation of a broker first told the id.
     """
 
-    def __init__(self, number: int = 0, id: str = "", former: frozenset[str] = frozenset()) -> None:
+    def __init__(self, number: int = 0, id: UUID | None = None, former: frozenset[UUID | None] = frozenset()) -> None:
         self.number, self.id, self.former = number, id, former
         self.deletions: set[int] = set()
         self.named: dict[tuple[str, int], float] = {}
 
-    def successor(self, id: str) -> _Topic:
+    def successor(self, id: UUID) -> _Topic:
         return _Topic(self.number + 1, id, self.former | {self.id})
 
 
@@ -67,46 +65,46 @@ class Recreations:
 
     def follow_call(self, call: Call) -> None:
         """Take a request. After a request to delete it, a topic may be gone."""
-        for wanted in call.request["topics"] if call.op == "delete_topics" else ():
+        request = msgspec.convert(call.request, DeleteTopics) if call.op == DeleteTopics.op else DeleteTopics(())
+        for wanted in request.topics:
             topic = self._topics.setdefault(name_of(wanted), _Topic())
-            if _may_mean(call, wanted, topic):
+            if _may_mean(request, wanted, topic):
                 topic.deletions.add(call.n)
                 self._deleted.add(name_of(wanted))
 
     def follow_answer(self, call: Call, answer: Answer) -> None:
-        if call.op == "create_topics" and answer.outcome == "ok" and not call.request.get("validate_only"):
-            self._created(answer)
-        elif call.op == "delete_topics":
-            for name in _kept(call, answer):
+        if call.op == CreateTopics.op and answer.outcome == "ok" and not call.request.get("validate_only"):
+            self._created(msgspec.convert(answer.value, CreateTopicsAnswer))
+        elif call.op == DeleteTopics.op:
+            for name in _kept(msgspec.convert(call.request, DeleteTopics), answer):
                 self._topics[name].deletions.discard(call.n)
-        elif call.op == "metadata" and self._deleted and answer.outcome == "ok":
-            self._note_ids(call, answer)
+        elif call.op == Metadata.op and self._deleted and answer.outcome == "ok":
+            self._note_ids(call.node, answer.n, msgspec.convert(answer.value, MetadataAnswer))
 
-    def _created(self, answer: Answer) -> None:
-        for one in answer.value["topics"]:
-            id = one.get("topic_id") or ""
-            if one["error_code"] == NONE and id:
-                topic = self._topics.setdefault(one["name"], _Topic())
-                self._topics[one["name"]] = topic.successor(id) if topic.deletions else topic
-                topic.id = topic.id or id
+    def _created(self, answer: CreateTopicsAnswer) -> None:
+        for one in answer.topics:
+            if one.error == NONE and one.topic_id is not None:
+                topic = self._topics.setdefault(one.name, _Topic())
+                self._topics[one.name] = topic.successor(one.topic_id) if topic.deletions else topic
+                topic.id = topic.id or one.topic_id
 
-    def _note_ids(self, call: Call, answer: Answer) -> None:
-        by = (call.node, self._timeline.incarnations.get(call.node, 0))
-        for one in answer.value["topics"]:
-            topic = self._topics.get(one["name"])
-            if topic is not None and topic.id and one.get("topic_id") == topic.id:
-                topic.named.setdefault(by, self._timeline.time(answer.n))
+    def _note_ids(self, node: str, event: int, answer: MetadataAnswer) -> None:
+        by = (node, self._timeline.incarnations.get(node, 0))
+        for one in answer.topics:
+            topic = self._topics.get(one.name or "")
+            if topic is not None and topic.id is not None and one.topic_id == topic.id:
+                topic.named.setdefault(by, self._timeline.time(event))
 
     # --- asking
 
-    def number(self, name: str, node: str, call: Call, answer: Answer) -> int:
+    def number(self, name: str, node: str, at: Decoding) -> int:
         """The number of the topic of that name that a node's answer is about, or UNTOLD, or DELETED."""
         if name not in self._deleted:
             return 0
-        topic, id = self._topics[name], _id_in(name, call, answer)
-        if id and id in topic.former:
+        topic, id = self._topics[name], _id_in(name, at)
+        if id is not None and id in topic.former:
             return DELETED
-        known = id == topic.id if id and topic.id else topic.number == 0 or self._serves(topic, node, call)
+        known = id == topic.id if id and topic.id else topic.number == 0 or self._serves(topic, node, at.call)
         return topic.number if known and not topic.deletions else UNTOLD
 
     def latest(self, name: str) -> int:
@@ -123,37 +121,40 @@ class Recreations:
         return since is not None and self._timeline.time(call.n) - since > APPLIES_WITHIN
 
 
-def _may_mean(call: Call, wanted: Any, topic: _Topic) -> bool:
+def _may_mean(request: DeleteTopics, wanted: Topic | str, topic: _Topic) -> bool:
     """True unless the request has the id of another topic."""
-    id = deleted_by(call, wanted)
+    id = deleted_by(request, wanted)
     return not (id and topic.id) or id == topic.id
 
 
-def _kept(call: Call, answer: Answer) -> Iterator[str]:
+def _kept(request: DeleteTopics, answer: Answer) -> Iterator[str]:
     """The topics that a deletion certainly left as they were."""
-    results = answer.value["topics"] if answer.outcome == "ok" else ()
-    for wanted in call.request["topics"]:
-        names = {name_of(wanted), _id(wanted)} - {""}
-        own = (one["error_code"] for one in results if names & {one["name"], one.get("topic_id")})
+    results = msgspec.convert(answer.value, TopicResults).topics if answer.outcome == "ok" else ()
+    for topic in map(Topic.of, request.topics):
+        own = (one.error for one in results if one.name == topic.name or (topic.id and one.topic_id == topic.id))
         error = next(own, NONE)
         refused = error != NONE and error not in OPEN and error not in DELETED_ALREADY
         if answer.outcome == "fail" or refused:
-            yield name_of(wanted)
+            yield topic.name
 
 
-def _id_in(name: str, call: Call, answer: Answer) -> str:
-    """The id of a topic, by which the request was handled or which the answer tells; empty if there is none."""
-    if answer.outcome != "ok":
-        return ""
-    if call.op in TELLS_IDS:
-        return next((one.get("topic_id") or "" for one in answer.value["topics"] if one["name"] == name), "")
-    by_id = answer.value.get("version", -1) >= BY_ID_FROM[call.op] if call.op in BY_ID_FROM else False
-    parts = call.request.get("partitions") or [call.request] if by_id else []
-    return next((_id(one["topic"]) for one in parts if name_of(one["topic"]) == name), "")
-
-
-def _id(topic: Any) -> str:
-    return "" if isinstance(topic, str) else str(topic.get("id") or "")
+def _id_in(name: str, at: Decoding) -> UUID | None:
+    """The id of a topic, by which the request was handled or which the answer tells; None if there is none."""
+    if at.is_lost:
+        return None
+    match at.value:
+        case MetadataAnswer() | TopicPartitionsAnswer() as answer:
+            return next((one.topic_id for one in answer.topics if one.name == name), None)
+    match at.request:
+        case Produce() | Fetch() as one:
+            parts: Sequence[Produce | Fetch | ProducePartition | FetchPartition] = [one]
+        case ProduceMany() | FetchMany() as many:
+            parts = many.partitions
+        case _:
+            return None
+    first = PRODUCE_BY_ID_FROM if isinstance(at.request, Produce | ProduceMany) else FETCH_BY_ID_FROM
+    topics = (Topic.of(part.topic) for part in parts) if at.value.version >= first else ()
+    return next((topic.id for topic in topics if topic.name == name), None)
 
 
 # --- requests to a topic that is, or may be, deleted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections import Counter
 from math import inf
 from typing import TypeAlias
@@ -24,6 +25,6 @@ def sent_until(history: History, before: SentValues | None) -> SentValues | None
         assert isinstance(story, PartitionStory)
         if before is None or any(write.opaque for write in story.produced) or story.derive(Damage).appends_from < inf:
             return None
-        values = (value for write in story.produced for value in write.values if value is not None)
-        sent.setdefault(story.name, Counter()).update(values)
+        sent_here = (value for write in story.produced for value in write.values if value is not None)
+        sent.setdefault(story.name, Counter()).update(b64encode(value).decode() for value in sent_here)
     return {name: dict(values) for name, values in sent.items() if values}

@@ -15,8 +15,8 @@ from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.rotation import epochs_and_checksums, in_every_isr, out_of_isr, prefer, quick_partition
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.disk.held import HeldReplica
 from fixtures.wire import NodeClient
+from history.readings import HeldReplica
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import DEBUGGER, EARLIEST, LATEST, DeletedRecords, EpochAndOffset, ListedOffset

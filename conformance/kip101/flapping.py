@@ -20,9 +20,9 @@ from conformance.rigs.log.partition import Partition, PartitionData, new_partiti
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.rotation import elect_preferred, put_first
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.disk.held import HeldBatch, HeldReplica
 from fixtures.faults.kinds.network import RateLimit
 from fixtures.faults.kinds.unclean import UncleanElection
+from history.readings import HeldBatch, HeldReplica
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.configs import ResourceType

@@ -12,8 +12,8 @@ from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.power_loss import POWER, Power, PowerLossWrites
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.disk.words import Word
 from history.due import STARTS_WITHIN
+from history.readings import Word
 from protocol.cluster import PartitionMetadata
 from strategies.batches import FEW_RECORDS
 

@@ -11,7 +11,7 @@ from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM
 from conformance.rigs.log.quiescence import at_rest
-from conformance.rigs.log.reader import Position, Reader
+from conformance.rigs.log.reader import Reader
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.truncated_readers import epoch_of_last_shared, silently_skips, take_over, values
 from conformance.rigs.log.unclean_elections import UncleanPartition, UncleanPartitionData, couple_led_by
@@ -22,6 +22,7 @@ from fixtures.views.member import ClassicMember
 from fixtures.views.nodes import ask_until_served
 from fixtures.wire import NodeClient, WireError
 from fixtures.wire.retriable import require_accepted
+from history.readings import Position
 from protocol.cluster import CoordinatorType, PartitionMetadata
 from protocol.codes import Error
 from protocol.errors import KitError

@@ -7,7 +7,7 @@ import pytest
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.cluster.node import ClusterNode
 from fixtures.disk import producers, quorum_state
-from fixtures.disk.checkpoint import RECOVERY_POINTS, EpochEntry
+from fixtures.disk.checkpoint import RECOVERY_POINTS
 from fixtures.disk.metadata_log import BOOTSTRAP, DIRECTORY, MetadataSchemas, read_metadata_log
 from fixtures.disk.replicas import Replica, compare, read_offsets, read_replica, read_replicas
 from fixtures.disk.segments import read_segment
@@ -17,6 +17,7 @@ from fixtures.faults.base.target import FaultTarget
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually
+from history.readings import EpochEntry
 from protocol.codes import Error
 from protocol.records import batch
 from protocol.transactions import InitProducerIdAnswer

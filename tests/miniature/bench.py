@@ -12,8 +12,6 @@ from fixtures.cluster.node import ClusterNode, NodeState
 from fixtures.cluster.topology import Topology
 from fixtures.consumers import Consumer
 from fixtures.disk.checkpoint import EPOCHS, render_epochs
-from fixtures.disk.held import HeldReplica, HeldReplicas
-from fixtures.disk.words import RegistrationHistories, RegistrationHistory, Word
 from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import LiveTape, Tape
 from fixtures.waiting import Overdue
@@ -24,6 +22,7 @@ from fixtures.wire.errors import NotSent
 from fixtures.wire.schemas import Message, Plain
 from history.due import Due
 from history.events import AnyEvent, Example, ProcessEnd
+from history.readings import HeldReplica, HeldReplicas, RegistrationHistories, RegistrationHistory, Word
 from history.shards import Column
 from protocol.errors import KitError
 from protocol.messages import Topic, Versions

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from base64 import b64encode
 from typing import Any
+from uuid import UUID
 
 from conformance.judging.facts.topics import BROKER, GROUP, TOPIC, Resource
 from history.effects import Effects, Process
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Outcome, Phase, Premise
+from protocol.operations import OPERATIONS
+from tests.support import filled
 
 BROKERS = ("broker-1", "broker-2", "broker-3")
 CONTROLLER = "controller-101"
@@ -15,6 +18,11 @@ CLUSTER_DEFAULT = Resource(BROKER, "")
 BROKER_1 = Resource(BROKER, "1")
 THE_GROUP = Resource(GROUP, "group")
 THE_TOPIC = Resource(TOPIC, "topic")
+
+
+def topic_id(letter: str | None) -> str | None:
+    """The id that a test calls by a letter."""
+    return None if letter is None else str(UUID(int=ord(letter)))
 
 
 class AdministrationHistory:
@@ -39,7 +47,7 @@ class AdministrationHistory:
         id: str | None = None,
     ) -> AdministrationHistory:
         topic = {"name": name, "assignment": [], "num_partitions": partitions, "configs": configs or {}}
-        result = {"name": name, "topic_id": id, "error_code": error}
+        result = {"name": name, "topic_id": topic_id(id), "error_code": error}
         return self._asked("create_topics", {"topics": [topic], "validate_only": False}, {"topics": [result]}, error)
 
     def delete(self, *, error: int | None = 0, name: str = "topic") -> AdministrationHistory:
@@ -84,7 +92,7 @@ class AdministrationHistory:
     ) -> AdministrationHistory:
         """Metadata of the topic; with no partitions it is unknown."""
         topic: dict[str, Any] = {"name": name, "error_code": 0 if partitions else 3, "partitions": [{}] * partitions}
-        topic["topic_id"] = id
+        topic["topic_id"] = topic_id(id)
         return self._asked("metadata", {}, {"topics": [topic]}, 0, on)
 
     def produced(self, size: int, error: int | None, *, name: str = "topic") -> AdministrationHistory:
@@ -105,7 +113,8 @@ class AdministrationHistory:
     ) -> AdministrationHistory:
         n = len(self.events)
         outcome: Outcome = "info" if error is None else "ok"
-        self.events.append(Call(n=n, t=0.0, op=op, node=node, request=request))
-        answer = value if outcome == "ok" else None
+        kind = OPERATIONS[op]
+        self.events.append(Call(n=n, t=0.0, op=op, node=node, request=filled.asked(kind, request)))
+        answer = filled.answered(kind, value) if outcome == "ok" else None
         self.events.append(Answer(n=n + 1, t=0.0, call=n, outcome=outcome, value=answer))
         return self

@@ -8,14 +8,25 @@ from uuid import UUID
 
 import msgspec
 
-from fixtures.consumers import Assigned, CommitDone, CommittedPartition, DeliveredRecord, OffsetOf, Polled
-from fixtures.disk.checkpoint import EpochEntry
-from fixtures.disk.held import HeldBatch, HeldReplica, HeldReplicas
-from fixtures.disk.words import RegistrationHistories, RegistrationHistory, Word
+from fixtures.consumers import CommitDone, CommittedPartition, OffsetOf
 from fixtures.faults.catalogue import fault_named
 from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
+from history.readings import (
+    Assigned,
+    DeliveredRecord,
+    EpochEntry,
+    HeldBatch,
+    HeldReplica,
+    HeldReplicas,
+    Polled,
+    Position,
+    ReadRecord,
+    RegistrationHistories,
+    RegistrationHistory,
+    Word,
+)
 from protocol.cluster import (
     LogDir,
     LogDirReplica,
@@ -402,7 +413,7 @@ class LogHistory:
 
     def delivered(self, consumer: str, offset: int, epoch: int, value: str) -> Self:
         """A consumer of kafka-python hands out one record."""
-        self.events.append(Call(**self._now(), op="poll", node=consumer, request={}))
+        self.events.append(Call(**self._now(), op="poll", node=consumer, request={"within_ms": 500}))
         one = DeliveredRecord(TOPIC.name, 0, offset, epoch, value.encode())
         return self._answered(len(self.events) - 1, Polled((one,)))
 
@@ -414,8 +425,9 @@ class LogHistory:
     def step(self, op: str, to: tuple[int, int], *records: tuple[int, int, str], **done: Any) -> Self:
         """The kit's own reader delivers (offset, epoch, value), rewinds after it was `told` (epoch, end), or restarts."""
         fields = {name: EpochAndOffset(*value) for name, value in done.items()}
-        delivered = [{"offset": offset, "epoch": epoch, "value": value} for offset, epoch, value in records]
-        request = {"topic": TOPIC.name, "partition": 0, "records": delivered} | _plain(fields)
+        before = {"before": Position(0), "log_start": 0}
+        delivered = [ReadRecord(offset, epoch, None, value.encode()) for offset, epoch, value in records]
+        request = _plain({"topic": TOPIC.name, "partition": 0, "records": delivered, **before, **fields})
         self.events.append(Call(**self._now(), op=op, node="reader", request=request))
         answer = Answer(**self._now(), call=len(self.events) - 1, outcome="ok", value={"offset": to[0], "epoch": to[1]})
         self.events.append(answer)
@@ -434,7 +446,7 @@ class LogHistory:
         )
 
     def on_disk(self, *replicas: HeldReplica) -> Self:
-        request = {"partitions": [f"{TOPIC.name}-0"]}
+        request = {"partitions": [f"{TOPIC.name}-0"], "on": [[]]}
         self.events.append(Call(**self._now(), op="replicas", node="cluster", request=request))
         return self._answered(len(self.events) - 1, HeldReplicas(replicas))
 

@@ -1,6 +1,6 @@
 """Operations to typed facts: a module or two for each kind of subject, and one table of their decoders."""
 
-from conformance.judging.facts import apis, groups, log, log_answers, quorum, reassignments, topics, transactions
+from conformance.judging.facts import apis, descriptions, groups, log, log_answers, reassignments, topics, transactions
 from conformance.judging.facts.exchange import DECODERS, Attributed, Decoding, Exchange, decoders_of, decodes
 
 __all__ = [
@@ -11,10 +11,10 @@ __all__ = [
     "apis",
     "decoders_of",
     "decodes",
+    "descriptions",
     "groups",
     "log",
     "log_answers",
-    "quorum",
     "reassignments",
     "topics",
     "transactions",

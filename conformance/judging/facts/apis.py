@@ -1,22 +1,26 @@
 """Facts about any Kafka API: does an answer cover the items of its request, and which error codes does it have?
 
-`API_OF` names the API of each operation whose answer a node gave, `BATCHES` where the items of a request and of its answer are,
-and `PARTS` the lists inside an answer whose elements have error codes of their own. A test compares all three with the client.
+`API_OF` names the API of each operation whose answer a node gave, `PARTS` the lists inside an answer whose elements have error
+codes of their own, and `BATCHES` where the items of a request and of its answer are. A test compares the latter with the client.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import msgspec
 
-from conformance.judging.facts.exchange import NONE, Attributed, Decoding, decodes
-from history.events import Answer, Call
+from conformance.judging.facts.exchange import Attributed, Decoding, decodes, name_of
+from protocol.cluster import DescribeTopicPartitions, Metadata, MetadataAnswer, TopicPartitionsAnswer
 from protocol.codes import Error
+from protocol.groups import LeaveGroup
+from protocol.log import FetchMany, ParkedFetch, ParkFetch, Produce, ProduceMany
+from protocol.messages import Answer, Operation, PartitionAnswer, PendingRequest
+from protocol.operations import OPERATIONS
 from protocol.since import since
 
 Plain: TypeAlias = dict[str, Any]
@@ -25,7 +29,7 @@ Key: TypeAlias = tuple[Any, ...]
 Named: TypeAlias = tuple[Any, Any, Key]
 """Name and id of a topic (or the first field of another item, and None), and the values of its further fields."""
 
-INTERNAL = frozenset({int(Error.UNKNOWN_SERVER_ERROR), int(Error.NETWORK_EXCEPTION)})
+INTERNAL = frozenset({Error.UNKNOWN_SERVER_ERROR, Error.NETWORK_EXCEPTION})
 """Errors that answer no well-formed request: the server failed, or a client reports that no answer came."""
 
 DUPLICATES, SEVERAL = "duplicates", "several-items"
@@ -33,99 +37,22 @@ DUPLICATES, SEVERAL = "duplicates", "several-items"
 UNEXPECTED = "UnexpectedAnswer"
 """The client's error for an answer that does not hold just the one item that was asked for."""
 
-API_OF: dict[str, str] = {
-    "add_offsets_to_txn": "AddOffsetsToTxn",
-    "add_partitions_to_txn": "AddPartitionsToTxn",
-    "add_partitions_to_txns": "AddPartitionsToTxn",
-    "alter_partition": "AlterPartition",
-    "alter_partition_reassignments": "AlterPartitionReassignments",
-    "api_versions": "ApiVersions",
-    "begin_quorum_epoch": "BeginQuorumEpoch",
-    "bump_epochs": "InitProducerId",
-    "consumer_group_describe": "ConsumerGroupDescribe",
-    "consumer_group_describe_many": "ConsumerGroupDescribe",
-    "consumer_group_heartbeat": "ConsumerGroupHeartbeat",
-    "create_partitions": "CreatePartitions",
-    "create_topics": "CreateTopics",
-    "delete_records": "DeleteRecords",
-    "delete_topics": "DeleteTopics",
-    "describe_cluster": "DescribeCluster",
-    "describe_configs": "DescribeConfigs",
-    "describe_configs_many": "DescribeConfigs",
-    "describe_groups": "DescribeGroups",
-    "describe_log_dirs": "DescribeLogDirs",
-    "describe_producers": "DescribeProducers",
-    "describe_producers_many": "DescribeProducers",
-    "describe_quorum": "DescribeQuorum",
-    "describe_topic_partitions": "DescribeTopicPartitions",
-    "describe_transaction": "DescribeTransactions",
-    "describe_transactions": "DescribeTransactions",
-    "elect_leaders": "ElectLeaders",
-    "end_quorum_epoch": "EndQuorumEpoch",
-    "end_txn": "EndTxn",
-    "fetch": "Fetch",
-    "fetch_many": "Fetch",
-    "fetch_snapshot": "FetchSnapshot",
-    "find_coordinator": "FindCoordinator",
-    "find_coordinator_many": "FindCoordinator",
-    "heartbeat": "Heartbeat",
-    "incremental_alter_configs": "IncrementalAlterConfigs",
-    "init_producer_id": "InitProducerId",
-    "join_group": "JoinGroup",
-    "leave_group": "LeaveGroup",
-    "list_offsets": "ListOffsets",
-    "list_offsets_many": "ListOffsets",
-    "list_partition_reassignments": "ListPartitionReassignments",
-    "list_transactions": "ListTransactions",
-    "metadata": "Metadata",
-    "offset_commit": "OffsetCommit",
-    "offset_fetch": "OffsetFetch",
-    "offset_for_leader_epoch": "OffsetForLeaderEpoch",
-    "offset_for_leader_epoch_many": "OffsetForLeaderEpoch",
-    "parked_fetch": "Fetch",
-    "parked_produce": "Produce",
-    "produce": "Produce",
-    "produce_many": "Produce",
-    "streams_group_heartbeat": "StreamsGroupHeartbeat",
-    "sync_group": "SyncGroup",
-    "take_producer_ids": "InitProducerId",
-    "txn_offset_commit": "TxnOffsetCommit",
-    "vote": "Vote",
-    "write_txn_markers": "WriteTxnMarkers",
-}
+ASKED = {op: kind for op, kind in OPERATIONS.items() if kind.api and issubclass(kind.answer, Answer)}
+API_OF = {op: kind.api for op, kind in ASKED.items()}
 """By operation. A Fetch in flight is sent by `park_fetch` and answered to `parked_fetch`; a Produce likewise."""
 
-_DEEPER: tuple[tuple[str, ...], ...] = (("partitions",),)
-PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "add_partitions_to_txn": _DEEPER,
-    "add_partitions_to_txns": _DEEPER,
-    "alter_partition_reassignments": _DEEPER,
-    "consumer_group_describe_many": (("groups",),),
-    "create_partitions": (("topics",),),
-    "create_topics": (("topics",),),
-    "delete_topics": (("topics",),),
-    "describe_configs_many": (("resources",),),
-    "describe_groups": (("groups",),),
-    "describe_log_dirs": (("log_dirs",),),
-    "describe_producers_many": _DEEPER,
-    "describe_topic_partitions": (("topics",), ("topics", "partitions")),
-    "describe_transactions": (("transactions",),),
-    "elect_leaders": _DEEPER,
-    "fetch_many": _DEEPER,
-    "find_coordinator_many": (("coordinators",),),
-    "leave_group": (("members",),),
-    "list_offsets_many": _DEEPER,
-    "list_partition_reassignments": _DEEPER,
-    "metadata": (("topics",), ("topics", "partitions")),
-    "offset_commit": _DEEPER,
-    "offset_fetch": _DEEPER,
-    "offset_for_leader_epoch_many": _DEEPER,
-    "parked_fetch": _DEEPER,
-    "parked_produce": _DEEPER,
-    "produce_many": _DEEPER,
-    "txn_offset_commit": _DEEPER,
-    "write_txn_markers": _DEEPER,
-}
+
+def _paths(kind: type[msgspec.Struct], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The paths to the lists in an answer whose elements have an error code of their own."""
+    for field in msgspec.structs.fields(kind):
+        if path and field.encode_name == "error_code":
+            yield path
+        for inner in get_args(field.type):
+            if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+                yield from _paths(inner, (*path, field.name))
+
+
+PARTS: dict[str, list[tuple[str, ...]]] = {op: [*_paths(kind.answer)] for op, kind in ASKED.items()}
 """By operation, the paths to the lists in its answer whose elements have an error code of their own."""
 
 
@@ -247,24 +174,22 @@ CASES = {op: case_of(api) for op, api in API_OF.items()}
 """By operation, the case of its API."""
 
 
-@decodes(*API_OF, about=["wire"])
-def answers(call: Call, answer: Answer, decoding: Decoding) -> Iterable[Attributed]:
+@decodes(*ASKED.values(), about=["wire"], lost=True)
+def answers(request: Operation[Any], answer: Answer, at: Decoding) -> Iterable[Attributed]:
     """A right answer is a fact only the first time for each API and case, a wrong one each time: a long history has few facts."""
-    op, seen = call.op, decoding.seen
-    if answer.outcome != "ok":
-        return _unexpected(call, answer) if answer.kind == UNEXPECTED and op in BATCHES else ()
-    if _PLAIN[op](call.request, answer.value) and not call.malformed:
-        case = CASES[op]
+    op, case, seen = request.op, CASES[request.op], at.seen
+    if at.is_lost:
+        return _unexpected(at) if at.answer.kind == UNEXPECTED and op in BATCHES else ()
+    facts: Iterable[Kept]
+    if not at.call.malformed and _is_plain(request, answer):
         if case in seen:
             return ()
         seen.add(case)
-        facts: Iterable[Kept] = [
-            kind(case, call.n, answer.n, "") for kind in (_OF_BATCH if op in BATCHES else _OF_OTHER)
-        ]
-    elif "version" not in answer.value:  # a consumer notes what it did, under the name of its request
+        facts = [kind(case, at.call.n, at.answer.n, "") for kind in (_OF_BATCH if op in BATCHES else _OF_OTHER)]
+    elif answer.version < 0:  # a consumer notes what it did, under the name of its request
         return ()
     else:
-        facts = [*_pairings(call, answer, decoding), *_error_codes(call, answer)]
+        facts = [*_pairings(request, answer, at), *_error_codes(request, answer, at)]
     return [("wire", "wire", fact) for fact in facts if fact.wrong or _is_first(fact, seen)]
 
 
@@ -276,64 +201,72 @@ def _is_first(fact: Kept, seen: set[Any]) -> bool:
     return True
 
 
-def _unexpected(call: Call, answer: Answer) -> Iterable[Attributed]:
-    wrong = f"{call.op} {_shown(call.request)}: {answer.error}"
-    return [("wire", "wire", Pairing(CASES[call.op], call.n, answer.n, wrong))]
+def _unexpected(at: Decoding) -> Iterable[Attributed]:
+    wrong = f"{at.call.op} {_shown(at.call.request)}: {at.answer.error}"
+    return [("wire", "wire", Pairing(CASES[at.call.op], at.call.n, at.answer.n, wrong))]
 
 
-@decodes("park_fetch", about=["wire"])
-def requests_in_flight(call: Call, answer: Answer, decoding: Decoding) -> Iterable[Attributed]:
+@decodes(ParkFetch, about=["wire"])
+def requests_in_flight(request: ParkFetch, answer: PendingRequest, at: Decoding) -> Iterable[Attributed]:
     """No fact yet: the request is kept for its answer. Two with the same number, on two connections, cannot be told apart."""
-    if answer.outcome == "ok":
-        parked = (call.node, answer.value["number"])
-        decoding.parked[parked] = None if parked in decoding.parked else call.request
+    parked = (at.call.node, answer.number)
+    at.parked[parked] = None if parked in at.parked else (request, at.call.request)
     return ()
 
 
 # --- items
 
 
-def _pairings(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Pairing]:
+def _pairings(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator[Pairing]:
     """Empty if request and answer have no items that could be paired."""
-    op = call.op
-    request = call.request if op != "parked_fetch" else _sent(call, decoding)
-    if op not in BATCHES or request is None or (op in _EXEMPT and _EXEMPT[op](request, answer.value)):
+    op = request.op
+    recorded: Plain | None = at.call.request
+    if isinstance(request, ParkedFetch):
+        request, recorded = at.parked.get((at.call.node, request.parked.number)) or (request, None)
+    if op not in BATCHES or recorded is None or _is_exempt(request, answer):
         return
     asked, answered = BATCHES[op]
-    items, parts = asked.of(request), answered.of(answer.value)
-    if items is None or parts is None or not (items or parts) or _is_of_the_whole(answered, answer.value, items):
+    items, parts = asked.of(recorded), answered.of(at.answer.value)
+    if items is None or parts is None or not (items or parts) or _is_of_the_whole(answered, answer, items, at):
         return
     if len(items) == len(parts) == 1 and _is_same(asked.named(items[0]), answered.named(parts[0])):
-        yield Pairing(CASES[op], call.n, answer.n, "")
+        yield Pairing(CASES[op], at.call.n, at.answer.n, "")
     else:
-        for case, wrong in _compared(op, items, parts):
-            yield Pairing(case, call.n, answer.n, wrong)
+        for case, wrong in _compared(op, items, parts, answer):
+            yield Pairing(case, at.call.n, at.answer.n, wrong)
 
 
-def _sent(call: Call, decoding: Decoding) -> Plain | None:
-    return decoding.parked.get((call.node, call.request["parked"]["number"]))
+def _is_exempt(request: Operation[Any], answer: Answer) -> bool:
+    """True if request and answer are not item by item: pages, incremental fetch sessions, versions without a list, and requests
+    that are not answered. In Metadata 0 an empty list asks for all topics, as null does later."""
+    match request:
+        case DescribeTopicPartitions():
+            more = answer.next_cursor if isinstance(answer, TopicPartitionsAnswer) else None
+            return bool(request.cursor or more)
+        case FetchMany() | ParkFetch():
+            return request.options.session_epoch > 0
+        case LeaveGroup():
+            return answer.version < since("LeaveGroupRequest", "Members")
+        case Metadata():
+            return not request.topics and answer.version == 0
+        case Produce() | ProduceMany():
+            return request.acks == 0
+    return False
 
 
-_EXEMPT: dict[str, Callable[[Plain, Plain], bool]] = {
-    "describe_topic_partitions": lambda request, value: bool(request.get("cursor") or value.get("next_cursor")),
-    "fetch_many": lambda request, value: request["options"]["session_epoch"] > 0,
-    "leave_group": lambda request, value: value.get("version", 0) < since("LeaveGroupRequest", "Members"),
-    "metadata": lambda request, value: not request["topics"] and value.get("version") == 0,
-    "parked_fetch": lambda request, value: request["options"]["session_epoch"] > 0,
-    "produce": lambda request, value: bool(request["acks"] == 0),
-    "produce_many": lambda request, value: bool(request["acks"] == 0),
-}
-"""Where request and answer are not item by item: pages, incremental fetch sessions, versions without a list, and requests
-that are not answered. In Metadata 0 an empty list asks for all topics, as null does later."""
-
-
-def _is_of_the_whole(answered: Items, value: Plain, items: Sequence[Any]) -> bool:
-    """Whether it has an error for the whole answer, or the client did not keep its items or their names."""
-    if value.get("top_level_error") or (answered.field and value.get("error_code")):
+def _is_of_the_whole(answered: Items, answer: Answer, items: Sequence[Any], at: Decoding) -> bool:
+    """True if it has an error for the whole answer, or the client did not keep its items or their names."""
+    if (isinstance(answer, PartitionAnswer) and answer.top_level_error) or (answered.field and _error_of(answer)):
         return True
     if answered.field:
         return False
-    return len(items) != 1 or (value.get(str(answered.by[0])) is None and "topic_id" not in value)
+    return len(items) != 1 or (at.answer.value.get(answered.by[0]) is None and not isinstance(answer, PartitionAnswer))
+
+
+def _error_of(part: object) -> Error:
+    """The error code of an answer or a part of it, if it has one."""
+    found: Error = getattr(part, "error", Error.NONE)
+    return found
 
 
 def _is_same(asked: Named, answered: Named) -> bool:
@@ -344,13 +277,13 @@ def _is_same(asked: Named, answered: Named) -> bool:
     )
 
 
-def _compared(op: str, items: Sequence[Any], parts: Sequence[Any]) -> Sequence[tuple[str, str]]:
+def _compared(op: str, items: Sequence[Any], parts: Sequence[Any], answer: Answer) -> Sequence[tuple[str, str]]:
     asked_names, answered_names = map(BATCHES[op][0].named, items), [*map(BATCHES[op][1].named, parts)]
     by_id = bool(answered_names) and all(name is None and id is not None for name, id, _ in answered_names)
     asked = Counter((id if by_id else name or id, *rest) for name, id, rest in asked_names)
     answered = Counter(_key(named, asked) for named in answered_names)
     repeated = max(asked.values(), default=0) > 1
-    refused = repeated and all(part.get("error_code", NONE) != NONE for part in parts)
+    refused = repeated and all(map(_error_of, _at(answer, PARTS[op][0]) if PARTS[op] else (answer,)))
     wrong = _wrong(asked, answered, refused)
     shown = (
         f"{op} of {_shown([*asked.elements()])} is answered for {_shown([*answered.elements()])}: {wrong}"
@@ -385,68 +318,52 @@ def _shown(value: object) -> str:
 # --- error codes
 
 
-def _error_codes(call: Call, answer: Answer) -> Iterator[ErrorCodes]:
-    op, value = call.op, answer.value
-    codes = {value.get("error_code"), value.get("top_level_error")}
-    for path in PARTS.get(op, ()):
-        codes.update([part["error_code"] for part in _at(value, path)])
-    if not call.malformed and not _is_unanswered(call):
-        names = "" if codes.isdisjoint(INTERNAL) else ", ".join(Error(c).name for c in sorted(codes & INTERNAL))
-        yield ErrorCodes(
-            CASES[op], call.n, answer.n, f"{op} {_shown(call.request)} is answered with {names}" if names else ""
-        )
+def _error_codes(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator[ErrorCodes]:
+    if not at.call.malformed and not (isinstance(request, Produce | ProduceMany) and request.acks == 0):
+        op, internal = request.op, sorted(_codes(answer, PARTS[request.op]) & INTERNAL)
+        names = ", ".join(code.name for code in internal)
+        wrong = f"{op} {_shown(at.call.request)} is answered with {names}" if names else ""
+        yield ErrorCodes(CASES[op], at.call.n, at.answer.n, wrong)
 
 
-def _is_unanswered(call: Call) -> bool:
-    return bool(call.request.get("acks") == 0)
+def _codes(answer: Answer, paths: Iterable[tuple[str, ...]]) -> set[Error]:
+    of_all = {answer.top_level_error} if isinstance(answer, PartitionAnswer) else set()
+    return {_error_of(answer), *of_all, *(_error_of(part) for path in paths for part in _at(answer, path))}
 
 
-def _at(value: Plain, path: tuple[str, ...]) -> Sequence[Plain]:
-    parts: Sequence[Plain] = value[path[0]]
-    for name in path[1:]:
-        parts = [deeper for part in parts for deeper in part[name]]
+def _at(answer: object, path: tuple[str, ...]) -> Sequence[object]:
+    parts: Sequence[object] = (answer,)
+    for name in path:
+        parts = [deeper for part in parts for deeper in getattr(part, name) or ()]
     return parts
 
 
 # --- most answers need no second look
 
 
-def _is_plain_code(request: Plain, value: Plain) -> bool:
-    return value["error_code"] not in INTERNAL
+def _is_plain(request: Operation[Any], answer: Answer) -> bool:
+    """A quick look that is true only if the answer keeps all laws."""
+    op = request.op
+    if isinstance(request, Metadata):
+        return isinstance(answer, MetadataAnswer) and _is_plain_topic(request, answer)
+    if op not in BATCHES:
+        return not PARTS[op] and _error_of(answer) not in INTERNAL
+    return BATCHES[op] == (ONE, ONE) and isinstance(answer, PartitionAnswer) and _is_plain_partition(request, answer)
 
 
-def _is_plain_partition(request: Plain, value: Plain) -> bool:
-    """Whether it is the one requested partition, without an internal error."""
-    wanted, name = request["topic"], value["topic"]
-    if type(wanted) is dict:
-        is_it = name == wanted["name"] if name is not None else value["topic_id"] == wanted["id"] is not None
-    else:
-        is_it = name == wanted
-    ends = value["error_code"] in INTERNAL or value["top_level_error"] in INTERNAL
-    return is_it and value["partition"] == request["partition"] and not ends and request.get("acks") != 0
+def _is_plain_partition(request: Any, answer: PartitionAnswer) -> bool:
+    """True if it is the one requested partition, without an internal error."""
+    wanted, name = request.topic, answer.topic
+    is_it = name == name_of(wanted) if name is not None else answer.topic_id == getattr(wanted, "id", None) is not None
+    ends = answer.error in INTERNAL or answer.top_level_error in INTERNAL
+    return is_it and answer.partition == request.partition and not ends and getattr(request, "acks", -1) != 0
 
 
-def _is_plain_topic(request: Plain, value: Plain) -> bool:
-    """Whether it is the one topic requested by name, without an internal error."""
-    asked, answered = request["topics"], value["topics"]
-    if asked is None or len(asked) != 1 or len(answered) != 1 or answered[0]["name"] != asked[0]:
+def _is_plain_topic(request: Metadata, answer: MetadataAnswer) -> bool:
+    """True if it is the one topic requested by name, without an internal error."""
+    asked, answered = request.topics, answer.topics
+    if asked is None or len(asked) != 1 or len(answered) != 1 or answered[0].name != asked[0]:
         return False
     [topic] = answered
-    ends = value["error_code"] in INTERNAL or topic["error_code"] in INTERNAL
-    return not ends and INTERNAL.isdisjoint([partition["error_code"] for partition in topic["partitions"]])
-
-
-def _look_again(request: Plain, value: Plain) -> bool:
-    return False
-
-
-def _plain(op: str) -> Callable[[Plain, Plain], bool]:
-    if op == "metadata":
-        return _is_plain_topic
-    if op in BATCHES:
-        return _is_plain_partition if BATCHES[op] == (ONE, ONE) else _look_again
-    return _is_plain_code if op not in PARTS else _look_again
-
-
-_PLAIN = {op: _plain(op) for op in API_OF}
-"""By operation: a quick look that is true only if the answer keeps all laws."""
+    ends = answer.error in INTERNAL or topic.error in INTERNAL
+    return not ends and INTERNAL.isdisjoint([partition.error for partition in topic.partitions])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
 from conformance.judging.timeline import Timeline
 from history.events import Answer, Call
 from history.subjects import Kind
+from protocol.messages import Operation, Topic
+
+A = TypeVar("A")
 
 NONE = 0
 UNKNOWN_OUTCOME = -1
@@ -39,69 +42,118 @@ by_asked: Callable[[Any], int] = attrgetter("asked")
 Attributed = tuple[Kind, str, Any]
 """Kind and name of a subject, and a fact of its story."""
 
+Decoder = Callable[[Any, Any, "Decoding"], Iterable[Attributed]]
+"""Makes facts of a request and its answer, both as structs of `protocol` or `history.readings`."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A decoder in the table: the kinds of subjects that it gives facts about, and whether it does so for lost requests too."""
+
+    decoder: Decoder
+    about: frozenset[Kind]
+    lost: bool
+
 
 class Decoding:
     """The state that decoders share within one history: the timeline, equal values as one object, sessions of consumers, requests
-    in flight by node and number (None where two share one), and the laws of all answers that already have a fact."""
+    in flight by node and number (None where two share one), and the laws of all answers that already have a fact.
+
+    `call` and `answer` are the events whose facts are made, `request` and `value` what they hold.
+    """
+
+    call: Call
+    answer: Answer
+    request: Any
+    value: Any
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
         self.sessions: dict[str, list[int]] = {}
         """By consumer, the events at which its sessions began."""
-        self.parked: dict[tuple[str, int], dict[str, Any] | None] = {}
+        self.parked: dict[tuple[str, int], Any] = {}
         self.seen: set[Any] = set()
         self.grouped: set[str] = set()
         """Consumers that are members of a group."""
         self.known: dict[Any, Any] = {}
         """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""
 
-    def exchange(self, call: Call, answer: Answer) -> tuple[int, int, str, int]:
+    def facts(self, call: Call, answer: Answer, entries: Iterable[Entry]) -> Iterator[Attributed]:
+        """The facts of a request by these decoders.
+
+        Where no answer came, that of which some make facts is empty, with the error NEVER_SENT or UNKNOWN_OUTCOME.
+        """
+        self.call, self.answer = call, answer
+        called = [entry.decoder for entry in entries if entry.lost or not self.is_lost]
+        if called:
+            kind = OPERATIONS[call.op]
+            self.request = msgspec.convert(call.request, kind)
+            self.value = msgspec.convert(self._nothing() if self.is_lost else answer.value, kind.answer)
+            for decode in called:
+                yield from decode(self.request, self.value, self)
+
+    def _nothing(self) -> dict[str, Any]:
+        version = getattr(self.request, "version", None)
+        return {"error_code": self.lost_error, "version": -1 if version is None else version}
+
+    def exchange(self) -> tuple[int, int, str, int]:
         """The fields of an `Exchange`."""
-        return call.n, answer.n, call.node, self.timeline.incarnations.get(call.node, 0)
+        call = self.call
+        return call.n, self.answer.n, call.node, self.timeline.incarnations.get(call.node, 0)
+
+    @property
+    def is_lost(self) -> bool:
+        return self.answer.outcome != "ok"
+
+    @property
+    def lost_error(self) -> int:
+        """In place of an error that no answer tells."""
+        return NEVER_SENT if self.answer.outcome == "fail" else UNKNOWN_OUTCOME
 
 
-Decoder = Callable[[Call, Answer, Decoding], Iterable[Attributed]]
-DECODERS: dict[str, list[tuple[Decoder, frozenset[Kind]]]] = {}
-"""By operation, with the kinds of subjects that they give facts about. An operation that is not in the table is ignored."""
+OPERATIONS: dict[str, type[Operation[Any]]] = {}
+"""By the name of the operation, the struct of its request."""
+DECODERS: dict[str, list[Entry]] = {}
+"""By operation. One that is not in the table is ignored."""
 
 
-def decodes(*operations: str, about: Iterable[Kind]) -> Callable[[Decoder], Decoder]:
-    """Enter a decoder for these operations, which gives facts about these kinds of subjects."""
+def decodes(
+    *requests: Callable[..., Operation[A]], about: Iterable[Kind], lost: bool = False
+) -> Callable[[Callable[[Any, A, Decoding], Iterable[Attributed]]], Callable[[Any, A, Decoding], Iterable[Attributed]]]:
+    """Enter a decoder of these requests, which gives facts about these kinds of subjects; of `lost` requests too, if it can."""
 
-    def enter(decoder: Decoder) -> Decoder:
-        for operation in operations:
-            DECODERS.setdefault(operation, []).append((decoder, frozenset(about)))
+    def enter(
+        decoder: Callable[[Any, A, Decoding], Iterable[Attributed]],
+    ) -> Callable[[Any, A, Decoding], Iterable[Attributed]]:
+        for request in cast(tuple[type[Operation[A]], ...], requests):
+            OPERATIONS[request.op] = request
+            DECODERS.setdefault(request.op, []).append(Entry(decoder, frozenset(about), lost))
         return decoder
 
     return enter
 
 
 @cache
-def decoders_of(kinds: frozenset[Kind]) -> dict[str, list[Decoder]]:
+def decoders_of(kinds: frozenset[Kind]) -> dict[str, list[Entry]]:
     """By operation, the decoders that give facts about any of these kinds."""
-    wanted = {op: [decode for decode, about in found if about & kinds] for op, found in DECODERS.items()}
+    wanted = {op: [entry for entry in found if entry.about & kinds] for op, found in DECODERS.items()}
     return {op: found for op, found in wanted.items() if found}
 
 
-def error_of(answer: Answer) -> int:
-    """The error code of a whole answer, UNKNOWN_OUTCOME or NEVER_SENT."""
-    if answer.outcome == "ok":
-        return int(answer.value["error_code"])
-    return NEVER_SENT if answer.outcome == "fail" else UNKNOWN_OUTCOME
+class InPartition(Protocol):
+    """A request about one partition, or a part of one."""
+
+    @property
+    def topic(self) -> Topic | str: ...
+
+    @property
+    def partition(self) -> int: ...
 
 
-def version_of(call: Call, answer: Answer) -> int:
-    """The version of a request, by its answer or by its caller; -1 where both leave it open."""
-    answered = answer.value.get("version") if answer.outcome == "ok" and answer.value else None
-    wanted = call.request.get("version") if answered is None else answered
-    return -1 if wanted is None else int(wanted)
-
-
-def name_of(topic: Any) -> str:
+def name_of(topic: Topic | str) -> str:
     """The name of a topic that a request gives by name, or by name and id."""
-    return str(topic) if isinstance(topic, str) else str(topic["name"])
+    return topic if isinstance(topic, str) else topic.name
 
 
-def partition_of(fields: dict[str, Any]) -> str:
-    """`topic-0`, of a request or a part of one with `topic` and `partition`."""
-    return f"{name_of(fields['topic'])}-{fields['partition']}"
+def partition_of(part: InPartition) -> str:
+    """`topic-0`, of a request or a part of one."""
+    return f"{name_of(part.topic)}-{part.partition}"

@@ -9,6 +9,7 @@ from operator import attrgetter
 import msgspec
 
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Exchange
+from history.readings import Word
 
 NOT_ENOUGH_REPLICAS = 19
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
@@ -35,7 +36,7 @@ class ControlMarker(msgspec.Struct, frozen=True, gc=False):
 
     offset: int
     committed: bool
-    coordinator_epoch: int
+    coordinator_epoch: int | None
 
 
 class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -52,7 +53,7 @@ class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
     crc: int
     valid: bool
     control: bool
-    records: tuple[tuple[int, str | None], ...]
+    records: tuple[tuple[int, bytes | None], ...]
     producer_id: int = -1
     producer_epoch: int = -1
     base_sequence: int = -1
@@ -60,7 +61,7 @@ class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
     marker: ControlMarker | None = None
     codec: int = 0
 
-    def value_at(self, offset: int) -> str | None:
+    def value_at(self, offset: int) -> bytes | None:
         place = bisect_left(self.records, (offset,))
         found = self.records[place] if place < len(self.records) else (-1, None)
         return found[1] if found[0] == offset else None
@@ -116,7 +117,7 @@ class FetchResult(Exchange, frozen=True, gc=False):
         found = self.batches[place] if place < len(self.batches) else None
         return found if found is not None and found.base <= offset else None
 
-    def value_at(self, offset: int) -> str | None:
+    def value_at(self, offset: int) -> bytes | None:
         batch = self.at(offset)
         return batch.value_at(offset) if batch is not None else None
 
@@ -143,7 +144,7 @@ class ProduceResult(Exchange, frozen=True, gc=False):
     """
 
     acks: int
-    values: tuple[str, ...]
+    values: tuple[bytes | None, ...]
     error: int
     offset: int
     failed: bool
@@ -208,15 +209,6 @@ class PartitionMetadata(msgspec.Struct, frozen=True, gc=False):
         return self.state.unfenced
 
 
-class DescribedPartition(Exchange, frozen=True, gc=False):
-    """A partition by DescribeTopicPartitions; `eligible` are its eligible leader replicas (KIP-966), empty for none."""
-
-    leader: int
-    isr: tuple[int, ...]
-    replicas: tuple[int, ...]
-    eligible: tuple[int, ...]
-
-
 class EpochEndOffset(Exchange, frozen=True, gc=False):
     """OffsetForLeaderEpoch, answered without an error: (`epoch`, `end`) for the epoch asked for, both -1 where it is unknown."""
 
@@ -260,22 +252,10 @@ class RegisteredPartition(Exchange, frozen=True, gc=False):
     recovering: bool = False
 
 
-class RegisteredState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A partition as a record of the metadata log left it, and the brokers that were unfenced then."""
-
-    leader: int
-    epoch: int
-    isr: tuple[int, ...]
-    eligible: tuple[int, ...]
-    last_known: tuple[int, ...]
-    replicas: tuple[int, ...]
-    unfenced: tuple[int, ...]
-
-
 class RegisteredStates(Exchange, frozen=True, gc=False):
     """All states of a partition by the committed records of the metadata log, in order."""
 
-    states: tuple[RegisteredState, ...]
+    states: tuple[Word, ...]
 
 
 class UncleanElectionResult(Exchange, frozen=True, gc=False):
@@ -301,9 +281,3 @@ class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 class BesideFailedDirectory(Exchange, frozen=True, gc=False):
     """DescribeLogDirs of a broker one of whose log directories has failed: its replica is in another one."""
-
-
-class TopicCreated(Exchange, frozen=True, gc=False):
-    """A topic that CreateTopics asked for, with its settings."""
-
-    configs: dict[str, str]

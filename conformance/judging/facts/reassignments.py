@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import (
+    NEVER_SENT,
     NONE,
     UNKNOWN_OUTCOME,
     Attributed,
@@ -14,7 +15,7 @@ from conformance.judging.facts.exchange import (
     partition_of,
 )
 from conformance.judging.facts.log import CONTROLLER_UNKNOWN
-from history.events import Answer, Call
+from protocol.topics import AlterPartitionReassignments, PartitionResults
 
 
 class ReassignmentResult(Exchange, frozen=True, gc=False):
@@ -28,21 +29,17 @@ class ReassignmentResult(Exchange, frozen=True, gc=False):
         return self.error != NONE and self.error not in CONTROLLER_UNKNOWN
 
 
-@decodes("alter_partition_reassignments", about=["partition"])
-def _alter_partition_reassignments(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    if answer.outcome == "fail":  # it was never sent
-        return
-    for one in call.request["reassignments"]:
-        replicas = None if one["replicas"] is None else tuple(one["replicas"])
-        error = _error_about(answer, one["topic"], one["partition"])
-        yield ("partition", partition_of(one), ReassignmentResult(*at.exchange(call, answer), replicas, error))
+@decodes(AlterPartitionReassignments, about=["partition"], lost=True)
+def _alter_partition_reassignments(
+    request: AlterPartitionReassignments, answer: PartitionResults, at: Decoding
+) -> Iterator[Attributed]:
+    if answer.error != NEVER_SENT:
+        for one in request.reassignments:
+            error = error_about(answer, one.topic, one.partition, UNKNOWN_OUTCOME)
+            yield ("partition", partition_of(one), ReassignmentResult(*at.exchange(), one.replicas, error))
 
 
-def _error_about(answer: Answer, topic: str, index: int) -> int:
-    """The error of a partition, or of the whole answer; unknown where the answer does not name the partition."""
-    if answer.outcome != "ok":
-        return UNKNOWN_OUTCOME
-    if answer.value["error_code"] != NONE:
-        return int(answer.value["error_code"])
-    own = (one for one in answer.value["partitions"] if (one["topic"], one["partition"]) == (topic, index))
-    return next((int(one["error_code"]) for one in own), UNKNOWN_OUTCOME)
+def error_about(answer: PartitionResults, topic: str, index: int, otherwise: int) -> int:
+    """The error of the whole answer or of a partition; another where the answer does not name the partition."""
+    own = (one.error for one in answer.partitions if (one.topic, one.partition) == (topic, index))
+    return answer.error if answer.error != NONE else next(own, otherwise)

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Literal
+from uuid import UUID
 
 import msgspec
 
 from conformance.judging.facts.exchange import (
+    NEVER_SENT,
     NONE,
     UNKNOWN_OUTCOME,
     Attributed,
     Decoding,
     Exchange,
     decodes,
-    error_of,
     name_of,
 )
-from history.events import Answer, Call
+from protocol.cluster import Metadata, MetadataAnswer
+from protocol.configs import AlterConfigsAnswer, ConfigsAnswer, DescribeConfigs, IncrementalAlterConfigs
+from protocol.log import Produce, ProducedPartition
+from protocol.messages import Topic
+from protocol.records import NewBatch
 from protocol.since import since
+from protocol.topics import (
+    CreatePartitions,
+    CreateTopics,
+    CreateTopicsAnswer,
+    DeleteTopics,
+    TopicResults,
+)
 
 OPEN = {7: "REQUEST_TIMED_OUT", 13: "NETWORK_EXCEPTION", 20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 41: "NOT_CONTROLLER"}
 """Errors that leave it open whether the request took effect."""
@@ -67,7 +78,7 @@ class Change(Exchange, frozen=True, gc=False):
     error: int
     partitions: int = -1
     configs: Mapping[str, str | None] = {}
-    topic_id: str = ""
+    topic_id: UUID | None = None
     left_open: str = ""
 
     @property
@@ -87,13 +98,13 @@ class Change(Exchange, frozen=True, gc=False):
 class TopicSeen(Exchange, frozen=True, gc=False):
     """A topic in the Metadata answer of one broker.
 
-    `partitions` is their number, 0 where there is no such topic; `topic_id` is empty where none was told.
+    `partitions` is their number, 0 where there is no such topic; `topic_id` is None where none was told.
     """
 
     resource: Resource
     exists: bool
     partitions: int
-    topic_id: str = ""
+    topic_id: UUID | None = None
 
 
 class Described(Exchange, frozen=True, gc=False):
@@ -127,61 +138,58 @@ class Appended(Exchange, frozen=True, gc=False):
 # --- decoders
 
 
-@decodes("create_topics", about=["resource"])
-def create_topics(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
-    if not call.request.get("validate_only"):
-        for topic in call.request["topics"]:
-            partitions = len(topic["assignment"]) or topic["num_partitions"]
-            error, id = _error_of_topic(answer, topic["name"]), _id_of_topic(answer, topic["name"])
-            resource, configs = Resource(TOPIC, topic["name"]), topic["configs"]
-            yield from _change(call, answer, decoding, resource, "create", error, partitions, configs, id)
+@decodes(CreateTopics, about=["resource"], lost=True)
+def create_topics(request: CreateTopics, answer: CreateTopicsAnswer, at: Decoding) -> Iterator[Attributed]:
+    for topic in () if request.validate_only else request.topics:
+        partitions = len(topic.assignment) or topic.num_partitions
+        made = next((one for one in answer.topics if one.name == topic.name), None)
+        error = made.error if made is not None else UNKNOWN_OUTCOME
+        id = made.topic_id if made is not None and error == NONE else None
+        yield from _change(Resource(TOPIC, topic.name), "create", error, at, partitions, topic.configs, id)
 
 
-@decodes("delete_topics", about=["resource"])
-def delete_topics(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
-    for topic in call.request["topics"]:
-        name, id = name_of(topic), deleted_by(call, topic)
-        error = _error_of_topic(answer, name, id)
-        yield from _change(call, answer, decoding, Resource(TOPIC, name), "delete", error, topic_id=id)
+@decodes(DeleteTopics, about=["resource"], lost=True)
+def delete_topics(request: DeleteTopics, answer: TopicResults, at: Decoding) -> Iterator[Attributed]:
+    for topic in request.topics:
+        name, id = name_of(topic), deleted_by(request, topic)
+        yield from _change(Resource(TOPIC, name), "delete", _error_of_topic(answer, name, id), at, topic_id=id)
 
 
-def deleted_by(call: Call, topic: Any) -> str:
-    """The id by which DeleteTopics is asked to delete a topic; empty for its name."""
-    by_id = not isinstance(topic, str) and (call.request.get("version") or DELETED_BY_ID_FROM) >= DELETED_BY_ID_FROM
-    return str(topic.get("id") or "") if by_id else ""
+def deleted_by(request: DeleteTopics, topic: Topic | str) -> UUID | None:
+    """The id by which DeleteTopics is asked to delete a topic; None for its name."""
+    by_id = request.version is None or request.version >= DELETED_BY_ID_FROM
+    return topic.id if by_id and not isinstance(topic, str) else None
 
 
-@decodes("create_partitions", about=["resource"])
-def create_partitions(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
-    if not call.request.get("validate_only"):
-        name = call.request["topic"]
-        error = _error_of_topic(answer, name)
-        yield from _change(call, answer, decoding, Resource(TOPIC, name), "grow", error, call.request["count"])
+@decodes(CreatePartitions, about=["resource"], lost=True)
+def create_partitions(request: CreatePartitions, answer: TopicResults, at: Decoding) -> Iterator[Attributed]:
+    if not request.validate_only:
+        error = _error_of_topic(answer, request.topic)
+        yield from _change(Resource(TOPIC, request.topic), "grow", error, at, request.count)
 
 
-@decodes("incremental_alter_configs", about=["resource"])
-def incremental_alter_configs(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
-    if not call.request.get("validate_only"):
-        changes = call.request["changes"]
-        yield from _change(call, answer, decoding, _resource(call), "configure", error_of(answer), configs=changes)
+@decodes(IncrementalAlterConfigs, about=["resource"], lost=True)
+def incremental_alter_configs(
+    request: IncrementalAlterConfigs, answer: AlterConfigsAnswer, at: Decoding
+) -> Iterator[Attributed]:
+    if not request.validate_only:
+        yield from _change(_resource(request), "configure", answer.error, at, configs=request.changes)
 
 
 def _change(
-    call: Call,
-    answer: Answer,
-    decoding: Decoding,
     resource: Resource,
     kind: Literal["create", "delete", "grow", "configure"],
     error: int,
+    at: Decoding,
     partitions: int = -1,
     configs: Mapping[str, str | None] | None = None,
-    topic_id: str = "",
+    topic_id: UUID | None = None,
 ) -> Iterator[Attributed]:
-    if answer.outcome == "fail":  # it was never sent
+    if at.lost_error == NEVER_SENT:
         return
-    left_open = UNANSWERED if answer.outcome != "ok" else OPEN.get(error, "")
+    left_open = UNANSWERED if at.is_lost else OPEN.get(error, "")
     change = Change(
-        *decoding.exchange(call, answer),
+        *at.exchange(),
         resource=resource,
         kind=kind,
         outcome="open" if left_open else "done" if error == NONE else "refused",
@@ -194,62 +202,47 @@ def _change(
     yield ("resource", str(resource), change)
 
 
-def _id_of_topic(answer: Answer, name: str) -> str:
-    topics = answer.value["topics"] if answer.outcome == "ok" else []
-    return next((one.get("topic_id") or "" for one in topics if one["name"] == name and one["error_code"] == NONE), "")
-
-
-def _error_of_topic(answer: Answer, name: str, id: str = "") -> int:
+def _error_of_topic(answer: TopicResults, name: str, id: UUID | None = None) -> int:
     """A deletion by id is answered by id, and may leave out the name."""
-    if answer.outcome != "ok":
-        return UNKNOWN_OUTCOME
-    own = (one for one in answer.value["topics"] if one["name"] == name or (id and one.get("topic_id") == id))
-    return next((int(one["error_code"]) for one in own), UNKNOWN_OUTCOME)
+    own = (one.error for one in answer.topics if one.name == name or (id is not None and one.topic_id == id))
+    return next(own, UNKNOWN_OUTCOME)
 
 
-@decodes("describe_configs", about=["resource"])
-def describe_configs(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
-    if answer.outcome == "ok":
-        keys, resource = call.request.get("names"), _resource(call)
-        described = Described(
-            *decoding.exchange(call, answer),
-            resource=resource,
-            error=answer.value["error_code"],
-            keys=None if keys is None else frozenset(keys),
-            values={one["name"]: (one["value"], one["config_source"]) for one in answer.value["configs"]},
-        )
-        yield ("resource", str(resource), described)
+@decodes(DescribeConfigs, about=["resource"])
+def describe_configs(request: DescribeConfigs, answer: ConfigsAnswer, at: Decoding) -> Iterator[Attributed]:
+    resource = _resource(request)
+    described = Described(
+        *at.exchange(),
+        resource=resource,
+        error=answer.error,
+        keys=None if request.names is None else frozenset(request.names),
+        values={one.name: (one.value, one.config_source) for one in answer.configs},
+    )
+    yield ("resource", str(resource), described)
 
 
-def _resource(call: Call) -> Resource:
-    return Resource(call.request["resource_type"], call.request["resource_name"])
+def _resource(request: DescribeConfigs | IncrementalAlterConfigs) -> Resource:
+    return Resource(request.resource_type, request.resource_name)
 
 
-@decodes("metadata", about=["resource"])
-def metadata(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
-    topics: list[dict[str, Any]] = answer.value["topics"] if answer.outcome == "ok" else []
-    for topic in topics:
-        if topic["name"] is not None:
-            resource = Resource(TOPIC, topic["name"])
+@decodes(Metadata, about=["resource"])
+def metadata(request: Metadata, answer: MetadataAnswer, at: Decoding) -> Iterator[Attributed]:
+    for topic in answer.topics:
+        if topic.name is not None:
+            resource = Resource(TOPIC, topic.name)
             seen = TopicSeen(
-                *decoding.exchange(call, answer),
+                *at.exchange(),
                 resource=resource,
-                exists=topic["error_code"] == NONE,
-                partitions=len(topic["partitions"]),
-                topic_id=topic.get("topic_id") or "",
+                exists=topic.error == NONE,
+                partitions=len(topic.partitions),
+                topic_id=topic.topic_id,
             )
             yield ("resource", str(resource), seen)
 
 
-@decodes("produce", about=["resource"])
-def produce(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
-    batch = call.request["records"]
-    if isinstance(batch, dict):
-        resource = Resource(TOPIC, name_of(call.request["topic"]))
-        appended = Appended(
-            *decoding.exchange(call, answer),
-            resource=resource,
-            payload=sum(len(b64decode(one["value"] or "")) for one in batch["records"]),
-            error=error_of(answer),
-        )
-        yield ("resource", str(resource), appended)
+@decodes(Produce, about=["resource"], lost=True)
+def produce(request: Produce, answer: ProducedPartition, at: Decoding) -> Iterator[Attributed]:
+    if isinstance(request.records, NewBatch):
+        resource = Resource(TOPIC, name_of(request.topic))
+        payload = sum(len(one.value or b"") for one in request.records.records)
+        yield ("resource", str(resource), Appended(*at.exchange(), resource, payload, answer.error))

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from conformance.judging.facts.exchange import (
-    NEVER_SENT,
     NONE,
-    UNKNOWN_OUTCOME,
     Attributed,
     Decoding,
     Exchange,
     decodes,
-    error_of,
     partition_of,
-    version_of,
 )
-from history.events import Answer, Call
+from protocol.codes import Error
+from protocol.messages import PartitionAnswer
+from protocol.transactions import (
+    AddOffsetsToTxn,
+    AddOffsetsToTxnAnswer,
+    AddPartitionsToTxn,
+    AddPartitionsToTxnAnswer,
+    AddPartitionsToTxns,
+    BumpEpochs,
+    DescribedTransaction,
+    DescribeProducers,
+    DescribeTransaction,
+    EndTxn,
+    EndTxnAnswer,
+    InitProducerId,
+    InitProducerIdAnswer,
+    ProducersOfPartition,
+    ProducerState,
+    TxnPartitions,
+)
 
 
 class ProducerIdGiven(Exchange, frozen=True, gc=False):
@@ -68,16 +83,6 @@ class TransactionEnded(OfTransaction, frozen=True, gc=False):
     version: int = -1
 
 
-class MarkerWritten(Exchange, frozen=True, gc=False):
-    """WriteTxnMarkers of one producer: the coordinator's epoch, and an error for each partition, `topic-0`."""
-
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int
-    committed: bool
-    errors: tuple[tuple[str, int], ...]
-
-
 class TransactionDescription(Exchange, frozen=True, gc=False):
     """DescribeTransactions of one id; `state` is the coordinator's name for it, `partitions` are `topic-0`."""
 
@@ -91,191 +96,111 @@ class TransactionDescription(Exchange, frozen=True, gc=False):
     partitions: tuple[str, ...]
 
 
-class ProducerOfPartition(Exchange, frozen=True, gc=False):
-    """DescribeProducers: a producer as the leader of one partition, `topic-0`, knows it."""
-
-    partition: str
-    producer_id: int
-    producer_epoch: int
-    last_sequence: int
-    coordinator_epoch: int
-    transaction_start: int
-    """The first offset of its open transaction, -1 without one."""
-
-
-class DescribedProducer(NamedTuple):
-    """A producer as a replica knows it; `transaction_start` is the first offset of its open transaction, -1 without one."""
-
-    producer_id: int
-    producer_epoch: int
-    last_sequence: int
-    coordinator_epoch: int
-    transaction_start: int
-
-
 class DescribedProducers(Exchange, frozen=True, gc=False):
     """DescribeProducers: all producers that one replica of a partition knows, by their ids."""
 
-    producers: tuple[DescribedProducer, ...]
+    producers: tuple[ProducerState, ...]
 
 
-@decodes("init_producer_id", "bump_epochs", about=["transactional-id", "producer"])
-def _init_producer_id(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    request = call.request
-    value = answer.value if answer.outcome == "ok" else {}
+@decodes(InitProducerId, BumpEpochs, about=["transactional-id", "producer"], lost=True)
+def _init_producer_id(
+    request: InitProducerId | BumpEpochs, answer: InitProducerIdAnswer, at: Decoding
+) -> Iterator[Attributed]:
     fact = ProducerIdGiven(
-        *at.exchange(call, answer),
-        transactional_id=request["transactional_id"],
-        timeout_ms=request["transaction_timeout_ms"],
-        sent_producer_id=request["producer_id"],
-        sent_epoch=request["producer_epoch"],
-        error=error_of(answer),
-        producer_id=value.get("producer_id", -1),
-        producer_epoch=value.get("producer_epoch", -1),
-        version=version_of(call, answer),
-        times=request.get("times", 1),
+        *at.exchange(),
+        transactional_id=request.transactional_id,
+        timeout_ms=request.transaction_timeout_ms,
+        sent_producer_id=request.producer_id,
+        sent_epoch=request.producer_epoch,
+        error=answer.error,
+        producer_id=answer.producer_id,
+        producer_epoch=answer.producer_epoch,
+        version=answer.version,
+        times=request.times if isinstance(request, BumpEpochs) else 1,
     )
     if fact.transactional_id is not None:
         yield ("transactional-id", fact.transactional_id, fact)
-    for id in sorted({fact.producer_id, fact.sent_producer_id} - {-1}):
-        yield ("producer", str(id), fact)
+    if fact.error == NONE:
+        yield ("producer", str(fact.producer_id), fact)
 
 
-def _of_transaction(call: Call, answer: Answer, at: Decoding) -> tuple[int, int, str, int, str, int, int, int]:
+def _of_transaction(
+    request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn | TxnPartitions, error: Error, at: Decoding
+) -> tuple[int, int, str, int, str, int, int, int]:
     """The fields of an `OfTransaction`."""
-    ids = (call.request["transactional_id"], call.request["producer_id"], call.request["producer_epoch"])
-    return (*at.exchange(call, answer), *ids, error_of(answer))
+    return (*at.exchange(), request.transactional_id, request.producer_id, request.producer_epoch, error)
 
 
-def _attributed(fact: OfTransaction) -> Iterator[Attributed]:
+@decodes(AddPartitionsToTxn, about=["transactional-id"], lost=True)
+def _add_partitions(
+    request: AddPartitionsToTxn, answer: AddPartitionsToTxnAnswer, at: Decoding
+) -> Iterator[Attributed]:
+    errors = _errors(request.partitions, answer.partitions, at)
+    fact = PartitionsAdded(*_of_transaction(request, answer.error, at), errors, version=answer.version)
     yield ("transactional-id", fact.transactional_id, fact)
-    yield ("producer", str(fact.producer_id), fact)
-    if isinstance(fact, TransactionEnded) and fact.next_id not in (-1, fact.producer_id):
+
+
+@decodes(AddPartitionsToTxns, about=["transactional-id"], lost=True)
+def _add_partitions_to_many(
+    request: AddPartitionsToTxns, answer: AddPartitionsToTxnAnswer, at: Decoding
+) -> Iterator[Attributed]:
+    for one in request.transactions:
+        own = [part for part in answer.partitions if part.transactional_id == one.transactional_id]
+        known, errors = _of_transaction(one, answer.error, at), _errors(one.partitions, own, at)
+        fact = PartitionsAdded(*known, errors, one.verify_only, answer.version)
+        yield ("transactional-id", fact.transactional_id, fact)
+
+
+def _errors(
+    wanted: Iterable[tuple[str, int]], parts: Iterable[PartitionAnswer], at: Decoding
+) -> tuple[tuple[str, int], ...]:
+    """The error of each partition that was asked for."""
+    found = {(one.topic, one.partition): one.error for one in parts}
+    return tuple([(f"{topic}-{index}", found.get((topic, index), at.lost_error)) for topic, index in wanted])
+
+
+@decodes(AddOffsetsToTxn, about=["transactional-id"], lost=True)
+def _add_offsets(request: AddOffsetsToTxn, answer: AddOffsetsToTxnAnswer, at: Decoding) -> Iterator[Attributed]:
+    fact = OffsetsAdded(*_of_transaction(request, answer.error, at), request.group_id, answer.version)
+    yield ("transactional-id", fact.transactional_id, fact)
+
+
+@decodes(EndTxn, about=["transactional-id", "producer"], lost=True)
+def _end_txn(request: EndTxn, answer: EndTxnAnswer, at: Decoding) -> Iterator[Attributed]:
+    fact = TransactionEnded(
+        *_of_transaction(request, answer.error, at),
+        committed=request.committed,
+        next_id=answer.producer_id,
+        next_epoch=answer.producer_epoch,
+        version=answer.version,
+    )
+    yield ("transactional-id", fact.transactional_id, fact)
+    if fact.next_id not in (-1, fact.producer_id):
         yield ("producer", str(fact.next_id), fact)
 
 
-@decodes("add_partitions_to_txn", about=["transactional-id", "producer"])
-def _add_partitions(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    wanted = [f"{topic}-{index}" for topic, index in call.request["partitions"]]
-    known = _of_transaction(call, answer, at)
-    yield from _attributed(PartitionsAdded(*known, errors=_errors(answer, wanted), version=version_of(call, answer)))
-
-
-@decodes("add_partitions_to_txns", about=["transactional-id", "producer"])
-def _add_partitions_to_many(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    for one in call.request["transactions"]:
-        wanted = [f"{topic}-{index}" for topic, index in one["partitions"]]
-        fact = PartitionsAdded(
-            *at.exchange(call, answer),
-            transactional_id=one["transactional_id"],
-            producer_id=one["producer_id"],
-            producer_epoch=one["producer_epoch"],
-            error=error_of(answer),
-            errors=_errors(answer, wanted, transactional_id=one["transactional_id"]),
-            verify_only=one["verify_only"],
-            version=version_of(call, answer),
-        )
-        yield from _attributed(fact)
-
-
-def _errors(answer: Answer, wanted: list[str], **whose: Any) -> tuple[tuple[str, int], ...]:
-    """The error of each partition that was asked for; of the answers, those with these fields count."""
-    if answer.outcome != "ok":
-        unknown = NEVER_SENT if answer.outcome == "fail" else UNKNOWN_OUTCOME
-        return tuple([(name, unknown) for name in wanted])
-    mine = [one for one in answer.value["partitions"] if all(one.get(name) == value for name, value in whose.items())]
-    found = {f"{one['topic']}-{one['partition']}": int(one["error_code"]) for one in mine}
-    return tuple([(name, found.get(name, UNKNOWN_OUTCOME)) for name in wanted])
-
-
-@decodes("add_offsets_to_txn", about=["transactional-id", "producer", "group"])
-def _add_offsets(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    known, group = _of_transaction(call, answer, at), call.request["group_id"]
-    fact = OffsetsAdded(*known, group=group, version=version_of(call, answer))
-    yield from _attributed(fact)
-    yield ("group", fact.group, fact)
-
-
-@decodes("end_txn", about=["transactional-id", "producer"])
-def _end_txn(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    value = answer.value if answer.outcome == "ok" else {}
-    fact = TransactionEnded(
-        *_of_transaction(call, answer, at),
-        committed=call.request["committed"],
-        next_id=value.get("producer_id", -1),
-        next_epoch=value.get("producer_epoch", -1),
-        version=version_of(call, answer),
-    )
-    yield from _attributed(fact)
-
-
-@decodes("write_txn_markers", about=["producer", "partition"])
-def _write_txn_markers(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    for one in call.request["markers"]:
-        wanted = [f"{topic}-{index}" for topic, index in one["partitions"]]
-        fact = MarkerWritten(
-            *at.exchange(call, answer),
-            producer_id=one["producer_id"],
-            producer_epoch=one["producer_epoch"],
-            coordinator_epoch=one["coordinator_epoch"],
-            committed=one["committed"],
-            errors=_errors(answer, wanted, producer_id=one["producer_id"]),
-        )
-        yield ("producer", str(fact.producer_id), fact)
-        yield from (("partition", name, fact) for name in wanted)
-
-
-@decodes("describe_transaction", about=["transactional-id", "description"])
-def _describe_transaction(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    if answer.outcome != "ok":
-        return
-    value = answer.value
+@decodes(DescribeTransaction, about=["transactional-id"])
+def _describe_transaction(
+    request: DescribeTransaction, answer: DescribedTransaction, at: Decoding
+) -> Iterator[Attributed]:
     fact = TransactionDescription(
-        *at.exchange(call, answer),
-        transactional_id=call.request["transactional_id"],
-        error=value["error_code"],
-        state=value["state"],
-        producer_id=value["producer_id"],
-        producer_epoch=value["producer_epoch"],
-        timeout_ms=value["timeout_ms"],
-        start_time_ms=value["start_time_ms"],
-        partitions=tuple([f"{topic}-{index}" for topic, index in value["partitions"]]),
+        *at.exchange(),
+        transactional_id=request.transactional_id,
+        error=answer.error,
+        state=answer.state,
+        producer_id=answer.producer_id,
+        producer_epoch=answer.producer_epoch,
+        timeout_ms=answer.timeout_ms,
+        start_time_ms=answer.start_time_ms,
+        partitions=tuple([f"{topic}-{index}" for topic, index in answer.partitions]),
     )
     yield ("transactional-id", fact.transactional_id, fact)
-    yield ("description", fact.transactional_id, fact)
 
 
-@decodes("describe_producers", about=["partition"])
-def _producers_of_partition(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    if error_of(answer) == NONE:
-        known = [
-            DescribedProducer(
-                one["producer_id"],
-                one["producer_epoch"],
-                one["last_sequence"],
-                one["coordinator_epoch"],
-                one["current_txn_start_offset"],
-            )
-            for one in answer.value["active_producers"]
-        ]
-        yield (
-            "partition",
-            partition_of(call.request),
-            DescribedProducers(*at.exchange(call, answer), tuple(sorted(known))),
-        )
-
-
-@decodes("describe_producers", about=["producer"])
-def _describe_producers(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    name = f"{call.request['topic']}-{call.request['partition']}"
-    for one in answer.value["active_producers"] if answer.outcome == "ok" else ():
-        fact = ProducerOfPartition(
-            *at.exchange(call, answer),
-            partition=name,
-            producer_id=one["producer_id"],
-            producer_epoch=one["producer_epoch"],
-            last_sequence=one["last_sequence"],
-            coordinator_epoch=one["coordinator_epoch"],
-            transaction_start=one["current_txn_start_offset"],
-        )
-        yield ("producer", str(fact.producer_id), fact)
+@decodes(DescribeProducers, about=["partition"])
+def _producers_of_partition(
+    request: DescribeProducers, answer: ProducersOfPartition, at: Decoding
+) -> Iterator[Attributed]:
+    if answer.error == NONE:
+        known = sorted(answer.active_producers, key=attrgetter("producer_id"))
+        yield ("partition", partition_of(request), DescribedProducers(*at.exchange(), tuple(known)))

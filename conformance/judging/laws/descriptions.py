@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from conformance.judging.facts.exchange import NONE
-from conformance.judging.facts.groups import GroupDescription
-from conformance.judging.facts.log import DescribedPartition
-from conformance.judging.facts.quorum import DescribedQuorum
-from conformance.judging.facts.transactions import TransactionDescription
+from conformance.judging.facts.descriptions import Description
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
 from history.subjects import Kind
-
-Description = GroupDescription | TransactionDescription | DescribedPartition | DescribedQuorum
 
 
 class DescriptionStory(Story):
@@ -26,5 +20,4 @@ class DescriptionStory(Story):
         self.described: list[Description] = []
 
     def take(self, fact: Description) -> None:
-        if isinstance(fact, GroupDescription | DescribedPartition) or fact.error == NONE:
-            self.described.append(fact)
+        self.described.append(fact)

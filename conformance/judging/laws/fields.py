@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.judging.facts.groups import GroupDescription
-from conformance.judging.facts.log import DescribedPartition
-from conformance.judging.facts.quorum import DescribedQuorum, ReplicaState
-from conformance.judging.facts.transactions import TransactionDescription
+from conformance.judging.facts.descriptions import Described
 from conformance.judging.judge import Finding, story_judge
-from conformance.judging.laws.descriptions import Description, DescriptionStory
+from conformance.judging.laws.descriptions import DescriptionStory
 from conformance.judging.log.fields import contradiction
+from protocol.cluster import PartitionMetadata
+from protocol.groups import DescribedGroup
+from protocol.quorum import QuorumAnswer, QuorumReplica
+from protocol.transactions import DescribedTransaction
 
 
 @story_judge("GEN-06", DescriptionStory, "described")
@@ -18,61 +19,65 @@ def descriptions_agree(story: DescriptionStory) -> Iterator[Finding]:
     """A group's state fits its members and epochs, a transaction's state its partitions; the quorum's leader is a voter."""
     known: set[tuple[object, ...]] = set()
     for one in story.described:
-        case, shown = _described(one)
+        case, shown = _described(one.said)
         if shown not in known:
             known.add(shown)
-            wrong = _misdescribed(one)
+            wrong = _misdescribed(one.said)
             yield Finding(not wrong, case, (one.event,), f"{one.node}: {wrong}" if wrong else "", "contradiction")
 
 
-def _described(one: Description) -> tuple[str, tuple[object, ...]]:
+def _described(said: Described) -> tuple[str, tuple[object, ...]]:
     """The case, and the fields that are compared."""
-    match one:
-        case GroupDescription():
-            return "group", (one.state, one.epoch, one.assignment_epoch, one.member_epochs)
-        case TransactionDescription():
-            return "transaction", (one.state, one.partitions)
-        case DescribedPartition():
-            return "partition", (one.leader, one.isr, one.replicas, one.eligible)
-        case DescribedQuorum():
-            return "quorum", (one.leader, _names(one.voters), _names(one.observers))
+    match said:
+        case DescribedGroup():
+            return "group", (said.group_state, said.group_epoch, said.assignment_epoch, _member_epochs(said))
+        case DescribedTransaction():
+            return "transaction", (said.state, said.partitions)
+        case PartitionMetadata():
+            return "partition", (said.leader, said.isr, said.replicas, said.eligible_leader_replicas or ())
+        case QuorumAnswer():
+            return "quorum", (said.leader_id, _names(said.current_voters), _names(said.observers))
 
 
-def _names(replicas: tuple[ReplicaState, ...]) -> frozenset[tuple[int, str]]:
-    return frozenset([(one.id, one.directory) for one in replicas])
+def _member_epochs(group: DescribedGroup) -> tuple[int, ...]:
+    return tuple([member.member_epoch for member in group.members])
 
 
-def _misdescribed(one: Description) -> str:
-    match one:
-        case GroupDescription():
-            return _of_group(one)
-        case TransactionDescription():
-            ongoing = one.state == "Ongoing" and not one.partitions
-            return f"{one.transactional_id} is Ongoing without partitions" if ongoing else ""
-        case DescribedPartition():
-            return contradiction(one.leader, one.isr, one.replicas, one.eligible)
-        case DescribedQuorum():
-            return _of_quorum(one)
+def _names(replicas: tuple[QuorumReplica, ...]) -> frozenset[tuple[int, str]]:
+    return frozenset([(one.replica_id, str(one.replica_directory_id or "")) for one in replicas])
 
 
-def _of_group(group: GroupDescription) -> str:
+def _misdescribed(said: Described) -> str:
+    match said:
+        case DescribedGroup():
+            return _of_group(said)
+        case DescribedTransaction():
+            ongoing = said.state == "Ongoing" and not said.partitions
+            return f"{said.transactional_id} is Ongoing without partitions" if ongoing else ""
+        case PartitionMetadata():
+            return contradiction(said.leader, said.isr, said.replicas, said.eligible_leader_replicas or ())
+        case QuorumAnswer():
+            return _of_quorum(said)
+
+
+def _of_group(group: DescribedGroup) -> str:
     """The contradiction in a group's description by the states of KIP-848; empty for none.
 
     The assignment epoch follows the group epoch, and members follow the assignment.
     """
-    state, members = group.state, group.member_epochs
-    shown = f"{state} with members at {members}, group epoch {group.epoch}, assignment epoch {group.assignment_epoch}"
+    state, members, epoch = group.group_state, _member_epochs(group), group.group_epoch
+    shown = f"{state} with members at {members}, group epoch {epoch}, assignment epoch {group.assignment_epoch}"
     fits = {
         "Empty": not members,
-        "Assigning": bool(members) and group.assignment_epoch < group.epoch,
-        "Reconciling": bool(members) and group.assignment_epoch == group.epoch,
-        "Stable": bool(members) and group.assignment_epoch == group.epoch and {*members} == {group.epoch},
+        "Assigning": bool(members) and group.assignment_epoch < epoch,
+        "Reconciling": bool(members) and group.assignment_epoch == epoch,
+        "Stable": bool(members) and group.assignment_epoch == epoch and {*members} == {epoch},
     }
-    return "" if fits.get(state, True) and max(members, default=0) <= group.epoch else shown
+    return "" if fits.get(state, True) and max(members, default=0) <= epoch else shown
 
 
-def _of_quorum(quorum: DescribedQuorum) -> str:
-    voters, observers = _names(quorum.voters), _names(quorum.observers)
-    if quorum.leader >= 0 and voters and quorum.leader not in {id for id, _ in voters}:
-        return f"leader {quorum.leader} is none of the voters {sorted(id for id, _ in voters)}"
+def _of_quorum(quorum: QuorumAnswer) -> str:
+    leader, voters, observers = quorum.leader_id, _names(quorum.current_voters), _names(quorum.observers)
+    if leader >= 0 and voters and leader not in {id for id, _ in voters}:
+        return f"leader {leader} is none of the voters {sorted(id for id, _ in voters)}"
     return f"voters that are observers: {sorted(voters & observers)}" if voters & observers else ""

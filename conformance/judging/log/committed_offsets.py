@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, UNSTABLE_OFFSETS
 from conformance.judging.facts.exchange import NONE, by_asked, by_event
-from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
+from conformance.judging.facts.groups import FetchedOffset, OffsetCommitResult
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.story import PartitionStory, log_judge
 from history.effects import Effects
@@ -33,9 +33,9 @@ class Shown(NamedTuple):
     """
 
     fetch: FetchedOffset
-    last: OffsetCommit
-    legal: list[OffsetCommit]
-    ever: list[OffsetCommit]
+    last: OffsetCommitResult
+    legal: list[OffsetCommitResult]
+    ever: list[OffsetCommitResult]
     excuse: str
 
     @property
@@ -43,7 +43,7 @@ class Shown(NamedTuple):
         """True if it shows the last commit, or one that may have followed it."""
         return self._is_one_of(self.legal)
 
-    def _is_one_of(self, commits: list[OffsetCommit]) -> bool:
+    def _is_one_of(self, commits: list[OffsetCommitResult]) -> bool:
         return any((one.offset, one.epoch) == (self.fetch.offset, self.fetch.epoch) for one in commits)
 
     @property
@@ -88,7 +88,7 @@ def committed_offsets_survive_their_coordinator(story: PartitionStory) -> Iterat
             yield from one.claims(case)
 
 
-def _coordinator(story: PartitionStory, commit: OffsetCommit) -> str:
+def _coordinator(story: PartitionStory, commit: OffsetCommitResult) -> str:
     """The broker that took a commit. For a client's commit it is the group's coordinator just before or after, if no fault
     came in between.
     """
@@ -104,8 +104,8 @@ def _coordinator(story: PartitionStory, commit: OffsetCommit) -> str:
 
 def _shown(story: PartitionStory) -> Iterator[Shown]:
     """Pair each OffsetFetch with the commits that were certainly acknowledged before it."""
-    open_commits: dict[str, list[OffsetCommit]] = {}
-    ever: dict[str, list[OffsetCommit]] = {}
+    open_commits: dict[str, list[OffsetCommitResult]] = {}
+    ever: dict[str, list[OffsetCommitResult]] = {}
     ahead = sorted(story.commits, key=by_event)
     place = 0
     for fetch in sorted(story.committed, key=by_asked):
@@ -123,7 +123,7 @@ def _shown(story: PartitionStory) -> Iterator[Shown]:
             yield Shown(fetch, acknowledged[-1], [*known, *racing], [*before, *racing], excuse)
 
 
-def _excuse(story: PartitionStory, commit: OffsetCommit, fetch: FetchedOffset) -> str:
+def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> str:
     """The evidence by which the answer may be older than a commit; empty for none.
 
     A new coordinator shows older commits to requests without RequireStable, until its high watermark has caught up
@@ -137,7 +137,7 @@ def _excuse(story: PartitionStory, commit: OffsetCommit, fetch: FetchedOffset) -
     return UNSTABLE_OFFSETS if unstable else ""
 
 
-def _take(known: list[OffsetCommit], commit: OffsetCommit) -> None:
+def _take(known: list[OffsetCommitResult], commit: OffsetCommitResult) -> None:
     """Add a commit to those that may be shown.
 
     An acknowledged commit replaces those that were acknowledged before it was sent. A commit of unknown outcome may be
@@ -162,7 +162,7 @@ def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
     )
 
 
-def _is_clean(story: PartitionStory, commit: OffsetCommit, fetch: FetchedOffset) -> bool:
+def _is_clean(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> bool:
     """True if no replica of __consumer_offsets lost records between the commit and the fetch."""
     lost = [s for s in story.timeline.spans if _loses(s.effects) and commit.asked < s.ended and s.began < fetch.event]
     return not any(span.effects.every_partition or span.partition.startswith(OFFSETS_TOPIC) for span in lost)

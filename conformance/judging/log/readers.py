@@ -16,7 +16,7 @@ from conformance.judging.log.story import PartitionStory, log_judge
 
 T = TypeVar("T", FetchResult, EpochEndOffset)
 
-Record = tuple[int, int, str | None]
+Record = tuple[int, int, bytes | None]
 """Offset, epoch and value, as delivered."""
 LOOK_BACK = 8
 

@@ -195,7 +195,7 @@ class Acknowledged:
         return self.writes[bisect_left(self._lasts, offsets.start) : bisect_left(self._firsts, offsets.stop)]
 
 
-EpochsOfRecords = dict[tuple[int, str | None], int]
+EpochsOfRecords = dict[tuple[int, bytes | None], int]
 """Records that were ever read, as (offset, value), with the latest leader epoch of their batches."""
 
 
@@ -321,7 +321,7 @@ def _shared(commits: Sequence[ProduceResult]) -> Iterator[_Shared]:
         last.update(dict.fromkeys(offsets, write))
 
 
-def _value(write: ProduceResult, offset: int) -> str:
+def _value(write: ProduceResult, offset: int) -> bytes | None:
     return write.values[offset - write.offset]
 
 
@@ -375,7 +375,7 @@ class _Rivals:
 @log_judge("KIP101-INV-17", "produced")
 def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
     """A write that was refused before the append, or never sent, is in no log (Jepsen's aborted read)."""
-    times: dict[str | None, int] = {}
+    times: dict[bytes | None, int] = {}
     for write in story.produced:
         for value in write.values:
             times[value] = times.get(value, 0) + 1
@@ -389,9 +389,9 @@ def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
         yield Finding(value not in places, "refused", (write.event, by), shown, "aborted-read")
 
 
-def _places(story: PartitionStory) -> dict[str | None, int]:
+def _places(story: PartitionStory) -> dict[bytes | None, int]:
     """Values that were read, each with the event of the first time."""
-    found: dict[str | None, int] = {}
+    found: dict[bytes | None, int] = {}
     for batch, event in story.batches:
         for _, value in batch.records:
             found.setdefault(value, event)
@@ -406,7 +406,7 @@ def _places(story: PartitionStory) -> dict[str | None, int]:
 @log_judge("KIP101-INV-07", "reads", "consumed")
 def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim]:
     """A record handed to a consumer is never replaced by another at its offset."""
-    handed: dict[int, tuple[_Handed, int, str | None]] = {}
+    handed: dict[int, tuple[_Handed, int, bytes | None]] = {}
     permitted = story.derive(PermittedLosses)
     for one in sorted(_consumed(story), key=by_event):
         again: _Handed | None = None
@@ -460,7 +460,7 @@ class _Handed(NamedTuple):
     cur: int
     by: str
     case: str
-    batches: Sequence[tuple[int, Sequence[tuple[int, str | None]]]]
+    batches: Sequence[tuple[int, Sequence[tuple[int, bytes | None]]]]
 
 
 def _case(known: _Handed, one: _Handed) -> str:
@@ -481,9 +481,9 @@ def _consumed(story: PartitionStory) -> Iterator[_Handed]:
         yield _Handed(one.event, fetched, -1, one.consumer, "leader", ((one.epoch, ((one.offset, one.value),)),))
 
 
-def _first_written(story: PartitionStory) -> dict[str | None, int]:
+def _first_written(story: PartitionStory) -> dict[bytes | None, int]:
     """Values of records, each with the first event at which one was sent."""
-    first: dict[str | None, int] = {}
+    first: dict[bytes | None, int] = {}
     for write in story.produced:
         for value in write.values:
             first[value] = min(write.asked, first.get(value, write.asked))

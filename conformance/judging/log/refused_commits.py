@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import NEVER_SENT, by_asked
-from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
+from conformance.judging.facts.groups import FetchedOffset, OffsetCommitResult
 from conformance.judging.judge import Finding
 from conformance.judging.log.committed_offsets import REFUSED
 from conformance.judging.log.story import PartitionStory, log_judge
@@ -35,21 +35,21 @@ def refused_commits_are_not_shown(story: PartitionStory) -> Iterator[Finding]:
             yield Finding(not traced, "offsets", by, shown, "refused-commit")
 
 
-def is_refused(commit: OffsetCommit) -> bool:
+def is_refused(commit: OffsetCommitResult) -> bool:
     return commit.accepted in DEFINITE
 
 
-def _open(story: PartitionStory, fetch: FetchedOffset) -> Iterator[OffsetCommit]:
+def _open(story: PartitionStory, fetch: FetchedOffset) -> Iterator[OffsetCommitResult]:
     """Commits of the group that may have been stored by then."""
     return (
         one for one in story.commits if one.group == fetch.group and one.asked < fetch.event and not is_refused(one)
     )
 
 
-def _shows(fetch: FetchedOffset, commit: OffsetCommit) -> bool:
+def _shows(fetch: FetchedOffset, commit: OffsetCommitResult) -> bool:
     return fetch.offset >= 0 and (fetch.offset, fetch.epoch) == (commit.offset, commit.epoch)
 
 
-def _message(fetch: FetchedOffset, commit: OffsetCommit) -> str:
+def _message(fetch: FetchedOffset, commit: OffsetCommitResult) -> str:
     what = f"a commit of offset {commit.offset} (epoch {commit.epoch}) of {fetch.group}"
     return f"{commit.node} refused {what} with error {commit.accepted}, and {fetch.node} shows it"

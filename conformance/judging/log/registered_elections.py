@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from conformance.judging.facts.log import PartitionMetadata, RegisteredState, RegisteredStates
+from conformance.judging.facts.log import PartitionMetadata, RegisteredStates
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.elections import election_case
@@ -13,6 +13,7 @@ from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGES_WITHIN
+from history.readings import Word
 
 
 @log_judge("GEN-09", "registered_states")
@@ -27,9 +28,7 @@ def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Cl
                 yield from _judged(story, log, before, after)
 
 
-def _judged(
-    story: PartitionStory, log: RegisteredStates, before: RegisteredState, after: RegisteredState
-) -> Iterator[Claim]:
+def _judged(story: PartitionStory, log: RegisteredStates, before: Word, after: Word) -> Iterator[Claim]:
     """Only a live replica that may not lead puts an election to the test."""
     electable = frozenset((*before.isr, *before.eligible))
     by = _known_by(story, log, after.epoch)
@@ -84,6 +83,6 @@ def _earlier(story: PartitionStory, event: int) -> int:
     return story.timeline.event_at(story.timeline.time(event) - CONVERGES_WITHIN)
 
 
-def _shown(before: RegisteredState, after: RegisteredState) -> str:
+def _shown(before: Word, after: Word) -> str:
     known = f"ISR {before.isr}, ELR {before.eligible}, last known leader {before.last_known}"
     return f"the metadata log has {after.leader} as the leader at {after.epoch}; before, at {before.epoch}: {known}"

@@ -6,28 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from conformance.judging.facts.exchange import Decoder, Decoding
+from conformance.judging.facts.exchange import Decoding, decoders_of
 from conformance.judging.facts.topics import (
     BROKER,
     TOPIC,
     Change,
     Described,
     Resource,
-    create_topics,
-    describe_configs,
-    incremental_alter_configs,
 )
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import MIN_ISR, NEVER, UNCLEAN_ELECTION, Timeline
 
 DEFAULTS = {UNCLEAN_ELECTION: "false", MIN_ISR: "1"}
 CLUSTER = Resource(BROKER, "")
-DECODERS: dict[str, Decoder] = {
-    "create_topics": create_topics,
-    "incremental_alter_configs": incremental_alter_configs,
-    "describe_configs": describe_configs,
-}
-
 Owner = Literal["topic", "cluster"]
 
 
@@ -103,9 +94,9 @@ class Setting:
 
 
 def _facts(timeline: Timeline) -> Iterator[Change | Described]:
-    decoding = Decoding(timeline)
+    decoding, decoders = Decoding(timeline), decoders_of(frozenset({"resource"}))
     for call, answer in timeline.configured:
-        for _, _, fact in DECODERS[call.op](call, answer, decoding):
+        for _, _, fact in decoding.facts(call, answer, decoders[call.op]):
             yield fact
 
 

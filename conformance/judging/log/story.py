@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from conformance.judging.facts.exchange import UNKNOWN_OUTCOME, Exchange
-from conformance.judging.facts.groups import ConsumedRecord, FetchedOffset, OffsetCommit, ReaderStep
+from conformance.judging.facts.groups import ConsumedRecord, FetchedOffset, OffsetCommitResult, ReaderStep
 from conformance.judging.facts.log import (
     CONTROLLER_UNKNOWN,
     FUTURE_REPLICA,
@@ -87,7 +87,7 @@ class PartitionStory(Story):
         self.epoch_ends: list[EpochEndOffset] = []
         self.listed: list[ListedOffset] = []
         self.deletions: list[DeleteRecordsResult] = []
-        self.commits: list[OffsetCommit] = []
+        self.commits: list[OffsetCommitResult] = []
         self.committed: list[FetchedOffset] = []
         self.consumed: list[ConsumedRecord] = []
         self.reader_steps: list[ReaderStep] = []
@@ -171,7 +171,7 @@ class PartitionStory(Story):
         FetchedOffset: lambda story, fact: story.committed.append(fact),
         FetchResult: _take_read,
         ListedOffset: lambda story, fact: story.listed.append(fact),
-        OffsetCommit: lambda story, fact: story.commits.append(fact),
+        OffsetCommitResult: lambda story, fact: story.commits.append(fact),
         PartitionMetadata: _take_metadata,
         ProducedToDeleted: lambda story, fact: story.produced_to_deleted.append(fact),
         ProduceResult: lambda story, fact: story.produced.append(fact),

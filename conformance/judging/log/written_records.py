@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
@@ -49,13 +50,13 @@ def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
 class Record(NamedTuple):
     """A record as sent or as read. Producer id, epoch and sequence are -1 unless an idempotent producer sent it."""
 
-    value: str | None
+    value: bytes | None
     producer_id: int
     producer_epoch: int
     sequence: int
 
 
-def _record(of: Batch | ProduceResult, place: int, value: str | None) -> Record:
+def _record(of: Batch | ProduceResult, place: int, value: bytes | None) -> Record:
     """The record at a place of a batch. Controllers write theirs with sequences but without a producer id."""
     if of.producer_id < 0 or of.base_sequence < 0:
         return Record(value, -1, -1, -1)
@@ -75,7 +76,7 @@ class Sent:
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
         self._leadership = story.derive(Leadership)
-        self._before = story.sent_before or {}
+        self._before = {b64decode(value): times for value, times in (story.sent_before or {}).items()}
         self._asked: dict[Record, list[int]] = {}
         self._acknowledged: dict[tuple[int, Record], set[str]] = {}
         self._of_batch: dict[Batch, list[tuple[int, Record]]] = {}
@@ -89,7 +90,7 @@ class Sent:
         self.known_until = min(opaque, story.derive(Damage).appends_from)
 
     def times(self, record: Record, event: int) -> int:
-        return self._before.get(record.value or "", 0) + bisect_left(self._asked.get(record, []), event)
+        return self._before.get(record.value or b"", 0) + bisect_left(self._asked.get(record, []), event)
 
     def records(self, batch: Batch) -> list[tuple[int, Record]]:
         """The records of a batch with a value, each with its offset; computed once for each batch."""

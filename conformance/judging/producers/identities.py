@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
 from conformance.judging.facts.exchange import NONE
-from conformance.judging.facts.transactions import DescribedProducer, DescribedProducers
+from conformance.judging.facts.transactions import DescribedProducers
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge, story_judge
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.producer_state import may_have_expired
@@ -19,6 +19,7 @@ from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.producers.transactions import Producers
 from conformance.judging.together import Together
+from protocol.transactions import ProducerState
 
 # --- INV-12
 
@@ -112,17 +113,17 @@ def _compared(
         yield Finding(same, case, (leader.event, follower.event), "" if same else shown, "different-producer-state")
 
 
-def _words(known: DescribedProducer | None) -> str:
+def _words(known: ProducerState | None) -> str:
     if known is None:
         return "no such producer"
     return (
         f"producer {known.producer_id} at epoch {known.producer_epoch}, last sequence {known.last_sequence}, coordinator epoch "
-        f"{known.coordinator_epoch}, transaction from {known.transaction_start}"
+        f"{known.coordinator_epoch}, transaction from {known.current_txn_start_offset}"
     )
 
 
 def _excuse(
-    partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str], states: list[DescribedProducer]
+    partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str], states: list[ProducerState]
 ) -> str:
     if _is_deleted(partition, id, by, differing):
         return PRODUCER_STATE_DELETED
@@ -130,7 +131,7 @@ def _excuse(
 
 
 def _has_expired(
-    partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str], states: list[DescribedProducer]
+    partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str], states: list[ProducerState]
 ) -> bool:
     """True if expiry explains the difference.
 
@@ -140,7 +141,7 @@ def _has_expired(
     own = (one for one in partition.produced if one.producer_id == id and one.error == NONE)
     written = max((one.asked for one in own), default=-1)
     if may_have_expired(partition, moment(partition, written), by):
-        return all(one.transaction_start < 0 for one in states)
+        return all(one.current_txn_start_offset < 0 for one in states)
     return differing == {"coordinator_epoch"} and may_have_expired(partition, moment(partition, -1), by)
 
 
@@ -155,10 +156,10 @@ def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, diff
     return not shown & differing
 
 
-_BY_RECORDS = ("producer_epoch", "last_sequence", "transaction_start")
+_BY_RECORDS = ("producer_epoch", "last_sequence", "current_txn_start_offset")
 
 
-def _differing(one: DescribedProducer | None, other: DescribedProducer | None) -> set[str]:
+def _differing(one: ProducerState | None, other: ProducerState | None) -> set[str]:
     """The fields in which two descriptions differ; all of them if a replica does not know the producer."""
-    fields = DescribedProducer._fields
+    fields = set(ProducerState.__struct_fields__) - {"last_timestamp"}
     return {name for name in fields if getattr(one, name, None) != getattr(other, name, None)}

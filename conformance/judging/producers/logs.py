@@ -30,7 +30,7 @@ def producer_batches(read: FetchResult) -> list[Batch]:
     return [one for one in read.batches if one.producer_id >= 0 and one.base_sequence >= 0 and one.marker is None]
 
 
-def identity(one: Batch | ProduceResult) -> tuple[int, int, int, tuple[str | None, ...]]:
+def identity(one: Batch | ProduceResult) -> tuple[int, int, int, tuple[bytes | None, ...]]:
     """A key that a request, its repetitions and the batch that they wrote have in common. A refused sequence may be used
     again.
     """

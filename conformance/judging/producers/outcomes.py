@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from conformance.judging.excuses import BUMPED_BY_FENCED, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
 from conformance.judging.facts.exchange import NONE
-from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
+from conformance.judging.facts.groups import FetchedOffset, OffsetCommitResult
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
-from conformance.judging.facts.transactions import DescribedProducer, DescribedProducers, TransactionDescription
+from conformance.judging.facts.transactions import DescribedProducers, TransactionDescription
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.producer_state import may_be_lost
@@ -30,6 +30,7 @@ from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import Producers, Transaction, by_partition
 from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
+from protocol.transactions import ProducerState
 
 ENDED = frozenset(("CompleteCommit", "CompleteAbort", "Empty"))
 """States of a transactional id without an open transaction, in the coordinator's words."""
@@ -105,7 +106,7 @@ def _excuse(transaction: Transaction, found: list[_Outcome]) -> str:
     return next(filter(None, permitted), "")
 
 
-InTransaction = tuple[Transaction, OffsetCommit]
+InTransaction = tuple[Transaction, OffsetCommitResult]
 
 
 def _of_offsets(partition: PartitionStory, transactions: list[Transaction]) -> Iterator[Claim]:
@@ -237,12 +238,14 @@ def _ended_on(
     story: TransactionStory,
     partition: PartitionStory,
     known: DescribedProducers,
-    own: list[DescribedProducer],
+    own: list[ProducerState],
     described: TransactionDescription,
 ) -> Iterator[Claim]:
-    dangling = next((one for one in own if one.transaction_start >= 0), None)
-    shown = "" if dangling is None else _open(partition, known.node, dangling.transaction_start, described)
-    if dangling is not None and (excuse := _marker_may_be_lost(story, partition, known, dangling.transaction_start)):
+    dangling = next((one for one in own if one.current_txn_start_offset >= 0), None)
+    shown = "" if dangling is None else _open(partition, known.node, dangling.current_txn_start_offset, described)
+    if dangling is not None and (
+        excuse := _marker_may_be_lost(story, partition, known, dangling.current_txn_start_offset)
+    ):
         yield Excuse(excuse, "no-dangling")
     else:
         yield Finding(dangling is None, "no-dangling", (described.event, known.event), shown, "dangling-transaction")

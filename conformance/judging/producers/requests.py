@@ -7,7 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from conformance.judging.facts.exchange import NEVER_SENT, NONE, UNKNOWN_OUTCOME, Exchange
-from conformance.judging.facts.groups import OffsetCommit
+from conformance.judging.facts.groups import OffsetCommitResult
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import OffsetsAdded, PartitionsAdded, ProducerIdGiven, TransactionEnded
 from conformance.judging.log.story import PartitionStory
@@ -91,7 +91,7 @@ def _offsets_added(one: OffsetsAdded) -> Asked:
     return Asked(UNNUMBERED, request, one.error)
 
 
-def _offsets(one: OffsetCommit) -> Asked:
+def _offsets(one: OffsetCommitResult) -> Asked:
     names = frozenset((f"group {one.group}",))
     request = Request(*_about("TxnOffsetCommit", one, one.version), one.producer_id, one.producer_epoch, names)
     names_member = bool(one.member_id or one.instance_id) or one.member_epoch >= 0

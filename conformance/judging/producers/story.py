@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from conformance.judging.facts.exchange import NONE
-from conformance.judging.facts.groups import OffsetCommit
+from conformance.judging.facts.groups import OffsetCommitResult
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import (
     OffsetsAdded,
@@ -35,7 +35,7 @@ class TransactionStory(Story):
         self.writes: list[ProduceResult] = []
         self.added: list[PartitionsAdded] = []
         self.groups_added: list[OffsetsAdded] = []
-        self.offsets: list[OffsetCommit] = []
+        self.offsets: list[OffsetCommitResult] = []
         self.ends: list[TransactionEnded] = []
         self.described: list[TransactionDescription] = []
         self.judged_turns: list[Any] = []
@@ -46,7 +46,7 @@ class TransactionStory(Story):
         ProduceResult: lambda story, fact: story.writes.append(fact),
         PartitionsAdded: lambda story, fact: story.added.append(fact),
         OffsetsAdded: lambda story, fact: story.groups_added.append(fact),
-        OffsetCommit: lambda story, fact: story.offsets.append(fact),
+        OffsetCommitResult: lambda story, fact: story.offsets.append(fact),
         TransactionEnded: lambda story, fact: story.ends.append(fact),
         TransactionDescription: lambda story, fact: story.described.append(fact),
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from conformance.judging.facts.exchange import NONE, by_asked
-from conformance.judging.facts.groups import OffsetCommit
+from conformance.judging.facts.groups import OffsetCommitResult
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import TransactionEnded
 from conformance.judging.log.story import PartitionStory
@@ -40,12 +40,12 @@ class Transaction:
         self.epoch = epoch
         self.writes: list[Write] = []
         """The first request of each batch."""
-        self.offsets: list[OffsetCommit] = []
+        self.offsets: list[OffsetCommitResult] = []
         self.attempts: list[TransactionEnded] = []
         """EndTxn requests whose outcome is unknown, or that were refused."""
         self.ended: TransactionEnded | None = None
 
-    def take(self, request: Write | OffsetCommit) -> None:
+    def take(self, request: Write | OffsetCommitResult) -> None:
         if isinstance(request, Write):
             self.writes.append(request)
         else:
@@ -118,14 +118,14 @@ class Producers:
                 yield current[at]
             current[at].take(one)
 
-    def _requests(self, story: TransactionStory) -> Iterator[Write | OffsetCommit | TransactionEnded]:
+    def _requests(self, story: TransactionStory) -> Iterator[Write | OffsetCommitResult | TransactionEnded]:
         for partition in self.partitions:
             yield from (Write(partition, one) for one in partition.produced if one.transactional_id == story.name)
         yield from story.offsets
         yield from story.ends
 
 
-def _asked(one: Write | OffsetCommit | TransactionEnded) -> int:
+def _asked(one: Write | OffsetCommitResult | TransactionEnded) -> int:
     return (one.result if isinstance(one, Write) else one).asked
 
 

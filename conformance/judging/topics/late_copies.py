@@ -23,5 +23,5 @@ def _successor(story: ResourceStory, late: Change) -> Change | None:
     """The topic that was created after the deletion of the one with that id was acknowledged."""
     done = [one for one in story.changes if one.outcome == "done" and one.event < late.asked]
     deleted = next((one for one in done if (one.kind, one.topic_id) == ("delete", late.topic_id)), None)
-    after = (one for one in done if one.kind == "create" and one.topic_id not in ("", late.topic_id))
+    after = (one for one in done if one.kind == "create" and one.topic_id not in (None, late.topic_id))
     return next((one for one in after if deleted is not None and deleted.event < one.asked), None)

@@ -128,7 +128,7 @@ class ResourceStory(Story):
         before = (one for one in self.seen if one is answer or one.event < answer.asked)
         ids = {one.topic_id for one in before if _same_process(one, answer)}
         created = (change for change in reversed(self.changes) if change.kind == "create")
-        return next((change for change in created if change.topic_id in ids - {""}), None)
+        return next((change for change in created if change.topic_id in ids - {None}), None)
 
     def is_accounted_for(self, seen: TopicSeen, refused: Change) -> bool:
         """True if it is the topic of an acknowledged creation, or existed before the refused request.
@@ -137,7 +137,7 @@ class ResourceStory(Story):
         """
         earlier = {one.topic_id for one in self.seen if one.event < refused.asked}
         created = {one.topic_id for one in self.changes if one.kind == "create" and one.outcome == "done"}
-        return not seen.topic_id or "" in created or seen.topic_id in earlier | created
+        return seen.topic_id is None or None in created or seen.topic_id in earlier | created
 
     def is_at_rest(self, asked: int) -> bool:
         """True if every fault was healed before, and all brokers described what was acknowledged, or the bound for that had
@@ -151,5 +151,5 @@ def _same_process(one: TopicSeen, other: TopicSeen | Described) -> bool:
 
 
 def _of_another_topic(change: Change, answer: TopicSeen | Described) -> bool:
-    topic_id = answer.topic_id if isinstance(answer, TopicSeen) else ""
+    topic_id = answer.topic_id if isinstance(answer, TopicSeen) else None
     return bool(change.topic_id and topic_id and change.topic_id != topic_id)

@@ -10,6 +10,7 @@ from conformance.core.roles import Absent, Roles
 from conformance.rigs.log.partition import Partition
 from fixtures.producers import KafkaPythonProducer, ProducerTrouble
 from protocol.groups import NewOffset
+from protocol.messages import Topic
 from strategies.producers import PYTHON_TRANSACTIONAL, PythonProducerName
 
 FLUSHED_WITHIN = 3.0
@@ -37,7 +38,9 @@ class PythonProducers:
         self._current_one(name).flush(FLUSHED_WITHIN)
 
     def commit_offset(self, group: str, offset: NewOffset) -> None:
-        self._ready(PYTHON_TRANSACTIONAL).commit_offset(group, offset.topic.name, offset.partition, offset.offset)
+        self._ready(PYTHON_TRANSACTIONAL).commit_offset(
+            group, Topic.of(offset.topic).name, offset.partition, offset.offset
+        )
 
     def end(self, *, commit: bool) -> None:
         """End the open transaction. Raises Absent if there is none."""

@@ -12,11 +12,12 @@ from conformance.core.faulting import record
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import PartitionData, new_topics
 from conformance.rigs.log.quiescence import read_whole
-from conformance.rigs.log.reader import ReadRecord, delivered_of
+from conformance.rigs.log.reader import delivered_of
 from conformance.rigs.log.unclean_elections import UncleanPartition, UncleanPartitionData
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.wire import NodeClient, WireError
 from fixtures.wire.records import RecordsError
+from history.readings import ReadRecord
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.errors import KitError

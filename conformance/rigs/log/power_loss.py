@@ -11,10 +11,10 @@ from conformance.core.checks import Rig
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.crashes import Crashing, Written
 from conformance.rigs.log.partition import PartitionData, new_partition
-from fixtures.disk.words import Word
 from fixtures.faults.lab import QUICK
 from fixtures.views.quorum import QuorumView
 from fixtures.wire import WireError
+from history.readings import Word
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.records import batch

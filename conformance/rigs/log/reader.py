@@ -14,31 +14,17 @@ import msgspec
 
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient, WireError
+from history.readings import Position, ReaderDelivery, ReaderRestart, ReaderRewind, ReadRecord
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import EARLIEST, EpochAndOffset, FetchedPartition
+from protocol.messages import Operation
 from protocol.records import Batch
 
 By = Literal["lookup", "fetch"]
 """How a reader detects truncation: it looks up its epoch whenever the leader's changed (OffsetForLeaderEpoch, as the
 Java client does), or sends LastFetchedEpoch with each Fetch and gets DivergingEpoch.
 """
-
-
-class Position(msgspec.Struct, frozen=True):
-    """The next offset to read, and the epoch of the record before it; -1 if no record before it was delivered."""
-
-    offset: int
-    epoch: int = -1
-
-
-class ReadRecord(msgspec.Struct, frozen=True):
-    """A record as it was returned to the application."""
-
-    offset: int
-    epoch: int
-    key: bytes | None
-    value: bytes | None
 
 
 class Rewind(msgspec.Struct, frozen=True):
@@ -134,7 +120,7 @@ class Reader:
             if not batch.control and record.offset >= self.position.offset
         ]
         self.delivered += new
-        self._move("deliver", Position(batches[-1].last_offset + 1, self._last_epoch()), records=new)
+        self._move(ReaderDelivery(*self._where, new), Position(batches[-1].last_offset + 1, self._last_epoch()))
 
     # --- truncation
 
@@ -174,7 +160,7 @@ class Reader:
         before, shared = self.position, self._shared_end(answered)
         self._starts = {epoch: start for epoch, start in self._starts.items() if start < shared}
         self.delivered = [record for record in self.delivered if record.offset < shared]
-        after = self._move("rewind", Position(shared, self._last_epoch()), before=before, told=answered)
+        after = self._move(ReaderRewind(*self._where, before, answered), Position(shared, self._last_epoch()))
         self.rewinds.append(Rewind(before, answered, after))
 
     def _restart(self, leader: NodeClient) -> None:
@@ -182,16 +168,19 @@ class Reader:
         start = leader.list_offsets(self.partition.name, self.partition.index, EARLIEST).offset
         if start >= 0:
             self._starts, before = {}, self.position
-            self._move("restart", Position(start), before=before, log_start=start)
+            self._move(ReaderRestart(*self._where, before, start), Position(start))
 
     def _last_epoch(self) -> int:
         return max(self._starts, default=-1)
 
-    def _move(self, op: str, to: Position, **done: object) -> Position:
+    @property
+    def _where(self) -> tuple[str, int]:
+        return self.partition.name, self.partition.index
+
+    def _move(self, done: Operation[Position], to: Position) -> Position:
         """Record an action; the position that the tape returns becomes the current one."""
-        where = {"topic": self.partition.name, "partition": self.partition.index}
-        request = {**where, **{name: msgspec.to_builtins(value) for name, value in done.items()}}
-        self.position = self.partition.bench.tape.call(self.name, op, request, Position, lambda: to)
+        request = msgspec.to_builtins(done)
+        self.position = self.partition.bench.tape.call(self.name, done.op, request, Position, lambda: to)
         return self.position
 
 
@@ -215,4 +204,4 @@ def _end(delivered: list[ReadRecord]) -> int:
     return delivered[-1].offset + 1 if delivered else 0
 
 
-__all__ = ["By", "Position", "ReadRecord", "Reader", "Rewind", "common_prefix", "delivered_of"]
+__all__ = ["By", "Reader", "Rewind", "common_prefix", "delivered_of"]

@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fixtures.disk.checkpoint import EpochEntry
 from fixtures.wire.records import batches
+from history.readings import EpochEntry
 from protocol.codes import Error
 from protocol.log import READ_COMMITTED, READ_UNCOMMITTED
 from tests.miniature.core.broker import Broker

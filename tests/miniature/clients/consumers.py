@@ -6,19 +6,10 @@ from typing import Any
 
 import msgspec
 
-from fixtures.consumers import (
-    Assigned,
-    Assignment,
-    CommitDone,
-    CommittedPartition,
-    Consumer,
-    ConsumerTrouble,
-    DeliveredRecord,
-    OffsetOf,
-    Polled,
-)
+from fixtures.consumers import Assignment, CommitDone, CommittedPartition, Consumer, ConsumerTrouble, OffsetOf
 from fixtures.wire import Tap
 from fixtures.wire.records import batches
+from history.readings import Assigned, DeliveredRecord, Polled
 from protocol.codes import Error
 from tests.miniature.apis.handlers import HANDLERS
 from tests.miniature.apis.log import EARLIEST

@@ -7,9 +7,8 @@ import hashlib
 import struct
 from collections.abc import Iterable, Sequence
 
-from fixtures.disk.checkpoint import EpochEntry
-from fixtures.disk.held import HeldBatch
 from fixtures.wire.records import batches
+from history.readings import EpochEntry, HeldBatch
 from protocol.records import Batch
 from tests.miniature.core.producer_state import ProducerStates
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from fixtures.disk.checkpoint import EpochEntry
 from fixtures.wire.records import batches, encode_batch
+from history.readings import EpochEntry
 from protocol.codes import Error
 from protocol.records import NewBatch, NewRecord
 from tests.miniature.core.controller import PartitionState

@@ -19,6 +19,8 @@ from conformance.judging.timeline import Timeline
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History
 from history.subjects import Kind
+from protocol.log import Produce
+from tests.support import filled
 from tests.support.histories import LogHistory
 
 EXAMPLE = Example(example="e", check="c", column="4.3.1", members=[{"name": "broker-1", "id": 1, "role": "broker"}])
@@ -66,9 +68,15 @@ def test_an_excuse_is_counted_and_is_no_observation() -> None:
 def produce(n: int, topic: str, producer: int = -1, sequence: int = -1) -> list[AnyEvent]:
     batch = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence, "transactional": False}
     records = {**batch, "records": [{"value": "YQ=="}]}
-    request = {"topic": topic, "partition": 0, "records": records, "acks": -1, "transactional_id": None}
+    request = {
+        "topic": topic,
+        "partition": 0,
+        "records": records,
+        "acks": -1,
+        "transactional_id": str(producer) if producer >= 0 else None,
+    }
     value = {"error_code": 0, "base_offset": n, "log_start_offset": 0}
-    call = Call(n=n, t=n / 10, op="produce", node="broker-1", request=request)
+    call = Call(n=n, t=n / 10, op="produce", node="broker-1", request=filled.asked(Produce, request))
     return [call, Answer(n=n + 1, t=n / 10, call=n, outcome="ok", value=value)]
 
 
@@ -117,9 +125,9 @@ def test_only_violations_are_told_while_it_runs() -> None:
 
 
 class ProducerStory(Story):
-    """One producer: its writes and its ids."""
+    """One transactional id: its writes and its ids."""
 
-    kind: ClassVar[Kind] = "producer"
+    kind: ClassVar[Kind] = "transactional-id"
 
     def __init__(self, name: str, timeline: Timeline) -> None:
         super().__init__(name, timeline)
@@ -141,7 +149,7 @@ def sequences_rise(story: ProducerStory) -> Iterator[Finding]:
 
 def given(n: int, producer: int) -> list[AnyEvent]:
     sent = {"producer_id": -1, "producer_epoch": -1, "transaction_timeout_ms": 60000}
-    request = {**sent, "transactional_id": None}
+    request = {**sent, "transactional_id": str(producer)}
     value = {"error_code": 0, "producer_id": producer, "producer_epoch": 0}
     call = Call(n=n, t=0.0, op="init_producer_id", node="broker-1", request=request)
     return [call, Answer(n=n + 1, t=0.0, call=n, outcome="ok", value=value)]

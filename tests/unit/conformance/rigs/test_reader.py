@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from conformance.rigs.log.partition import Partition
-from conformance.rigs.log.reader import By, Position, Reader, common_prefix, delivered_of
+from conformance.rigs.log.reader import By, Reader, common_prefix, delivered_of
+from history.readings import Position
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, EpochEnd, FetchedPartition, FetchPartition, ListedOffset

@@ -13,8 +13,7 @@ from conformance.kip101.flapping import first_difference, last_shared
 from conformance.kip101.new_replica import with_records
 from conformance.kip320.coordinator_failover import Commit, key_of, newest_value
 from conformance.rigs.log.partition import Boundary
-from fixtures.disk.checkpoint import EpochEntry
-from fixtures.disk.held import HeldBatch, HeldReplica
+from history.readings import EpochEntry, HeldBatch, HeldReplica
 from protocol.codes import Error
 from protocol.log import EpochEnd
 from protocol.records import Record

@@ -9,6 +9,8 @@ import pytest
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from history.events import Answer, Call, Example
+from protocol.operations import OPERATIONS
+from tests.support import filled
 
 Plain = dict[str, Any]
 EXAMPLE = Example(example="e", check="c", column="4.3.1")
@@ -17,8 +19,9 @@ EXAMPLE = Example(example="e", check="c", column="4.3.1")
 def story(op: str, request: Plain, value: Plain) -> list[PartitionStory]:
     """The story of the partition that one answer is about; none if the answer holds no fact."""
     reading = Reading(EXAMPLE, [PartitionStory])
-    call = Call(n=0, t=0.0, op=op, node="broker-1", request=request)
-    reading.feed([call, Answer(n=1, t=1.0, call=0, outcome="ok", value=value)])
+    kind = OPERATIONS[op]
+    call = Call(n=0, t=0.0, op=op, node="broker-1", request=filled.asked(kind, request))
+    reading.feed([call, Answer(n=1, t=1.0, call=0, outcome="ok", value=filled.answered(kind, value))])
     return reading.stories(PartitionStory)  # type: ignore[return-value]
 
 

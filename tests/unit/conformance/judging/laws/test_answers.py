@@ -14,9 +14,12 @@ from conformance.judging.laws.answers import (
     no_internal_error_is_answered,
 )
 from history.events import Answer, AnyEvent, Call, Example, History
+from protocol.operations import OPERATIONS
+from tests.support import filled
 
 Plain = dict[str, Any]
 PAIRED, EXTERNAL = answers_match_their_requests, no_internal_error_is_answered
+CURSOR = {"topic_name": "b", "partition_index": 0}
 ID, OTHER_ID = "3310cd9c-e2ad-4eb0-87e6-b47a5e2dd975", "92ae2215-b094-477b-8c61-1878e98f577e"
 
 
@@ -31,15 +34,17 @@ class WireHistory:
         return History(example=Example(example="e", check="c", column="4.3.1"), events=self.events)
 
     def asked(self, op: str, request: Plain, value: Plain | None, *, malformed: str = "", **ended: Any) -> WireHistory:
-        n, value = len(self.events), None if value is None else {"version": 1} | value
-        self.events.append(Call(n=n, t=n, op=op, node="broker-1", request=request, malformed=malformed))
+        n, kind = len(self.events), OPERATIONS[op]
+        value = None if value is None else filled.answered(kind, {"version": 1} | value)
+        sent = filled.asked(kind, request)
+        self.events.append(Call(n=n, t=n, op=op, node="broker-1", request=sent, malformed=malformed))
         self.events.append(Answer(n=n + 1, t=n + 1, call=n, value=value, **({"outcome": "ok"} | ended)))
         return self
 
-    def commit(self, asked: list[Any], answered: list[Plain], *, error: int = 0) -> WireHistory:
+    def commit(self, asked: list[Any], answered: list[Plain]) -> WireHistory:
         """OffsetCommit of (topic, partition), by name and id."""
         offsets = [{"topic": {"name": topic, "id": id}, "partition": index} for topic, id, index in asked]
-        return self.asked("offset_commit", {"offsets": offsets}, {"error_code": error, "partitions": answered})
+        return self.asked("offset_commit", {"offsets": offsets}, {"partitions": answered})
 
 
 def of(topic: str | None, partition: int, *, id: str | None = None, error: int = 0) -> Plain:
@@ -134,17 +139,17 @@ def test_an_item_that_is_named_twice(answered: list[Plain], right: bool) -> None
 
 
 def test_an_error_of_the_whole_answer_leaves_items_out() -> None:
-    assert results(WireHistory().commit([A, B], [], error=15), PAIRED) == []
+    assert results(fetched(0, [], error=15), PAIRED) == []
     top = {**of(None, 0, error=42), "top_level_error": 42}
     assert results(WireHistory().asked("vote", {"topics": ["m"], "partition": 0}, top), PAIRED) == []
     below = of(None, 0, error=42)
     assert violated(WireHistory().asked("vote", {"topics": ["m"], "partition": 0}, below), PAIRED) == ["vote"]
 
 
-def fetched(session_epoch: int, answered: list[Plain]) -> WireHistory:
+def fetched(session_epoch: int, answered: list[Plain], error: int = 0) -> WireHistory:
     asked = [{"topic": {"name": "a", "id": ID}, "partition": index} for index in (0, 1)]
     request = {"partitions": asked, "options": {"session_epoch": session_epoch}}
-    return WireHistory().asked("fetch_many", request, {"error_code": 0, "partitions": answered})
+    return WireHistory().asked("fetch_many", request, {"error_code": error, "partitions": answered})
 
 
 @pytest.mark.parametrize(("session_epoch", "expected"), [(1, []), (0, ["fetch", SEVERAL]), (-1, ["fetch", SEVERAL])])
@@ -155,9 +160,9 @@ def test_only_an_incremental_fetch_may_leave_partitions_out(session_epoch: int, 
 
 @pytest.mark.parametrize(
     ("cursor", "next_cursor", "expected"),
-    [(None, None, ["describe-topic-partitions", SEVERAL]), ("c", None, []), (None, "c", [])],
+    [(None, None, ["describe-topic-partitions", SEVERAL]), (CURSOR, None, []), (None, CURSOR, [])],
 )
-def test_only_a_page_may_leave_topics_out(cursor: str | None, next_cursor: str | None, expected: list[str]) -> None:
+def test_only_a_page_may_leave_topics_out(cursor: Plain | None, next_cursor: Plain | None, expected: list[str]) -> None:
     topics = [{"name": "a", "error_code": 0, "partitions": []}]
     request, value = {"topics": ["a", "b"], "cursor": cursor}, {"topics": topics, "next_cursor": next_cursor}
     assert violated(WireHistory().asked("describe_topic_partitions", request, value), PAIRED) == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -11,6 +12,8 @@ from conformance.judging.judge import judge_all
 from conformance.judging.laws import fields
 from conformance.judging.log import fields as fields_of_partitions
 from history.events import Answer, AnyEvent, Call, Example, History
+from protocol.operations import OPERATIONS
+from tests.support import filled
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused
 
@@ -20,8 +23,8 @@ A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
 def answered(op: str, request: dict[str, Any], value: dict[str, Any]) -> list[tuple[str, str]]:
     """The cases and results in a history of one answer."""
     events: list[AnyEvent] = [
-        Call(n=0, t=0, op=op, node="broker-1", request=request),
-        Answer(n=1, t=0, call=0, outcome="ok", value=value),
+        Call(n=0, t=0, op=op, node="broker-1", request=filled.asked(OPERATIONS[op], request)),
+        Answer(n=1, t=0, call=0, outcome="ok", value=filled.answered(OPERATIONS[op], value)),
     ]
     history = History(example=Example(example="e", check="c", column="4.3.1"), events=events)
     return [(o.case, o.result) for o in judge_all([fields.descriptions_agree], history)]
@@ -92,7 +95,7 @@ def test_a_transaction_and_its_partitions(state: str, partitions: list[Any], res
 def test_the_quorum(leader: int, observers: list[tuple[int, str]], result: str) -> None:
     def replica(id: int, directory: str) -> dict[str, Any]:
         times = {"last_fetch_timestamp": 1, "last_caught_up_timestamp": 1}
-        return {"replica_id": id, "replica_directory_id": directory, "log_end_offset": 5} | times
+        return {"replica_id": id, "replica_directory_id": str(UUID(int=ord(directory))), "log_end_offset": 5} | times
 
     value = {
         "error_code": 0,

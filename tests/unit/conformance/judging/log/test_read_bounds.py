@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 from conformance.judging.judge import judge_all
 from conformance.judging.log import read_bounds
 from history.events import Answer, AnyEvent, Call, Example, History
+from protocol.log import Fetch
+from tests.support import filled
 
 PRODUCER = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
 
 
 def batch(offset: int, *, marker: int | None = None, producer: int = 7) -> dict[str, Any]:
     """A batch of one record of a transaction, or the marker that ends it: 0 for an abort, 1 for a commit."""
-    record = {"offset": offset, "value": f"v{offset}", "control_type": marker, "coordinator_epoch": 0}
+    record = {
+        "offset": offset,
+        "value": b64encode(b"v%d" % offset).decode(),
+        "control_type": marker,
+        "coordinator_epoch": 0,
+    }
     place = {"base_offset": offset, "last_offset": offset, "leader_epoch": 0, "crc": offset, "crc_valid": True}
     return place | {"control": marker is not None, "records": [record]} | PRODUCER | {"producer_id": producer}
 
@@ -32,9 +40,11 @@ def fetched(*answers: dict[str, Any]) -> list[tuple[str, str]]:
             "isolation_level": one.get("isolation", 1),
         }
         value = {"error_code": 0, "version": 12, "log_start_offset": 0, "diverging_epoch": None, "high_watermark": 9}
-        events.append(Call(n=len(events), t=0, op="fetch", node="broker-1", request=request))
+        events.append(Call(n=len(events), t=0, op="fetch", node="broker-1", request=filled.asked(Fetch, request)))
         answer = value | {"last_stable_offset": 9, "aborted_transactions": [], "batches": []} | one
-        events.append(Answer(n=len(events), t=0, call=len(events) - 1, outcome="ok", value=answer))
+        events.append(
+            Answer(n=len(events), t=0, call=len(events) - 1, outcome="ok", value=filled.answered(Fetch, answer))
+        )
     history = History(example=Example(example="e", check="c", column="4.3.1"), events=events)
     return [(o.case, o.result) for o in judge_all([read_bounds.consumers_stop_at_their_bound], history)]
 

@@ -10,8 +10,8 @@ from conformance.judging.log.elections import only_electable_replicas_lead
 from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.log.registered_elections import only_electable_replicas_are_registered as JUDGE
 from conformance.judging.timeline import CONVERGES_WITHIN
-from fixtures.disk.words import Word
 from history.effects import Effects
+from history.readings import Word
 from protocol.codes import Error
 from tests.support.histories import LogHistory
 from tests.support.judging import broken, excused, held, judged_by

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,9 @@ from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, History
 from protocol.log import ProducePartition
 from protocol.messages import PendingRequest
+from protocol.operations import OPERATIONS
 from protocol.records import Batch, batch
+from tests.support import filled
 from tests.support.histories import TOPIC, LogHistory, Producer, stamped
 from tests.support.judging import broken, excused, judged_by
 
@@ -274,15 +277,18 @@ def test_coordinators_write_offsets_of_transactions_at_sequence_0() -> None:
 # --- requests about several partitions
 
 
+ID = "3310cd9c-e2ad-4eb0-87e6-b47a5e2dd975"
+
+
 def many(read: str) -> list[tuple[str, str]]:
     """Cases and results where one request sends `sent` to a topic by name and id, and one fetches it by its id."""
-    topic = {"name": "t", "id": "some-id"}
-    sent = {"topic": topic, "partition": 0, "records": {"records": [{"value": "sent"}]}}
+    topic = {"name": "t", "id": ID}
+    sent = {"topic": topic, "partition": 0, "records": {"records": [{"value": b64encode(b"sent").decode()}]}}
     wanted = {"topic": topic, "partition": 0, "fetch_offset": 0, "current_leader_epoch": 0, "last_fetched_epoch": -1}
-    answered = {"topic": None, "topic_id": "some-id", "partition": 0, "error_code": 0, "version": 13}
+    answered = {"topic": None, "topic_id": ID, "partition": 0, "error_code": 0, "version": 13}
     place = {"base_offset": 0, "last_offset": 0, "leader_epoch": 0, "crc": 1, "crc_valid": True, "control": False}
     marks = {"high_watermark": 1, "last_stable_offset": 1, "log_start_offset": 0, "diverging_epoch": None}
-    batches = {"batches": [place | {"records": [{"offset": 0, "value": read}]}]}
+    batches = {"batches": [place | {"records": [{"offset": 0, "value": b64encode(read.encode()).decode()}]}]}
     produced: dict[str, Any] = {"acks": -1, "partitions": [sent]}
     options = {"replica_id": -1, "isolation_level": 0}
     exchanges: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -291,8 +297,11 @@ def many(read: str) -> list[tuple[str, str]]:
     ]
     events: list[AnyEvent] = []
     for op, request, value in exchanges:
-        events.append(Call(n=len(events), t=0, op=op, node="broker-1", request=request))
-        events.append(Answer(n=len(events), t=0, call=len(events) - 1, outcome="ok", value=value))
+        kind = OPERATIONS[op]
+        events.append(Call(n=len(events), t=0, op=op, node="broker-1", request=filled.asked(kind, request)))
+        events.append(
+            Answer(n=len(events), t=0, call=len(events) - 1, outcome="ok", value=filled.answered(kind, value))
+        )
     history = History(example=Example(example="e", check="c", column="4.3.1"), events=events)
     return [(one.case, one.result) for one in judge_all([JUDGE], history)]
 

@@ -1,0 +1,184 @@
+"""Readings that histories hold beside Kafka's own messages: of consumers, of disks, and of the controllers' logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import msgspec
+
+from protocol.log import EpochAndOffset
+from protocol.messages import Operation
+
+
+class DeliveredRecord(msgspec.Struct, frozen=True, gc=False):
+    """A record returned by poll. `value` is base64, as in a history."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    value: bytes | None
+
+
+class Polled(msgspec.Struct, frozen=True, gc=False):
+    records: tuple[DeliveredRecord, ...]
+
+
+class Assigned(msgspec.Struct, frozen=True, gc=False):
+    """The partitions that a consumer has from now on."""
+
+    partitions: tuple[tuple[str, int], ...]
+
+
+class HeldBatch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A batch in a segment. Equal digests mean equal bytes, including header and leader epoch."""
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    crc: int
+    crc_valid: bool
+    size: int
+    digest: str
+
+
+class HeldReplica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One replica. `epochs` is None if the file is missing; `torn` describes bytes after the last complete batch."""
+
+    node: str
+    partition: str
+    log_start: int
+    log_end: int
+    epochs: tuple[EpochEntry, ...] | None
+    batches: tuple[HeldBatch, ...]
+    torn: str = ""
+
+
+class HeldReplicas(msgspec.Struct, frozen=True, gc=False):
+    replicas: tuple[HeldReplica, ...]
+
+    def of(self, partition: str) -> list[HeldReplica]:
+        return [replica for replica in self.replicas if replica.partition == partition]
+
+
+class EpochEntry(msgspec.Struct, frozen=True, order=True):
+    """A leader epoch and its start offset: that of the first record written in it, or to be written."""
+
+    epoch: int
+    start_offset: int
+
+
+class Word(msgspec.Struct, frozen=True, gc=False):
+    """`leader` is -1 for none; `last_known` has the last known leader while the ISR is empty (KIP-966).
+
+    `epoch` is the leader epoch, -1 where it is unknown. `recovering`: the leader was elected uncleanly. `unfenced` are the
+    brokers that were unfenced then, as far as the log tells.
+    """
+
+    leader: int
+    isr: tuple[int, ...]
+    last_known: tuple[int, ...] = ()
+    eligible: tuple[int, ...] = ()
+    epoch: int = -1
+    recovering: bool = False
+    replicas: tuple[int, ...] = ()
+    unfenced: tuple[int, ...] = ()
+
+
+class RegistrationHistory(msgspec.Struct, frozen=True, gc=False):
+    """All registrations of a partition, in order."""
+
+    topic: str
+    index: int
+    registrations: tuple[Word, ...]
+
+
+class RegistrationHistories(msgspec.Struct, frozen=True, gc=False):
+    partitions: tuple[RegistrationHistory, ...]
+
+
+class Position(msgspec.Struct, frozen=True, gc=False):
+    """The next offset to read, and the epoch of the record before it; -1 if no record before it was delivered."""
+
+    offset: int
+    epoch: int = -1
+
+
+class ReadRecord(msgspec.Struct, frozen=True, gc=False):
+    """A record as it was returned to the application."""
+
+    offset: int
+    epoch: int
+    key: bytes | None
+    value: bytes | None
+
+
+class Poll(Operation[Polled], frozen=True):
+    within_ms: int
+
+
+class Assignment(Operation[Assigned], frozen=True):
+    """A consumer notes that it was assigned partitions, by its group if it has one."""
+
+    op: ClassVar[str] = "assigned"
+
+    group: str | None = None
+
+
+class ReaderDelivery(Operation[Position], frozen=True):
+    """A reader hands records to its application."""
+
+    op: ClassVar[str] = "deliver"
+
+    topic: str
+    partition: int
+    records: Sequence[ReadRecord]
+
+
+class ReaderRewind(Operation[Position], frozen=True):
+    """A reader goes back before a truncation that it was `told` of."""
+
+    op: ClassVar[str] = "rewind"
+
+    topic: str
+    partition: int
+    before: Position
+    told: EpochAndOffset
+
+
+class ReaderRestart(Operation[Position], frozen=True):
+    """A reader whose position was out of range goes on from the log start."""
+
+    op: ClassVar[str] = "restart"
+
+    topic: str
+    partition: int
+    before: Position
+    log_start: int
+
+
+class ReadDisks(Operation[HeldReplicas], frozen=True):
+    """The replicas of partitions (`topic-0`), each on the brokers that host it, read from disk."""
+
+    op: ClassVar[str] = "replicas"
+
+    partitions: Sequence[str]
+    on: Sequence[Sequence[str]]
+
+
+class ReadWord(Operation[Word], frozen=True):
+    """A controller's word on a partition, from its log on disk."""
+
+    op: ClassVar[str] = "word"
+
+    topic: str
+    partition: int
+
+
+class ReadRegistrations(Operation[RegistrationHistories], frozen=True):
+    """All registrations of partitions, by what the controllers' logs on disk have committed."""
+
+    op: ClassVar[str] = "registrations"
+
+    partitions: Sequence[tuple[str, int]]
