@@ -222,9 +222,8 @@ def _epoch_of(story: PartitionStory, write: ProduceResult) -> int:
 
 
 def moment_of(story: PartitionStory, write: ProduceResult) -> Moment:
-    """The earliest moment at which a write may have been acknowledged.
-
-    A write that was never read may be a former leader's, at the last epoch that it led.
+    """The earliest moment at which a write may have been acknowledged; if it was never read, at the last epoch that its node
+    led.
     """
     if (epoch := _epoch_of_batch(story, write)) is not None:
         return epoch, write.asked
@@ -234,10 +233,7 @@ def moment_of(story: PartitionStory, write: ProduceResult) -> Moment:
 
 
 def offsets_shown_by(read: FetchResult, explained: float) -> range:
-    """The offsets at which a read shows a record if the replica holds one there.
-
-    A log start above what is `explained` hides nothing of a full read.
-    """
+    """The offsets at which a read shows a record. A log start above `explained` hides nothing of a full read."""
     start = max(read.fetch_offset, read.log_start)
     if read.diverging is not None:
         return range(0)
@@ -254,10 +250,8 @@ def offsets_shown_by(read: FetchResult, explained: float) -> range:
 def loss_in(
     read: FetchResult, write: ProduceResult, shown: range, is_compacted: bool, kept_as: dict[tuple[int, int], Batch]
 ) -> str:
-    """The difference between a write and what a read has at its offsets; empty if there is none. Compaction may have removed
-    records.
-
-    `kept_as` is where records were found before, by write and offset.
+    """The difference of a read from a write's records, but for compaction; `kept_as` has those found before, by write and
+    offset.
     """
     for offset, value in enumerate(write.values, write.offset):
         if value is None or offset not in shown:
@@ -436,10 +430,7 @@ def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim
 def _replaced_by(
     story: PartitionStory, permitted: PermittedLosses, one: tuple[_Handed, int], two: tuple[_Handed, int], offset: int
 ) -> Permission | None:
-    """The permission by which one of two records (with its epoch) replaced the other at the offset.
-
-    A former leader may return replaced records until it learns of the unclean election.
-    """
+    """The permission by which one of two records replaced the other. A former leader may return the old one for a while."""
     if not permitted.all:
         return None
     leadership = story.derive(Leadership)
