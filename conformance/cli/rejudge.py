@@ -118,7 +118,7 @@ def rejudge_stored(folder: str, spark: str, shards: Path | None, form: Form) -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Rejudge for `python -m conformance.rejudge` and spark-submit. Returns the exit code."""
+    """Rejudge for spark-submit. Returns the exit code."""
     return run_command(rejudge_stored, sys.argv[1:] if arguments is None else arguments, f"{COMMAND} rejudge")
 
 

@@ -18,6 +18,7 @@ from conformance.running.machine.beginning import Beginning, read_beginning
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
 from fixtures.signals import interruptible
+from history.schema import SCHEMA
 from tests.support.fake_hunt_run import KNOWN_ROW, ROW
 
 FAKE = (sys.executable, "-m", "tests.support.fake_hunt_run")
@@ -235,7 +236,7 @@ def test_a_schedule_of_another_hunt_is_tried_and_a_broken_file_is_named(
     other = kit.out.with_name("other") / "failing"
     other.mkdir(parents=True)
     (other / "mine.json").write_bytes(recorded)
-    (other / "none.json").write_text("{}")
+    (other / "none.json").write_text(f'{{"schema": {SCHEMA}}}')
     (other / "strange.json").write_bytes(recorded.replace(b'"produce"', b'"reproduce"'))
     kit.out = other.parent
     kit(rounds=1)
