@@ -273,10 +273,7 @@ def loss_in(
 
 @log_judge("KIP101-INV-06", "produced")
 def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]:
-    """Two writes acknowledged with acks=all never share an offset, unless they have the same records.
-
-    This is put to the test only if another leader had a record at the offset too, committed or not.
-    """
+    """Two writes acknowledged with acks=all share an offset only with the same records; a record of another leader tests it."""
     rivals, commits = story.derive(_Rivals), [one for one in story.produced if one.committed and one.values]
     shared = {event for pair in _shared(commits) for event in (pair.one.event, pair.two.event)}
     for pair in _shared(commits):
