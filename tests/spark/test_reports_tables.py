@@ -62,13 +62,14 @@ def _observed(spark: SparkSession, *lines: Mapping[str, Any]) -> DataFrame:
     }  # fmt: skip
     kept = {"label": "", "detail": "", "history": "", "evidence": ""}
     rows = [
-        given | kept | {"events": [1], "lived": ["kill"], "n": number} | dict(line) for number, line in enumerate(lines)
+        given | kept | {"events": [1], "lived": ["kill"], "calm": False, "n": number} | dict(line)
+        for number, line in enumerate(lines)
     ]
     return observed(spark.createDataFrame(rows, ", ".join(_typed(name) for name in rows[0])), None)
 
 
 def _typed(name: str) -> str:
-    return f"`{name}` {({'events': 'array<long>', 'lived': 'array<string>', 'n': 'long'}).get(name, 'string')}"
+    return f"`{name}` {({'events': 'array<long>', 'lived': 'array<string>', 'calm': 'boolean', 'n': 'long'}).get(name, 'string')}"
 
 
 def test_identical_tries_that_differ_are_told_with_their_answers(spark: SparkSession) -> None:
@@ -271,11 +272,11 @@ def test_time_is_that_of_checks_and_of_the_examples_of_one_that_was_cut_short(sp
 
 
 def test_counts_of_a_case_are_added_up_over_its_checks() -> None:
-    counts = {"held": 2, "violated": 1, "recorded": 0, "kept": 0, "changed": 1}
+    counts = {"held": 2, "violated": 1, "recorded": 0, "kept": 0, "changed": 1, "calm": 0}
     decided = [_of(V, A, case="x", check=check, **counts) for check in "pq"]
     distinct = [_of(V, A, case="x", inputs=3, examples=4)]
     (found,) = tables.cases(decided, distinct, [_of(V, A, case="x")])
-    sums = {"held": 4, "violated": 2, "recorded": 0, "kept": 0, "changed": 2}
+    sums = {"held": 4, "violated": 2, "recorded": 0, "kept": 0, "changed": 2, "calm": 0}
     assert found == _of(V, A, case="x", inputs=3, examples=4, wavering=True, **sums)
     assert not tables.cases(decided, distinct, [_of(V, B, case="x")])[0]["wavering"]
 
