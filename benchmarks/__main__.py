@@ -1,4 +1,4 @@
-"""`python -m benchmarks startup|faults --kafka-version 4.3.1`, `python -m benchmarks judging|reports|small-merges`.
+"""`./kit benchmarks startup|faults --kafka-version 4.3.1`, `./kit benchmarks judging|reports|small-merges`.
 
 Prints Markdown tables; progress goes to stderr.
 """
@@ -12,6 +12,7 @@ from benchmarks import faults, judging, reports, small_merges, startup
 from fixtures.errors import UnknownVersion
 from fixtures.images import newest, obtain
 from fixtures.leases import workers
+from history.command import COMMAND
 from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_WRONG_USE, exit_code_of
 from protocol.errors import KitError
 
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"{COMMAND} benchmarks", description=__doc__)
     benchmarks = parser.add_subparsers(required=True)
     one = benchmarks.add_parser("startup", help="start of a cluster beside that of one plain broker process")
     one.add_argument("--kafka-version", metavar="V", default=newest(), help="a released version; default: the newest")

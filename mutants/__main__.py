@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fixtures.errors import UnknownVersion
 from fixtures.images import from_image, obtain
+from history.command import COMMAND
 from history.exit_codes import EXIT_SATISFIED, exit_code_of
 from mutants import all_mutants, mutant
 from mutants.build import mutant_image
@@ -45,7 +46,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"{COMMAND} mutants", description=__doc__)
     commands = parser.add_subparsers(required=True, dest="command")
     held = commands.add_parser("compare", help="compare a mutant's column with the table")
     held.add_argument("name", choices=[each.name for each in all_mutants()])

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import click
 
-from history.command import COMMAND
 from reports.commands.diff import diff
 from reports.commands.ending import exit_code
 from reports.commands.explain import explain
@@ -34,7 +33,7 @@ reports = _MergeFirst(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: done; 1: worse, with `diff --fail-on-worse`; 2: wrong use, or shards that contradict each other; 3: trouble."""
-    return exit_code(reports, sys.argv[1:] if arguments is None else arguments, f"{COMMAND} report")
+    return exit_code(reports, sys.argv[1:] if arguments is None else arguments, "python -m reports")
 
 
 if __name__ == "__main__":

@@ -104,12 +104,12 @@ def _read(path: Path, kind: type[_Struct]) -> _Struct:
     except OSError as error:
         raise ReportError(
             f"{str(path)!r} can't be read ({error.strerror}). Give the matrix.json that a merge wrote: "
-            f"{COMMAND} report --in out/shards --out out/matrix writes one."
+            f"{COMMAND} merge --in out/shards --out out/matrix writes one."
         ) from error
     except msgspec.DecodeError as error:
         raise ReportError(
             f"{str(path)!r} is not what this kit writes ({error}). Give a matrix.json, or merge its shards again: "
-            f"{COMMAND} report --in out/shards --out out/matrix."
+            f"{COMMAND} merge --in out/shards --out out/matrix."
         ) from error
 
 

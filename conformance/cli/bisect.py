@@ -206,11 +206,21 @@ def as_json(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult]
 @click.command(context_settings=PASSING_ON)
 @click.argument("row")
 @own_build_options
-@click.option("--versions", default="", metavar="RANGE", help="such as 3.7..4.0; default: every released version")
-@click.option("--profile", type=click.Choice(list(MINUTES)), default="quick", help="default: quick")
+@click.option(
+    "--kafka-version", "versions", multiple=True, metavar="V", help="such as 3.7..4.0; default: every released one"
+)
+@click.option(
+    "--conformance-profile",
+    "--profile",
+    "profile",
+    type=click.Choice(list(MINUTES)),
+    default="quick",
+    help="default: quick",
+)
 @click.option("--all", "every", is_flag=True, help="run every patch, not only where neighbours differ")
 @click.option(
     "--conformance-out",
+    "--out",
     "out",
     type=click.Path(path_type=Path),
     metavar="DIR",
@@ -223,7 +233,7 @@ def bisect(
     means: Means | None,
     /,
     row: str,
-    versions: str,
+    versions: Sequence[str],
     profile: str,
     every: bool,
     out: Path | None,
@@ -244,7 +254,10 @@ def bisect(
     _refuse_row(row)
     own, folder = means or Means(), out or Path("out") / f"bisect-{row}"
     options = ["--requirement", row, "--conformance-profile", profile, *rest]
-    releases, builds = patches(versions.replace(",", " ").split()), _own_builds(columns)
+    releases, builds = (
+        patches([word for text in versions for word in text.replace(",", " ").split()]),
+        _own_builds(columns),
+    )
     refuse_wrong(options, column_runs_for([*builds, *wanted_columns(releases)]), own.pytest)
     make_writable(folder, "--conformance-out")
 

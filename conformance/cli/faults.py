@@ -64,7 +64,9 @@ def _test(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool) -
 @click.option("--at-once", type=click.IntRange(1, 3), default=1, help="faults that stand together; default: 1")
 @click.option("--minutes", default=math.inf, metavar="M", help="no plan begins after M minutes")
 @click.option(
+    "--conformance-out",
     "--out",
+    "out",
     type=click.Path(path_type=Path),
     default=Path("out/storm"),
     metavar="DIR",

@@ -58,7 +58,7 @@ MOST_IN_TROUBLE = 3
 REPLAYS, BEGINNING = "replays", "beginning.json"
 
 _OWN = (
-    "--conformance-out", "--conformance-run", "--conformance-seed", "--conformance-minutes", "--conformance-machines",
+    "--conformance-run", "--conformance-seed", "--conformance-minutes", "--conformance-machines",
     "--conformance-beginning", "--replay", "--baseline",
 )  # fmt: skip
 """Options of pytest that a hunt sets itself, or that do not go with it."""
@@ -263,7 +263,13 @@ def _announcement(one: Round) -> str:
 @column_options
 @click.option("--hours", required=True, metavar="N", help="how long, such as 8 or 0.5; the last round may end later")
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("out/hunt"), metavar="DIR", help="default: out/hunt"
+    "--conformance-out",
+    "--out",
+    "out",
+    type=click.Path(path_type=Path),
+    default=Path("out/hunt"),
+    metavar="DIR",
+    help="default: out/hunt",
 )
 @click.option("--machine", "machines", multiple=True, metavar="NAME", help="only this one; repeatable")
 @form

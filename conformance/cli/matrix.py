@@ -80,6 +80,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 @column_options
 @click.option(
     "--conformance-out",
+    "--out",
     "out",
     type=click.Path(path_type=Path),
     envvar=variable("CONFORMANCE_OUT"),

@@ -28,11 +28,38 @@ def pytest(words: Sequence[str]) -> None:
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def tests(words: Sequence[str]) -> None:
     """The kit's own tests: all in two parts, or one pytest with the options that are given."""
+    _refuse_installed("tests")
+    _become("tests", words)
+
+
+@click.command(context_settings=AS_IT_IS)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def miniature(words: Sequence[str]) -> None:
+    """Run the machines on a cluster in memory, with planted bugs."""
+    _refuse_installed("miniature")
+    _become("tests.miniature", words)
+
+
+@click.command(context_settings=AS_IT_IS)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def mutants(words: Sequence[str]) -> None:
+    """Build a broker with a planted bug, or compare its column with the table."""
+    _become("mutants", words)
+
+
+@click.command(context_settings=AS_IT_IS)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def benchmarks(words: Sequence[str]) -> None:
+    """Measure the kit itself."""
+    _become("benchmarks", words)
+
+
+def _refuse_installed(command: str) -> None:
+    """Raises WrongUse where only the wheel is installed: it has no tests/."""
     if not (ROOT / "tests").is_dir():
         raise WrongUse(
-            "tests: the kit's own tests are in its repository and are not installed. Run ./kit tests in a checkout."
+            f"{command}: the kit's own tests are in its repository and are not installed. Run ./kit {command} in a checkout."
         )
-    _become("tests", words)
 
 
 def program(name: str) -> click.Command | None:

@@ -91,7 +91,7 @@ def _again(check: Check, history: History, column: Column) -> Judged:
     "--shards",
     metavar="NEW",
     type=click.Path(path_type=Path),
-    help="write complete shards with the current judges and rows, for `./kit report --in NEW`",
+    help="write complete shards with the current judges and rows, for `./kit merge --in NEW`",
 )
 @form
 def rejudge_stored(folder: str, spark: str, shards: Path | None, form: Form) -> int:
@@ -100,7 +100,7 @@ def rejudge_stored(folder: str, spark: str, shards: Path | None, form: Form) -> 
     Writes the observations of the current judges to DIR/rejudged/<shard>.jsonl and compares them with those in the shards. With
     --spark it runs on all cores, or on the given master, and writes Parquet to DIR/rejudged/parquet.
 
-    With --shards NEW it also writes complete shards to NEW, with the current judges and rows; `./kit report --in NEW --out
+    With --shards NEW it also writes complete shards to NEW, with the current judges and rows; `./kit merge --in NEW --out
     DIR/matrix` merges them. This gives a verdict for a row that has changed since its run.
 
     The exit code is 0 if both are the same, 1 if a judge observes something else now (or raises, which affects no other example).

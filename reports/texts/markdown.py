@@ -92,7 +92,7 @@ def _changes(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[s
     if listed:
         yield from ("", _line(["", "Row", "Kafka", "Before", "Now"]), _line(["---"] * 5), *listed[:shown])
     if len(listed) > shown:
-        yield f"\nand {len(listed) - shown} more: `{COMMAND} report diff BASELINE MATRIX` lists them all."
+        yield f"\nand {len(listed) - shown} more: `{COMMAND} diff BASELINE MATRIX` lists them all."
 
 
 def _moved(matrix: Matrix, turn: Turn, found: Sequence[tuple[ColumnDifference, ChangedRow]]) -> Iterator[str]:

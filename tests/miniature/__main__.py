@@ -1,4 +1,4 @@
-"""`python -m tests.miniature`: for each machine which judge catches which bug, after how many steps, in how many seconds; and
+"""`./kit miniature`: for each machine which judge catches which bug, after how many steps, in how many seconds; and
 whether all judges stay silent on the honest miniature."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from conformance.core.machines import AnyMachine, all_machines
+from history.command import COMMAND
 from history.exit_codes import exit_code_of
 from history.observations import Observation
 from tests.miniature.bugs import Bug
@@ -37,7 +38,7 @@ def _bugs() -> dict[str, tuple[AnyMachine, Bug]]:
 
 def _options() -> argparse.Namespace:
     bugs = list(_bugs())
-    parser = argparse.ArgumentParser(prog="python -m tests.miniature", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"{COMMAND} miniature", description=__doc__)
     parser.add_argument("bugs", nargs="*", default=bugs, help="bugs to look for (default: all)")
     parser.add_argument("--examples", type=int, default=200, help="examples that Hypothesis may draw for a bug")
     parser.add_argument("--honest", type=int, default=300, help="examples of each machine without a bug")

@@ -88,7 +88,7 @@ def search(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_a_change_is_found_between_newest_patches_and_shown_with_both_sides(search: Search) -> None:
-    code, output = search("--versions", "3.7..3.8", bad="3.7.0 3.7.1 3.7.2 3.8.0")
+    code, output = search("--kafka-version", "3.7..3.8", bad="3.7.0 3.7.1 3.7.2 3.8.0")
     assert (code, sorted(search.ran[:2]), search.ran[2:]) == (0, ["3.7.2", "3.8.1"], ["3.8.0"])
     assert "first good: 3.8.1 (3.8.0 is bad)" in output
     assert "not run, since their neighbours agree (--all runs them): 3.7.0, 3.7.1" in output
@@ -107,7 +107,7 @@ def test_a_change_is_found_between_newest_patches_and_shown_with_both_sides(sear
 
 
 def test_as_json_it_is_all_that_stands_on_stdout(search: Search) -> None:
-    code, output = search("--versions", "3.7..3.8", "--format", "json", bad="3.7.0 3.7.1 3.7.2 3.8.0")
+    code, output = search("--kafka-version", "3.7..3.8", "--format", "json", bad="3.7.0 3.7.1 3.7.2 3.8.0")
     answer = json.loads(output)
     assert (code, answer["row"], list(answer["versions"])) == (0, OTHER, ["3.7.0", "3.7.1", "3.7.2", "3.8.0", "3.8.1"])
     assert answer["changes"] == [{"before": "3.8.0", "first": "3.8.1", "becomes": "good", "between": []}]
@@ -119,7 +119,7 @@ def test_as_json_it_is_all_that_stands_on_stdout(search: Search) -> None:
 
 def test_options_that_pytest_refuses_run_nothing(search: Search) -> None:
     with pytest.raises(WrongUse, match="what is wrong with it"):
-        search("--versions", "3.8.1", refused="3.8.1")
+        search("--kafka-version", "3.8.1", refused="3.8.1")
     assert (search.ran, search.out.exists()) == ([], False)
 
 
@@ -129,37 +129,37 @@ def test_existing_columns_are_not_run_again_unless_they_are_undecided(search: Se
         if version == "3.7.2":
             shard.observe(OTHER, shipped()[OTHER].cases[0].id, "violated").end_check(OTHER)
         shard.finish().write(search.out / "shards")
-    _, output = search("--versions", "3.7.2..3.8")
+    _, output = search("--kafka-version", "3.7.2..3.8")
     assert sorted(search.ran) == ["3.8.0", "3.8.1"]
     assert "first good: 3.8.0 (3.7.2 is bad)" in output
     assert "reused" in output
 
 
 def test_an_undecided_version_is_stepped_around_and_shown(search: Search) -> None:
-    _, output = search("--versions", "3.6.2..3.7.2", bad="3.6.2", nothing="3.7.0 3.7.1")
+    _, output = search("--kafka-version", "3.6.2..3.7.2", bad="3.6.2", nothing="3.7.0 3.7.1")
     assert sorted(search.ran) == ["3.6.2", "3.7.0", "3.7.1", "3.7.2"]
     assert "first good: 3.7.2 (3.6.2 is bad; undecided between them: 3.7.0, 3.7.1)" in output
 
 
 def test_with_all_every_version_runs_and_a_change_back_is_shown_too(search: Search) -> None:
-    _, output = search("--versions", "3.7", "--all", bad="3.7.1")
+    _, output = search("--kafka-version", "3.7", "--all", bad="3.7.1")
     assert sorted(search.ran) == ["3.7.0", "3.7.1", "3.7.2"]
     assert "first bad: 3.7.1 (3.7.0 is good)\nfirst good: 3.7.2 (3.7.1 is bad)" in output
     assert "not run" not in output
 
 
 def test_without_a_change_that_is_shown(search: Search) -> None:
-    code, output = search("--versions", "3.8")
+    code, output = search("--kafka-version", "3.8")
     assert (code, "no change: good from 3.8.1 to 3.8.1, on 1 versions" in output) == (0, True)
 
 
 def test_when_nothing_is_decided_the_code_is_3(search: Search) -> None:
-    code, output = search("--versions", "3.8", nothing="3.8.1")
+    code, output = search("--kafka-version", "3.8", nothing="3.8.1")
     assert (code, "no version decided whether the row holds" in output) == (3, True)
 
 
 def test_a_column_that_is_killed_is_shown_and_moved_aside(search: Search) -> None:
-    code, output = search("--versions", "3.8.1", killed="3.8.1")
+    code, output = search("--kafka-version", "3.8.1", killed="3.8.1")
     assert (code, list(search.out.glob("shards/*"))) == (3, [])
     assert "its pytest ended with -9" in output
     assert len(list(search.out.glob("earlier/*/shards/*.jsonl"))) == 1
@@ -171,7 +171,7 @@ def test_unfinished_columns_of_a_killed_search_do_not_count(search: Search) -> N
     write_plan(search.out, plan, BISECT)
     half = ShardBuilder("261121-000000-0001-gw0-3.8.1", "3.8.1", run="261121-000000-0001", checks=all_checks())
     half.observe(OTHER, shipped()[OTHER].cases[0].id, "violated").write(search.out / "shards")
-    _, output = search("--versions", "3.8.1")
+    _, output = search("--kafka-version", "3.8.1")
     assert search.ran == ["3.8.1"]
     assert "✓" in output
 
@@ -195,7 +195,7 @@ def test_builds_of_ones_own_stand_in_the_order_of_their_versions(search: Search)
     """A candidate of 4.4.0 between 4.3.1 and 4.4.0, and trunk after it."""
     trunk, candidate = map(search.home, OWN)
     homes = ("--kafka-home", trunk, "--kafka-home", candidate)
-    code, output = search("--versions", "4.3.1..4.4.0", *homes, bad=f"{candidate} 4.4.0")
+    code, output = search("--kafka-version", "4.3.1..4.4.0", *homes, bad=f"{candidate} 4.4.0")
     assert (code, sorted(search.ran)) == (0, sorted([candidate, trunk, "4.3.1", "4.4.0"]))
     assert f"first bad: {candidate} (4.3.1 is good)\nfirst good: {trunk} (4.4.0 is bad)" in output
 
@@ -203,13 +203,13 @@ def test_builds_of_ones_own_stand_in_the_order_of_their_versions(search: Search)
 def test_a_trunk_with_a_label_has_its_place(search: Search) -> None:
     trunk = search.home("trunk")
     label = ("--label", "nightly")
-    _, output = search("--versions", "4.3.1..4.4.0", "--kafka-home", trunk, *label, bad=trunk)
+    _, output = search("--kafka-version", "4.3.1..4.4.0", "--kafka-home", trunk, *label, bad=trunk)
     assert "first bad: nightly (4.4.0 is good)" in output
 
 
 def test_builds_without_a_known_place_are_left_out_with_the_reason(search: Search) -> None:
     homes = [word for name in UNPLACED for word in ("--kafka-home", search.home(name))]
-    code, output = search("--versions", "4.3.1..4.4.0", *homes, bad="4.4.0")
+    code, output = search("--kafka-version", "4.3.1..4.4.0", *homes, bad="4.4.0")
     assert (code, sorted(search.ran)) == (0, ["4.3.1", "4.4.0"])
     assert "vendor has no place in the order of versions: it is a build of its own, made from 4.3.1" in output
     assert output.count("which is older is not known. It is left out") == 2
@@ -217,6 +217,6 @@ def test_builds_without_a_known_place_are_left_out_with_the_reason(search: Searc
 
 
 def test_a_release_candidate_ends_a_range(search: Search) -> None:
-    _, output = search("--versions", "4.4..4.5.0-rc1", bad="4.5.0-rc1")
+    _, output = search("--kafka-version", "4.4..4.5.0-rc1", bad="4.5.0-rc1")
     assert sorted(search.ran) == ["4.4.0", "4.5.0-rc1"]
     assert "first bad: 4.5.0-rc1 (4.4.0 is good)" in output
