@@ -83,11 +83,12 @@ class Decoding:
         Where no answer came, that of which some make facts is empty, with the error NEVER_SENT or UNKNOWN_OUTCOME.
         """
         self.call, self.answer = call, answer
-        called = [entry.decoder for entry in entries if entry.lost or not self.is_lost]
+        is_lost = answer.outcome != "ok"
+        called = [entry.decoder for entry in entries if entry.lost or not is_lost]
         if called:
             kind = OPERATIONS[call.op]
             self.request = msgspec.convert(call.request, kind)
-            self.value = msgspec.convert(self._nothing() if self.is_lost else answer.value, kind.answer)
+            self.value = msgspec.convert(self._nothing() if is_lost else answer.value, kind.answer)
             for decode in called:
                 yield from decode(self.request, self.value, self)
 
