@@ -29,7 +29,7 @@ About: TypeAlias = Callable[[str], SearchStrategy[Any]]
 """Steps, or faults, about a subject."""
 
 SCENES = 6
-"""Of this many episodes one is a scene of the offer, if it has any."""
+"""One of this many episodes is a scene of the offer, if it has any."""
 RAREST = 8
 """Meetings that a swarm chooses from: a constant, so that a change of the counts changes no draw."""
 
@@ -347,7 +347,7 @@ _CHAINS = (
     "cut short",
     "pair",
 )
-"""Of the faults of a round, the most usual one first."""
+"""Chains of the faults of a round, the most usual one first."""
 
 
 def fault_kind(kind: type[Fault], subjects: Sequence[str], **drawn: SearchStrategy[Any]) -> FaultKind:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis.strategies import integers
 
 EPOCHS_BACK = integers(1, 3)
-"""How far an older epoch is behind the current one, of a partition whose leader has changed three times at least."""
+"""The distance of an older epoch from the current one, of a partition whose leader has changed three times at least."""
 EPOCHS_AHEAD = integers(1, 1000)
-"""How far an epoch that does not exist yet is ahead of the current one."""
+"""The distance to an epoch that does not exist yet."""
 NEAR_EPOCHS_AHEAD = integers(1, 5)
-"""How far a newer epoch is ahead that the node is told of, and goes on from."""
+"""The distance to a newer epoch, which the node learns of and goes on from."""
 EPOCH_BUMPS = integers(0, 3)
-"""How often the epoch of a producer or member was bumped before."""
+"""The number of times that the epoch of a producer or member was bumped before."""

@@ -58,7 +58,7 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     unclean.UncleanElectionByConfig: {"records": FEW},
     frames.CutAtRequest: {"peer": PEER, "after": st.integers(2, 6)},
     frames.Delay: {"peer": PEER, "milliseconds": st.integers(20, 300)},
-    # Of any API: whether one in particular is used on these links depends on the node that holds the role.
+    # Any API: which ones are used on these links depends on the node that holds the role.
     frames.DropAnswer: {"peer": PEER, "api": st.just("")},
     frames.Hold: {"peer": PEER},
     logs.Compaction: {"keys": FEW, "rounds": st.integers(2, 5)},
@@ -77,7 +77,7 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     shapes.OneLink: {"peer": st.sampled_from(["active controller", "leader", "follower", "brokers", "controllers"])},
     upgrade.Upgrade: {"to": st.just("")},
 }
-"""By fault and field. Durations are short, and an upgrade goes to a release that is at hand."""
+"""Strategies by fault and field. Durations are short, and an upgrade goes to a release that is at hand."""
 
 
 def parameters(kind: type[Fault]) -> dict[str, SearchStrategy[Any]]:

@@ -24,9 +24,9 @@ from strategies import steps
 from strategies.episodes import About, Offer, always, fault_kind
 
 REPLICATED: tuple[do.PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
-"""Those that begin with a replica on every broker."""
+"""Partitions that begin with a replica on every broker."""
 FIXED: tuple[do.PartitionName, ...] = (*REPLICATED, "lone-0")
-"""Those that are there from the start."""
+"""Partitions that are there from the start."""
 DRAWN: tuple[do.PartitionName, ...] = ("drawn-0", "drawn-1")
 FLEETING: do.PartitionName = "fleeting-0"
 EVERY_PARTITION: tuple[do.PartitionName, ...] = (*FIXED, *DRAWN, FLEETING)

@@ -45,7 +45,7 @@ LAST_EPOCH = 32_766
 NEAR = 3
 """Epochs before the last one that count as near."""
 NEAR_THE_END = 20
-"""Of this many examples one begins near the end of a producer id's epochs, which takes a request for each epoch: a minute."""
+"""One of this many examples begins near the end of a producer id's epochs, which takes a request for each epoch: a minute."""
 SHORT_TIMEOUT_MS = 2_000
 """The time-out of some transactions: most faults outlast it."""
 _TRANSACTIONAL: SearchStrategy[do.ProducerName] = sampled_from(MOSTLY)

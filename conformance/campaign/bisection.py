@@ -1,4 +1,4 @@
-"""Where a row's verdict changes over the versions, with few of them run: the versions to run next, and the changes known so far.
+"""The search for the versions between which a row's verdict changes: which to run next, and the changes so far.
 
 Good and bad versions may come in any order: a change lies between every two neighbours that differ, and each is narrowed down.
 Versions between neighbours that agree are not run.

@@ -1,4 +1,4 @@
-"""Whether a row can be tested on a column, decided from the column's declarations, never from a failed call."""
+"""The rows that can be tested on a column, decided from the column's declarations, never from a failed call."""
 
 from __future__ import annotations
 

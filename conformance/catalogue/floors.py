@@ -30,7 +30,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 FLOORS: dict[str, Floor] = msgspec.convert(
     tomllib.loads((files(__package__) / FILE).read_text(encoding="utf-8")), dict[str, Floor]
 )
-"""By kind of row. A row may have numbers of its own: see `floor_of`."""
+"""The floors by kind of row. A row may have numbers of its own: see `floor_of`."""
 
 
 def floor_of(row: Requirement, case: str = "") -> Floor:

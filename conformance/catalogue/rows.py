@@ -113,7 +113,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             return []
         return [case for case in self.cases if applies(facts, case.applies, case.needs)]
 
-    def expected(self, facts: Facts) -> str:
+    def expected_token(self, facts: Facts) -> str:
         """The token of the one expectation in force on this column."""
         found = [e.expect for e in self.expectations if applies(facts, e.versions, e.needs)]
         if len(found) != 1:

@@ -40,7 +40,7 @@ COMMANDS = {
     "pytest": ("conformance.cli.processes:pytest", "Run checks with pytest, with all of its options."),
     "tests": ("conformance.cli.processes:tests", "The kit's own tests."),
 }
-"""By name: the module and what it has there, and a line of help."""
+"""The commands by name: module and function, and a line of help."""
 
 
 class _Kit(OnDemand):

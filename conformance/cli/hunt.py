@@ -111,7 +111,7 @@ class Hunter:
         """The exit code: 1 for a finding that is not known, of any night; 3 for a column that had rounds in this one and no
         judged example."""
         tonight = [one for one in self.hunt.rounds if one.night == len(self.hunt.nights) - 1]
-        judged = {one.column for one in tonight if one.totals.judged}
+        judged = {one.column for one in tonight if one.totals.judged_examples}
         return exit_code_of(
             violated=any(not one.is_known for one in self.hunt.findings),
             troubled=bool({one.column for one in tonight} - judged),

@@ -41,7 +41,7 @@ from history.store import read_frames
 from reports.commands.options import Form, form, print_json
 
 Again: TypeAlias = dict[str, dict[str, JudgedExample]]
-"""By shard and example."""
+"""Observations by shard and example."""
 
 SMALL = 64 * 2**20
 """Bytes of shards and histories below which a session is tuned for small data."""

@@ -150,7 +150,7 @@ def _offer_arguments(check: Check, bench: Bench) -> dict[str, Any]:
     if "case" in check.takes:
         offered["case"] = bench.tape.example.case
     if "expected" in check.takes:
-        offered["expected"] = shipped()[check.rows[0]].expected(_facts(bench))
+        offered["expected"] = shipped()[check.rows[0]].expected_token(_facts(bench))
     return offered
 
 

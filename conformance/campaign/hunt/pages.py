@@ -172,7 +172,7 @@ def _columns(totals: Mapping[str, Totals]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for column, one in totals.items():
         errors = one.examples.get("error", 0)
-        yield f"| {column} | {one.count} | {one.judged} | {one.steps} | {_faults(one)} | {errors} | {one.unhealed} |"
+        yield f"| {column} | {one.count} | {one.judged_examples} | {one.steps} | {_faults(one)} | {errors} | {one.unhealed} |"
     yield ""
 
 

@@ -19,7 +19,7 @@ from history.schema import WrongSchema
 FAILING = "failing"
 """The folder of schedules that broke a row, one file each."""
 LEAST_MINUTES, MOST_MINUTES = 6.0, 15.0
-"""Of a round, if the hours permit."""
+"""The bounds of a round's minutes, if the hours permit."""
 SCHEDULES_A_MINUTE = 0.125
 """Schedules of earlier rounds for each worker and minute of a round: they take about a quarter of its time."""
 SETTLED = 2

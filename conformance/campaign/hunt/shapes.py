@@ -19,7 +19,7 @@ _NODE = re.compile(r".+-\d+")
 
 
 def shape_of(steps: Sequence[Mapping[str, Any]]) -> Shape:
-    """For each step its kind, its fault, their roles and its subject; subjects and named nodes are numbered by first use.
+    """The kind, fault, roles and subject of each step; subjects and named nodes are numbered by first use.
 
     >>> shape_of([{"do": "disturb", "on": "strict-1", "fault": {"fault": "kill", "role": "leader", "pick": 0}},
     ...           {"do": "produce", "on": "strict-1", "records": 3, "to": "former-leader"}])

@@ -47,7 +47,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self.examples.values())
 
     @property
-    def judged(self) -> int:
+    def judged_examples(self) -> int:
         """The number of examples that were judged to their end."""
         return self.examples.get("judged", 0)
 

@@ -13,7 +13,7 @@ from fixtures.wire import WireError
 from strategies import log as do
 
 STALE_WITHIN_MS = 300
-"""For a stale leader, which never gets the acknowledgements that it waits for."""
+"""The time-out of a write to a stale leader, which never gets the acknowledgements that it waits for."""
 FORMER_EPOCHS = 3
 """Leader epochs before the current one at which a leader is asked."""
 

@@ -60,7 +60,7 @@ class Sequences:
         self.producer_id = producer_id
         self.epoch = epoch
         self.broken = False
-        """Whether a batch was refused for good, so that the next ones need another producer id or epoch."""
+        """True once a batch was refused for good, so that the next ones need another producer id or epoch."""
         self._transactional = transactional
         self._next: dict[str, int] = defaultdict(int)
         self._pending: dict[str, NewBatch] = {}

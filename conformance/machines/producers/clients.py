@@ -95,9 +95,9 @@ class Batches:
     def __init__(self) -> None:
         self.next_sequence = 0
         self.pending: list[NewBatch] = []
-        """Of unknown outcome, in their order."""
+        """Batches of unknown outcome, in their order."""
         self.sent: list[NewBatch] = []
-        """Those that were acknowledged."""
+        """Batches that were acknowledged."""
 
     def number(self, producer: Producer, partition: Partition, values: Sequence[bytes], began: int) -> NewBatch:
         """Give the next batch its sequence; it is pending from now on."""
@@ -129,10 +129,10 @@ class Client:
         self._added: set[str] = set()
         self._is_open = False
         self._ending: bool | None = None
-        """Of an EndTxn of unknown outcome, whether it commits."""
+        """True or False for an EndTxn of unknown outcome that commits or aborts; None if there is none."""
         self._broken = True
         self.closed = False
-        """Whether its last instance has begun, after which nothing is sent."""
+        """True once its last instance has begun, after which nothing is sent."""
 
     @property
     def transactional(self) -> bool:

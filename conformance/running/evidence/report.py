@@ -14,7 +14,7 @@ from history.subjects import Subject
 from history.taken import Taken
 
 MOST_LINES = 40
-"""Of one step, or before the events that show the violation if there are no steps."""
+"""The most lines of one step, or before the events that show the violation if there are no steps."""
 SEEN_AGAIN = "Seen again: "
 """The beginning of the line with the result of the replays, which is known only after the report is written."""
 

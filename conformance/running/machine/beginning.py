@@ -1,4 +1,4 @@
-"""How machines begin on a column: a hunt plays what failed before first, and leaves out what it has seen already."""
+"""The beginning of machines on a column: a hunt plays what failed before first, and leaves out what it has seen already."""
 
 from __future__ import annotations
 

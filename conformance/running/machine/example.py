@@ -36,7 +36,7 @@ RESTS_WITHIN = 120.0
 Schedule = Sequence[Step]
 """Steps of a machine (`MachineCheck.step`), in their order."""
 Stops = Callable[[Observation], bool]
-"""Whether an example has shown enough, once this violation is suspected."""
+"""True if an example has shown enough, once this violation is suspected."""
 
 
 class Suspicion(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class ExampleLab(Protocol):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How an example ends.
+    """The way in which an example ends.
 
     No further step is taken once a violation is suspected at which it `stops`, or after `at` (`time.monotonic`), when rest and
     healing are hurried too. `rests` is whether the end is read out by the executor when nothing was suspected, `hurries`
@@ -123,9 +123,9 @@ class ExampleRun:
         self._suspicion: Suspicion | None = None
         self._trouble = ""
         self._hindered = False
-        """Whether the tested system is to blame for the trouble."""
+        """True if the tested system is to blame for the trouble."""
         self._ran_out = False
-        """Whether the trouble is no more than that time was up."""
+        """True if the trouble is no more than that time was up."""
         self._tape = lab.tape(check.id, standing)
         self._judging = Judging([one for one in lab.judges if not one.after_healing], self._tape.example)
         self._bench = lab.bench(self._tape, standing)

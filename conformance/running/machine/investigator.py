@@ -26,7 +26,7 @@ from strategies.steps import Heal, Step, Sweep
 
 REPLAYS = 5
 KEPT_FOR_REPLAYS = 0.3
-"""Of the time for a violation: replays end with it too, but for the first one."""
+"""The share of the time for a violation that is kept for replays; all but the first one end with it."""
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 import msgspec
 
 MOST = 2
-"""Of three runs."""
+"""The majority of three runs."""
 TO_CONFIRM = 0.15
 """Share of the time that is kept for confirming the result."""
 GOOD_ENOUGH = 6
@@ -109,7 +109,7 @@ class Shrinker(Generic[S]):
                 needed.add(self._first_needed(open_))
 
     def _first_needed(self, places: Sequence[int]) -> int:
-        """Not all of these can be dropped: the first that is needed, found by bisection; those before it are dropped."""
+        """Find the first of these that is needed, by bisection, and drop those before it; not all of them can be dropped."""
         can, cannot = 0, len(places)
         while cannot - can > 1 and self._in_time():
             middle = (can + cannot) // 2
@@ -140,7 +140,7 @@ class Shrinker(Generic[S]):
     # --- simpler steps
 
     def _simplify(self, simpler: Simpler[S]) -> None:
-        """All steps at once, else one by one, each to the first of its alternatives that still shows it."""
+        """Simplify all steps at once, else one by one, each to the first of its alternatives that still shows the violation."""
         simplest = [(place, others[0]) for place in self._best if (others := simpler(self._steps[place]))]
         if simplest and not self._with(simplest):
             for place, _ in simplest:
@@ -164,7 +164,7 @@ class Shrinker(Generic[S]):
     # --- runs
 
     def _try(self, schedule: list[S]) -> Reproduction | None:
-        """How it was shown, in the first run or in two of three; None when it was not, or when time is up."""
+        """Run a schedule until it is known how it shows the violation, in the first run or in two of three; None if not."""
         seen = self._seen[_key(schedule)]
         if any(seen) and not _refuted(seen):
             return Reproduction(len(schedule), self._at_rest)
@@ -205,7 +205,7 @@ class Shrinker(Generic[S]):
         return seen.count(True) >= MOST > seen.count(False) or (self._is_over and False not in seen)
 
     def _may_confirm(self, schedule: list[S]) -> bool:
-        """The shortest schedule always, longer ones only while time is left."""
+        """True for the shortest schedule always, for longer ones only while time is left."""
         return not self._is_over and (schedule is self._ladder[-1] or self._left() > 0)
 
     def _schedule(self, places: Sequence[int]) -> list[S]:
@@ -217,5 +217,5 @@ def _refuted(seen: Sequence[bool]) -> bool:
 
 
 def _key(schedule: Sequence[S]) -> bytes:
-    """Equal schedules are one candidate, whichever places they come from."""
+    """The identity of a candidate: equal schedules are one, whichever places they come from."""
     return msgspec.json.encode(schedule, order="sorted")

@@ -1,4 +1,4 @@
-"""Which worker runs which checks: those of one cluster stay together, since changing it costs a boot."""
+"""Scheduling of checks on workers: those of one cluster stay together, since changing it costs a boot."""
 
 from __future__ import annotations
 

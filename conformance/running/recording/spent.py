@@ -1,4 +1,4 @@
-"""How the time of a run was used, a line for each column."""
+"""The time of a run by what it was used for, a line for each column."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def _troubles(one: CheckTotals) -> list[str]:
 
 
 def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
-    """How often a schedule's premise was reached, what it showed, and how long it took."""
+    """The line of a schedule: how often its premise was reached, what it showed, and how long it took."""
     total = len(one.examples)
     count = f"premise reached {one.example_outcomes['judged']} of {total}" if total else "not run"
     return f"{check.schedule:12} {label:10} {count:24} {verdict(check, one):13} {one.seconds:6.0f} s  {check.id}"

@@ -101,7 +101,13 @@ def test_a_hunt_without_findings_says_so() -> None:
 def test_totals_are_counted_and_added(tmp_path: Path) -> None:
     write_round(tmp_path)
     one = totals_of(read_shards(tmp_path / "shards"), "r1")
-    assert (one.examples, one.count, one.judged, one.steps, one.unhealed) == ({"judged": 1, "error": 1}, 2, 1, 8, 1)
+    assert (one.examples, one.count, one.judged_examples, one.steps, one.unhealed) == (
+        {"judged": 1, "error": 1},
+        2,
+        1,
+        8,
+        1,
+    )
     assert (one.injected, one.witnessed, one.errors) == ({"kill": 6}, {"kill": 4}, {"KitError: no listener": 1})
     both = one + one
     assert (both.count, both.witnessed, both.excuses) == (4, {"kill": 8}, {f"{ROW} c: a reason": 4})
