@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.campaign.watching import RunShown, again_and_again
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, every_check, is_soak, topology_of
@@ -209,7 +209,7 @@ def in_order(items: Sequence[CheckItem], *, timed: bool) -> list[CheckItem]:
         first = machine if timed else -sum(own)
         mean = sum(own) / len(own) if timed and own and not machine else 0.0
         early = (isinstance(item.check, Check) and item.check.run_first) or (machine and not timed)
-        priority = min(shipped()[row].priority for row in item.check.rows)
+        priority = min(shipped_rows()[row].priority for row in item.check.rows)
         return first, is_soak(item.check), item.part, item.label, mean, item.cluster, not early, priority, item.check.id
 
     return sorted(items, key=order)

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.core.registry import checks_by_row
 from conformance.judging.pooling import GatheredShard
 from conformance.judging.stored_examples import JudgedExample
@@ -65,7 +65,7 @@ class _Rewriting:
             yield _with(line, rows=sorted({one.requirement for one in found.observations}), excuses=found.excuses)
 
     def _rows(self) -> dict[str, str]:
-        today = {row.id: row.hash for row in shipped()}
+        today = {row.id: row.hash for row in shipped_rows()}
         return today | {row: was for row, was in self.header.rows.items() if row in self.kept}
 
     def _observed(self, example: ObservationLine | ExampleLine, one: Observation) -> ObservationLine:

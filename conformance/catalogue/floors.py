@@ -1,7 +1,7 @@
 """The floors under `satisfied`: what each case of a row needs, as data in `floors.toml`.
 
 >>> from conformance.catalogue import shipped
->>> floor_of(shipped()["KIP101-INV-11"], "metadata")
+>>> floor_of(shipped_rows()["KIP101-INV-11"], "metadata")
 Floor(observations=30, inputs=1, examples=5, changed=10)
 """
 

@@ -67,7 +67,7 @@ def load(sources: Iterable[Traversable]) -> Catalogue:
 
 
 @cache
-def shipped() -> Catalogue:
+def shipped_rows() -> Catalogue:
     """The catalogue in this folder."""
     return load(sorted((file for file in SHIPPED.iterdir() if ROWS.fullmatch(file.name)), key=lambda file: file.name))
 

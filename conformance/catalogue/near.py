@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from conformance.catalogue.load import shipped
+from conformance.catalogue.load import shipped_rows
 from history.command import COMMAND
 
 MOST = 3
@@ -12,7 +12,7 @@ MOST = 3
 
 def near(row: str) -> str:
     """Sentences that name the rows with the most similar ids, if any is similar, and say where all are listed."""
-    ids = [one.id for one in shipped()]
+    ids = [one.id for one in shipped_rows()]
     alike = [row.upper()] if row.upper() in ids else get_close_matches(row.upper(), ids, n=MOST)
     meant = f"Did you mean {' or '.join(alike)}? " if alike else ""
     return f"{meant}`{COMMAND} rows` lists all of them."

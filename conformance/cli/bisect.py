@@ -28,7 +28,7 @@ from conformance.campaign.plan import (
     read_plan,
     refuse_running,
 )
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.near import near
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
@@ -318,7 +318,7 @@ def _anchors(names: Sequence[str]) -> Sequence[str]:
 
 
 def _refuse_row(row: str) -> None:
-    if row not in [one.id for one in shipped()]:
+    if row not in [one.id for one in shipped_rows()]:
         raise WrongUse(f"{row!r} is not a row of the catalogue. {near(row)}")
     if row not in checks_by_row() or row == patch_releases.ROW:
         raise WrongUse(f"{row}: the kit has no check for this row that one version could decide")

@@ -23,7 +23,7 @@ from conformance.campaign.hunt.rounds import FAILING, Kept, kept_in, next_round,
 from conformance.campaign.hunt.state import Hunt, Round, read_hunt, write_hunt
 from conformance.campaign.hunt.totals import totals_of
 from conformance.campaign.plan import ColumnRun, Plan, read_plan, refuse_running, write_whole
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
@@ -88,7 +88,7 @@ class Hunter:
         self._clock = clock
         given = versions_of(columns)
         self._releases = [version for version in released_versions() if version in given or at_hand(version)]
-        self._deviations = load_deviations(shipped())
+        self._deviations = load_deviations(shipped_rows())
         self._began = clock()
         self._in_trouble = 0
         for finding in self.hunt.findings:

@@ -10,7 +10,7 @@ from typing import Literal, TypedDict
 
 import click
 
-from conformance.catalogue import Requirement, shipped
+from conformance.catalogue import Requirement, shipped_rows
 from conformance.catalogue.near import near
 from conformance.cli.group import HELP
 from conformance.core.registry import checks_by_row
@@ -53,7 +53,7 @@ def rows(row: str | None, form: Literal["text", "json"]) -> None:
 
 
 def _matching(row: str | None) -> list[Requirement]:
-    every = list(shipped())
+    every = list(shipped_rows())
     found = [one for one in every if fnmatchcase(one.id.upper(), row.upper())] if row else every
     if not found:
         raise WrongUse(f"{row!r}: the catalogue has no such row. {near(row or '')}")

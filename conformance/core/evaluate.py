@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from conformance.catalogue import Case, Facts, shipped
+from conformance.catalogue import Case, Facts, shipped_rows
 from conformance.catalogue.applicability import applies
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, held_if
@@ -95,7 +95,7 @@ def _counted(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
 def _row_and_case(check: Check, bench: Bench, row: str, case: str, name: str) -> tuple[str, str, str]:
     """By default the check's first row, and the case that it runs for, or that row's first."""
     row = row or check.rows[0]
-    return row, case or bench.tape.example.case or shipped()[row].cases[0].id, name
+    return row, case or bench.tape.example.case or shipped_rows()[row].cases[0].id, name
 
 
 def _facts(bench: Bench) -> Facts:
@@ -118,14 +118,14 @@ def applicable(found: list[C], facts: Facts) -> list[C]:
 def _is_applicable(id: str, case: str, facts: Facts) -> bool:
     if (id, case) not in _cases():
         raise KitError(f"{id} has no case {case!r}, yet a judge observed it")
-    row, own = shipped()[id], _cases()[id, case]
+    row, own = shipped_rows()[id], _cases()[id, case]
     return applies(facts, row.applies, row.needs) and applies(facts, own.applies, own.needs)
 
 
 @cache
 def _cases() -> dict[tuple[str, str], Case]:
     """Those of all rows, by row and case."""
-    return {(row.id, case.id): case for row in shipped() for case in row.cases}
+    return {(row.id, case.id): case for row in shipped_rows() for case in row.cases}
 
 
 def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:
@@ -150,14 +150,14 @@ def _offer_arguments(check: Check, bench: Bench) -> dict[str, Any]:
     if "case" in check.takes:
         offered["case"] = bench.tape.example.case
     if "expected" in check.takes:
-        offered["expected"] = shipped()[check.rows[0]].expected_token(_facts(bench))
+        offered["expected"] = shipped_rows()[check.rows[0]].expected_token(_facts(bench))
     return offered
 
 
 def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observation:
     row = claim.observation.requirement or check.rows[0]
     case = claim.observation.case or bench.tape.example.case
-    if row not in check.own_rows or case not in {c.id for c in shipped()[row].cases}:
+    if row not in check.own_rows or case not in {c.id for c in shipped_rows()[row].cases}:
         raise KitError(
             f"{check.id} observes {row} case {case!r}, which it does not declare or the catalogue does not have"
         )

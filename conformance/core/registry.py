@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import PurePath
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.core.checks import Check, all_checks
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.judging import patch_releases
@@ -50,7 +50,7 @@ def in_profile(check: AnyCheck, profile: str) -> bool:
         return profile == "nightly"
     if profile != "smoke" or isinstance(check, MachineCheck):
         return True
-    return check.smoke and any(shipped()[row].kind != "scenario" for row in check.rows)
+    return check.smoke and any(shipped_rows()[row].kind != "scenario" for row in check.rows)
 
 
 @cache
@@ -58,7 +58,7 @@ def observed_by_all() -> tuple[str, ...]:
     """The general laws at which no check aims in particular: any history may show them."""
     own = {row for check in every_check().values() for row in check.rows}
     rows = dict.fromkeys(judge.row for judge in JUDGES if judge.row not in own)
-    return tuple(row for row in rows if shipped()[row].level == "law")
+    return tuple(row for row in rows if shipped_rows()[row].level == "law")
 
 
 def observed_by(check: AnyCheck) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging import due
 from conformance.judging.facts import DECODERS
 from conformance.judging.judge import Judge
@@ -90,7 +90,7 @@ def _defined_in(module: ModuleType) -> Iterator[Judge]:
 
 def wrong_with(judge: Judge) -> str:
     """Say why a judge can't be used; empty if it can."""
-    if judge.row not in shipped():
+    if judge.row not in shipped_rows():
         return f"the catalogue has no row {judge.row}"
     looks = judge.at if isinstance(judge.at, tuple) else (judge.at,)
     if not looks or not all(callable(look) for look in looks):

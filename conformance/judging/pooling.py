@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from conformance.catalogue import Requirement, shipped
+from conformance.catalogue import Requirement, shipped_rows
 from conformance.catalogue.floors import shaping
 from conformance.judging import patch_releases
 from conformance.judging.intake import ColumnFacts, ShardSummary, take_in
@@ -89,12 +89,12 @@ def judge_shards(shards: Iterable[Shard], run: str = "") -> list[Cell]:
     gathered = {shard.id: shard for shard in gather(pieces) if _is_of(shard, run)}
     summaries = [shard.summary for shard in gathered.values()]
     torn = sum(piece.torn for piece in strays)
-    intake = take_in([*summaries, *([_stray(torn)] if torn else [])], shipped(), any(not p.torn for p in strays))
+    intake = take_in([*summaries, *([_stray(torn)] if torn else [])], shipped_rows(), any(not p.torn for p in strays))
     pools: dict[str, _Pool] = defaultdict(_Pool)
     for id, label in intake.shards.items():
         outdated = {row for shard, row in intake.outdated if shard == id}
         pools[label].add(gathered[id].lines, outdated)
-    return [pools[column.kafka_version].cell(row, column) for column in intake.columns for row in shipped()]
+    return [pools[column.kafka_version].cell(row, column) for column in intake.columns for row in shipped_rows()]
 
 
 def _is_of(shard: GatheredShard, run: str) -> bool:

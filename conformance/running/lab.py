@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 import history
-from conformance.catalogue import Facts, shipped
+from conformance.catalogue import Facts, shipped_rows
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.cluster import LiveCluster
@@ -268,7 +268,7 @@ class Lab:
             topology=standing[0][1] if standing else "",
             profile=self.settings.profile,
             seed=self.settings.seed,
-            rows={row.id: row.hash for row in shipped()},
+            rows={row.id: row.hash for row in shipped_rows()},
             checks=checks_by_row(),
         )
 

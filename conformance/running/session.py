@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.near import near
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by
@@ -312,7 +312,7 @@ def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bo
         return check.id == replay.check
     if settings.machines and not _is_machine_of(settings, check):
         return False
-    wanted = {row.id for row in shipped().matching(settings.requirements)}
+    wanted = {row.id for row in shipped_rows().matching(settings.requirements)}
     named = bool(settings.requirements) and not is_soak(check)
     return bool(wanted.intersection(observed_by(check))) and (named or in_profile(check, settings.profile))
 
@@ -354,7 +354,7 @@ def _versions(settings: Settings) -> tuple[str, ...]:
 
 def _refuse_empty_globs(settings: Settings) -> None:
     """Refuse a glob that matches no row, or only rows without a check: it must never look green."""
-    rows = {row.id for row in shipped().matching(settings.requirements)}
+    rows = {row.id for row in shipped_rows().matching(settings.requirements)}
     asked = " ".join(settings.requirements)
     if not rows:
         raise ValueError(

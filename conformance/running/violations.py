@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from history.observations import Observation
 from history.shards import ObservationLine
 
@@ -30,7 +30,7 @@ def breach_of(observation: Observation) -> Breach:
 
 def breaks_its_row(observation: Observation | ObservationLine) -> bool:
     """True if it is a violation. An observation of a row whose level is only recorded shows a value, and breaks nothing."""
-    return observation.result == "violated" and shipped().judges(observation.requirement)
+    return observation.result == "violated" and shipped_rows().judges(observation.requirement)
 
 
 def first_of_each(violations: Iterable[Observation]) -> list[Observation]:

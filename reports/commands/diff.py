@@ -9,7 +9,7 @@ from typing import Literal
 
 import click
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.verdicts import Verdict
 from history.exit_codes import exit_code_of
 from reports.commands.options import HELP, PATH, Form, form, print_json
@@ -91,4 +91,4 @@ def _verdict(verdict: Verdict | Literal[""]) -> str:
 
 
 def _title(row: str) -> str:
-    return shipped()[row].title if row in shipped() else "(a row that this kit's catalogue does not have)"
+    return shipped_rows()[row].title if row in shipped_rows() else "(a row that this kit's catalogue does not have)"

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from msgspec import to_builtins
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from reports.commands.options import HELP, PATH, Form, form, print_json
 from reports.matrix_file import column_named, read_insights, read_matrix, rows_named
 from reports.texts.explanation import ExplainedCell, explanation
@@ -39,7 +39,7 @@ def explain(row: str, column: str, file: Path, form: Form) -> None:
             [to_builtins(cell) for cell in matrix.cells if cell.requirement in rows and cell.kafka_version == label]
         )
         return
-    rules = {rule.id: rule for rule in shipped()}
+    rules = {rule.id: rule for rule in shipped_rows()}
     for place, id in enumerate(rows):
         if place:
             print()

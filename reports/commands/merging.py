@@ -6,7 +6,7 @@ import math
 import sys
 from pathlib import Path
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from reports.errors import ReportError
 from reports.ingest.read import SHARDS, no_folder, no_shards
@@ -27,7 +27,7 @@ def merge_shards(shards: str, out: Path, archive: str, baseline: str, master: st
     write_texts(merged.matrix, merged.insights, out, known)
     # Evidence is beside the shards.
     beside = Path(shards).parent if Path(shards).is_dir() else None
-    index = write_site(merged, shipped(), out, beside)
+    index = write_site(merged, shipped_rows(), out, beside)
     terminal.show(merged.matrix, sys.stdout)
     for filed in merged.filed:
         if filed.outcome == "kept":
@@ -36,7 +36,7 @@ def merge_shards(shards: str, out: Path, archive: str, baseline: str, master: st
 
 
 def _merged(shards: str, out: Path, archive: str, master: str) -> Merged:
-    catalogue = shipped()
+    catalogue = shipped_rows()
     _make(out)
     deviations = load_deviations(catalogue)
     with session(master, small=_bytes(shards) < _SMALL_BYTES) as spark:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.catalogue import Requirement, shipped
+from conformance.catalogue import Requirement, shipped_rows
 from conformance.judging.narration import EventLine, Narration, in_words, main_subjects
 from history.events import Answer, Call, Fault, History
 from history.subjects import Subject, subjects
@@ -101,7 +101,7 @@ def evidence_pages(matrix: Matrix, out: Path, run: Path | None) -> dict[str, str
 
     None where the run's folder cannot be read from here. Pages of folders that are gone are removed.
     """
-    catalogue = shipped()
+    catalogue = shipped_rows()
     cells = [cell for cell in matrix.cells if cell.requirement in catalogue]
     known = {path: cell for cell in reversed(cells) for path in evidence_names(cell)}
     pages = {path: f"{path}.html" for path in sorted(known) if run is not None and readable(run, path)}

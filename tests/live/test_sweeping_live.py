@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.catalogue import Facts, shipped
+from conformance.catalogue import Facts, shipped_rows
 from conformance.core.bench import Bench
 from conformance.core.sweeping import Swept, sweep
 from conformance.core.topologies import CLUSTER
@@ -84,7 +84,7 @@ def test_a_released_kafka_answers_alike(run: Run, tmp_path: Path, version: str) 
     found = judge_history([together_is_as_one_by_one, every_version_says_the_same], history)
     assert [(one.requirement, one.case, one.detail) for one in found.observations if one.result == "violated"] == []
     facts = Facts(version=version, ranges=history.example.ranges)
-    rows = [shipped()[row] for row in ("GEN-04", "GEN-05")]
+    rows = [shipped_rows()[row] for row in ("GEN-04", "GEN-05")]
     applicable = {(row.id, case.id) for row in rows for case in row.applicable_cases(facts)}
     assert {(one.requirement, one.case) for one in found.observations} >= applicable
     assert max(requests(history)) <= MOST_REQUESTS

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.pooling import judge_shards
 from conformance.judging.verdicts import Cell
 from history.observations import KEEPS, KEEPS_NOT, Result
@@ -21,7 +21,7 @@ from reports.spark import session
 from tests.support.sample_shards import ShardBuilder, write_lines
 
 PROBE, PROPERTY, SCENARIO, RECENT, LATER = (
-    shipped()[id]
+    shipped_rows()[id]
     for id in ("KIP320-FETCH-02", "KIP101-INV-01", "KIP101-EPOCH-04", "KIP1251-STATIC-01b", "KIP595-END-02-L")
 )
 """One row of each kind, one that old versions do not have, and one of what a later KIP promised."""
@@ -35,7 +35,7 @@ CHECKS = ("machines.log.LogMachine", "kip101.batch_leader_epochs.plain_batch_has
 def shard(draw: st.DrawFn, id: str, column: int) -> list[bytes]:
     """Lines of one worker: observations, ended checks, a row changed since, a footer or none; some lines twice."""
     version = "4.3.1" if column % 4 else "3.3.2"
-    hashes = {row.id: row.hash for row in shipped()}
+    hashes = {row.id: row.hash for row in shipped_rows()}
     changed = draw(st.sets(st.sampled_from([row.id for row in ROWS]), max_size=1))
     built = ShardBuilder(
         id,
@@ -112,7 +112,7 @@ def test_spark_pools_as_one_process_does(shards: DrawnRun) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = _written(Path(name), shards)
         with session("local[2]", small=True) as spark:
-            merged = merge(spark, name, shipped(), []).matrix.cells
+            merged = merge(spark, name, shipped_rows(), []).matrix.cells
         plain = judge_shards(read_shards(folder))
     pooled = [Cell(**{field: getattr(cell, field) for field in Cell.__struct_fields__}) for cell in merged]
     assert len(pooled) == len(plain)

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.intake import Intake
 from history.shards import FaultCount
 from reports.archive import adding as archiving
@@ -53,13 +53,13 @@ def _offer(spark: SparkSession, uri: str, folder: Path) -> list[Filed]:
     lines = validate.classify(read.parse(read.read_text(spark, str(folder))))
     tables = collect_rows({"counts": validate.count(lines), "texts": validate.texts(lines)})
     summaries = validate.summarise(tables["counts"], tables["texts"], [])
-    return archive(spark, uri, lines, take_in(summaries, shipped(), by_run=True), _judge, shipped())
+    return archive(spark, uri, lines, take_in(summaries, shipped_rows(), by_run=True), _judge, shipped_rows())
 
 
 def _judge(runs: Intake) -> Matrix:
     names = [column.kafka_version for column in runs.columns]
     cases = [case for name in names for case in all_cases(name)]
-    return build(shipped(), runs, Pooled(cases=cases, checks=[checks(name) for name in names]), [])
+    return build(shipped_rows(), runs, Pooled(cases=cases, checks=[checks(name) for name in names]), [])
 
 
 def _files(folder: Path) -> dict[str, int]:
@@ -119,7 +119,7 @@ def test_more_lines_are_added_and_fewer_are_refused_with_a_note(spark: SparkSess
     assert str(filed).startswith(f"run {NIGHT}: stays as it is archived, since 5 of its archived lines are not among")
     assert sum(_counts(spark, uri).values()) == len(text)
     (cell,) = archived.cells(spark, uri).where(f"requirement = '{ROW}'").collect()
-    assert (cell.complete, cell.row_hash, cell.verdict) == (True, shipped()[ROW].hash, "satisfied")
+    assert (cell.complete, cell.row_hash, cell.verdict) == (True, shipped_rows()[ROW].hash, "satisfied")
     assert archived.lines(spark, uri, "cells").where(f"requirement = '{ROW}'").count() == 2
 
 
@@ -179,7 +179,7 @@ def test_what_counts_for_nothing_is_kept_in_quarantine_with_its_reason(spark: Sp
 
 def test_a_merge_shows_what_each_run_saw_by_itself(spark: SparkSession, tmp_path: Path) -> None:
     """Two runs share a column, which is red as a whole; one of them saw nothing wrong."""
-    good = ShardBuilder("a", checks=all_checks(), run=NIGHT).satisfy(shipped()[ROW]).finish()
+    good = ShardBuilder("a", checks=all_checks(), run=NIGHT).satisfy(shipped_rows()[ROW]).finish()
     bad = (
         ShardBuilder("b", checks=all_checks(), run=LATER)
         .observe(ROW, "consumer", "violated", 2)
@@ -190,11 +190,11 @@ def test_a_merge_shows_what_each_run_saw_by_itself(spark: SparkSession, tmp_path
     for shard in (good, bad):
         shard.write(tmp_path / "both")
     uri = str(tmp_path / "archive")
-    both = merge(spark, str(tmp_path / "both"), shipped(), [], archive=uri)
+    both = merge(spark, str(tmp_path / "both"), shipped_rows(), [], archive=uri)
     seen = [(point.run, point.verdict, point.violations) for point in both.insights.trend if point.requirement == ROW]
     assert seen == [(NIGHT, "satisfied", 0), (LATER, "violated", 2)]
     assert next(cell.verdict for cell in both.matrix.cells if cell.requirement == ROW) == "violated"
-    one = merge(spark, str(tmp_path / "one"), shipped(), [], archive=str(tmp_path / "other"))
+    one = merge(spark, str(tmp_path / "one"), shipped_rows(), [], archive=str(tmp_path / "other"))
     alone = [(point.run, point.verdict) for point in one.insights.trend if point.requirement == ROW]
     assert alone == [(NIGHT, "satisfied")]
     assert [filed.outcome for filed in (*both.filed, *one.filed)] == ["added"] * 3

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.pooling import judge_shards
 from history.shards import AnyShardLine, read_shards
 from reports.merge import merge
@@ -25,7 +25,7 @@ from tests.support.sample_shards import ShardBuilder, write_lines
 
 KEPT, BROKEN = "KIP320-FETCH-02", "KIP320-FETCH-01"
 CHECKS = {row: [f"check-{row}"] for row in (KEPT, BROKEN)}
-ROWS = {row: shipped()[row].hash for row in CHECKS}
+ROWS = {row: shipped_rows()[row].hash for row in CHECKS}
 Verdicts = dict[tuple[str, str], str]
 Files = list[bytes]
 
@@ -37,11 +37,11 @@ def _shards(label: str) -> list[list[bytes]]:
     facts = {"label": label, "checks": CHECKS, "rows": ROWS, "image_id": "sha256:a"}
     both = ShardBuilder(f"{label}-a", "4.3.1", **facts)
     for row in CHECKS:
-        for case in shipped()[row].cases:
+        for case in shipped_rows()[row].cases:
             both.observe(row, case.id, count=5)
         both.end_check(row)
     other = ShardBuilder(f"{label}-b", "4.3.1", worker="gw1", **facts)
-    other.observe(BROKEN, shipped()[BROKEN].cases[0].id, "violated", 1, detail="was answered NONE")
+    other.observe(BROKEN, shipped_rows()[BROKEN].cases[0].id, "violated", 1, detail="was answered NONE")
     return [both.finish().text(), other.finish().text()]
 
 
@@ -164,7 +164,7 @@ def test_spark_says_the_same_of_many_columns_at_once(spark: SparkSession, varian
     chosen = [files for files, label in zip(variants, LABELS, strict=True) if _tells_whose(files, label)]
     with tempfile.TemporaryDirectory() as folder:
         _write(folder, chosen)
-        matrix = merge(spark, folder, shipped(), []).matrix
+        matrix = merge(spark, folder, shipped_rows(), []).matrix
         found = {(cell.kafka_version, cell.requirement): str(cell.verdict) for cell in matrix.cells}
         assert found == _plain(Path(folder))
     for label in matrix.kafka_versions:

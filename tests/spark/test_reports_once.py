@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.intake import ShardSummary
 from reports.ingest.distinct import once
 from reports.ingest.read import parse
@@ -27,7 +27,7 @@ def spark() -> Iterator[SparkSession]:
 
 
 def _shard(name: str) -> list[str]:
-    built = ShardBuilder(name).satisfy(shipped()["KIP320-FETCH-02"]).finish()
+    built = ShardBuilder(name).satisfy(shipped_rows()["KIP320-FETCH-02"]).finish()
     return [line.decode().rstrip("\n") for line in built.text()]
 
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from history.schema import SCHEMA, WrongSchema
 from history.shards import BOM, AnyShardLine, ExcuseCount, FaultCount, read_shard
@@ -49,18 +49,23 @@ def spark() -> Iterator[SparkSession]:
 
 
 def _cases(row: str) -> list[str]:
-    return [case.id for case in shipped()[row].cases]
+    return [case.id for case in shipped_rows()[row].cases]
 
 
 @cache
 def _sample() -> dict[str, tuple[bytes, ...]]:
     """Three shards of two columns, with something of every kind: the lines by shard id."""
     checks = all_checks()
-    green = ShardBuilder("green", "3.9.2", checks=checks).satisfy(shipped()[PROBE]).satisfy(shipped()[OTHER]).finish()
-    first = ShardBuilder("first", checks=checks).satisfy(shipped()[PROBE])
+    green = (
+        ShardBuilder("green", "3.9.2", checks=checks)
+        .satisfy(shipped_rows()[PROBE])
+        .satisfy(shipped_rows()[OTHER])
+        .finish()
+    )
+    first = ShardBuilder("first", checks=checks).satisfy(shipped_rows()[PROBE])
     excuses = [ExcuseCount(requirement=PROBE, case=_cases(PROBE)[0], excuse="open outcome", times=3)]
     first.example(PROBE, excuses, kill=FaultCount(injected=3, witnessed=2, healed=3)).finish()
-    second = ShardBuilder("second", checks=checks, worker="gw1").satisfy(shipped()[OTHER])
+    second = ShardBuilder("second", checks=checks, worker="gw1").satisfy(shipped_rows()[OTHER])
     second.observe(
         PROBE, _cases(PROBE)[0], "violated", 2, detail="was answered NONE", evidence="evidence/x/1", history="h.zst"
     )
@@ -77,7 +82,7 @@ def _write(folder: Path, shards: dict[str, tuple[bytes, ...]]) -> Path:
 
 
 def _merge(spark: SparkSession, folder: Path) -> Matrix:
-    return merge(spark, str(folder), shipped(), load_deviations(shipped())).matrix
+    return merge(spark, str(folder), shipped_rows(), load_deviations(shipped_rows())).matrix
 
 
 def _cell(matrix: Matrix, row: str, version: str = "4.3.1") -> ReportedCell:
@@ -251,7 +256,7 @@ def test_bad_lines_are_counted_and_mark_the_column(spark: SparkSession, whole: M
 
 
 def test_a_shard_of_another_schema_is_refused_with_its_reason(spark: SparkSession, tmp_path: Path) -> None:
-    future = tuple(ShardBuilder("future", schema=SCHEMA + 1).satisfy(shipped()[OTHER]).finish().text())
+    future = tuple(ShardBuilder("future", schema=SCHEMA + 1).satisfy(shipped_rows()[OTHER]).finish().text())
     matrix = _merge(spark, _write(tmp_path, _sample() | {"future": future}))
     (entry,) = matrix.quarantine.shards
     assert (entry.shard, entry.kafka_version) == ("future", "4.3.1")
@@ -260,7 +265,7 @@ def test_a_shard_of_another_schema_is_refused_with_its_reason(spark: SparkSessio
 
 
 def test_a_shard_of_an_older_schema_ends_the_merge(spark: SparkSession, tmp_path: Path) -> None:
-    older = tuple(ShardBuilder("older", schema=SCHEMA - 1).satisfy(shipped()[OTHER]).finish().text())
+    older = tuple(ShardBuilder("older", schema=SCHEMA - 1).satisfy(shipped_rows()[OTHER]).finish().text())
     with pytest.raises(WrongSchema, match=r"shard older is of schema 1, which .* reads; this kit reads schema 2"):
         _merge(spark, _write(tmp_path, _sample() | {"older": older}))
 
@@ -273,8 +278,12 @@ def test_a_piece_without_its_header_is_quarantined(spark: SparkSession, tmp_path
 
 
 def test_results_of_a_row_that_was_changed_since_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
-    rows = {row.id: row.hash for row in shipped()} | {PROBE: "an older hash"}
-    old = ShardBuilder("old", checks=all_checks(), rows=rows).satisfy(shipped()[PROBE]).satisfy(shipped()[OTHER])
+    rows = {row.id: row.hash for row in shipped_rows()} | {PROBE: "an older hash"}
+    old = (
+        ShardBuilder("old", checks=all_checks(), rows=rows)
+        .satisfy(shipped_rows()[PROBE])
+        .satisfy(shipped_rows()[OTHER])
+    )
     old.finish().write(tmp_path)
     matrix = _merge(spark, tmp_path)
     assert (_cell(matrix, PROBE).verdict, _cell(matrix, PROBE).observations) == ("not-run", 0)
@@ -317,7 +326,7 @@ def test_parquet_holds_the_same_rows_for_the_same_lines(spark: SparkSession, tmp
     for number, line in enumerate(line for shard in reversed(_sample().values()) for line in shard):
         write_lines(many / f"{number % 7}" / f"{number}.jsonl", [line])
     for folder in (one, many):
-        merge(spark, str(folder), shipped(), [], parquet=folder / "parquet")
+        merge(spark, str(folder), shipped_rows(), [], parquet=folder / "parquet")
     for table in ("matrix", "tallies", "observations"):
         first, second = (spark.read.parquet(str(folder / "parquet" / table)) for folder in (one, many))
         assert first.schema == second.schema
@@ -329,7 +338,7 @@ def test_a_small_merge_takes_few_jobs_and_tasks(spark: SparkSession, tmp_path: P
     """Two for tables and one for observations; each table that is joined is broadcast by one of its own."""
     folder, tracker = _write(tmp_path / "shards", _sample()), spark.sparkContext.statusTracker()
     before = set(tracker.getJobIdsForGroup())
-    merge(spark, str(folder), shipped(), [], parquet=tmp_path / "parquet")
+    merge(spark, str(folder), shipped_rows(), [], parquet=tmp_path / "parquet")
     jobs = [tracker.getJobInfo(job) for job in set(tracker.getJobIdsForGroup()) - before]
     assert len(jobs) <= 8
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]

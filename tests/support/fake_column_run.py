@@ -15,7 +15,7 @@ import signal
 import sys
 from pathlib import Path
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from tests.support.sample_shards import ShardBuilder, all_checks
 
 ROW, OTHER = "KIP320-FETCH-02", "KIP320-FETCH-03"
@@ -57,13 +57,13 @@ def _shard(asked: argparse.Namespace, run: str, label: str, words: list[str]) ->
         f"{run}-gw0-{slug}", version, label=label, run=run, checks=all_checks(), seed=asked.conformance_seed
     )
     if "satisfied" in words:
-        shard.satisfy(shipped()[ROW])
+        shard.satisfy(shipped_rows()[ROW])
     if "other-satisfied" in words:
-        shard.satisfy(shipped()[OTHER])
+        shard.satisfy(shipped_rows()[OTHER])
     if "violated" in words:
-        shard.observe(OTHER, shipped()[OTHER].cases[0].id, "violated", evidence=f"evidence/{OTHER}/{run}-1").end_check(
-            OTHER
-        )
+        shard.observe(
+            OTHER, shipped_rows()[OTHER].cases[0].id, "violated", evidence=f"evidence/{OTHER}/{run}-1"
+        ).end_check(OTHER)
         (asked.conformance_out / "evidence" / OTHER / f"{run}-1").mkdir(parents=True)
     if "error" in words:
         shard.end_check(ROW, outcome="error", detail="no cluster")

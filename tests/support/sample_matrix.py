@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.intake import Intake, ShardSummary
 from reports.ingest.intake import take_in
@@ -30,7 +30,7 @@ def intake(*versions: str, complete: bool = True, **header: Any) -> Intake:
         )
         for version in versions
     ]
-    return take_in(summaries, shipped())
+    return take_in(summaries, shipped_rows())
 
 
 def case(version: str, case: str, row: str = ROW, **counts: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def case(version: str, case: str, row: str = ROW, **counts: Any) -> dict[str, An
 
 
 def all_cases(version: str, row: str = ROW, **counts: Any) -> list[dict[str, Any]]:
-    return [case(version, each.id, row, **counts) for each in shipped()[row].cases]
+    return [case(version, each.id, row, **counts) for each in shipped_rows()[row].cases]
 
 
 def checks(version: str, row: str = ROW, **counts: Any) -> dict[str, Any]:
@@ -60,14 +60,14 @@ def checks(version: str, row: str = ROW, **counts: Any) -> dict[str, Any]:
 
 def violation(version: str, row: str = ROW, **fields: Any) -> dict[str, Any]:
     given = {
-        "case": shipped()[row].cases[0].id, "label": "", "detail": "was answered NONE", "check": "c", "example": "e",
+        "case": shipped_rows()[row].cases[0].id, "label": "", "detail": "was answered NONE", "check": "c", "example": "e",
         "history": "histories/r/w.jsonl.zst", "events": [1, 2], "evidence": "evidence/x/1", "times": 1, "place": 1,
     } | fields  # fmt: skip
     return {"kafka_version": version, "requirement": row, **given}
 
 
 def matrix(pooled: Pooled, *versions: str, deviations: list[Deviation] | None = None, **header: Any) -> Matrix:
-    return build(shipped(), intake(*versions, **header), pooled, deviations or [])
+    return build(shipped_rows(), intake(*versions, **header), pooled, deviations or [])
 
 
 def cell(found: Matrix, version: str, row: str = ROW) -> ReportedCell:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from conformance.catalogue import Requirement, shipped
+from conformance.catalogue import Requirement, shipped_rows
 from history.observations import Result
 from history.schema import SCHEMA
 from history.shards import (
@@ -38,7 +38,7 @@ class ShardBuilder:
             ranges=header.pop("ranges", RANGES), digest=header.pop("digest", f"digest of {label}"),
             selection=header.pop("selection", selecting(label)),
         )  # fmt: skip
-        rows = header.pop("rows", {row.id: row.hash for row in shipped()})
+        rows = header.pop("rows", {row.id: row.hash for row in shipped_rows()})
         facts: dict[str, Any] = {
             "schema": SCHEMA, "kit": "0.1.0", "run": "r1", "worker": "gw0", "topology": "one-combined", "profile": "smoke",
             "seed": 7, "checks": {},
@@ -105,7 +105,7 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Path:
 
 def all_checks() -> dict[str, list[str]]:
     """A header's `checks` as if the kit had one check for each row."""
-    return {row.id: [f"check-{row.id}"] for row in shipped()}
+    return {row.id: [f"check-{row.id}"] for row in shipped_rows()}
 
 
 def selecting(label: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from reports.insights import Coverage, FaultMet, FaultReach, Firsts, Insights, PremiseReach, Spent
 from reports.matrix import Matrix, Pooled
@@ -31,7 +31,7 @@ def build(run: Path) -> Path:
     """Evidence below `run`, and the site in `run/matrix`; returns the site's folder."""
     path, events = write_zombie(run)
     merged: Any = Sample(matrix=_matrix(path, events), insights=_insights())
-    return write_site(merged, shipped(), run / "matrix", run).parent
+    return write_site(merged, shipped_rows(), run / "matrix", run).parent
 
 
 def _matrix(path: str, events: list[int]) -> Matrix:

@@ -12,7 +12,7 @@ from conformance.campaign.hunt.rounds import FAILING
 from conformance.campaign.hunt.state import HUNT, Hunt
 from conformance.campaign.hunt.totals import Totals
 from conformance.campaign.watching import minutes
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.narration import in_words
 from conformance.running.evidence.report import step_descriptions
 from history.command import COMMAND
@@ -39,7 +39,7 @@ def report_of(finding: Finding, command: str, since: Sequence[str], files: Seque
 
 
 def _promise(finding: Finding) -> list[str]:
-    row = shipped()[finding.row]
+    row = shipped_rows()[finding.row]
     return [
         f"# {row.id}: {row.title}{_label(finding)}",
         "",
@@ -158,7 +158,7 @@ def _finding(finding: Finding) -> str:
     link = f"[{finding.name}]({FINDINGS}/{finding.name}/report.md)"
     sightings = "; ".join(f"{column}: {_evidence(seen)}" for column, seen in _by_column(finding).items())
     known = " ".join(dict.fromkeys(one.known for one in finding.sightings if one.known and len(one.known) < 20))
-    title = " ".join(filter(None, [f"{shipped()[finding.row].title}{_label(finding)}", known]))
+    title = " ".join(filter(None, [f"{shipped_rows()[finding.row].title}{_label(finding)}", known]))
     replays = "; ".join(f"{column}: {one}" for column, one in finding.replays.items())
     return f"| {link} | {title} | {sightings} | {replays or _NO_REPLAYS[finding.is_known]} |"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.core.machines import MACHINES
 from conformance.judging.narration import Narration, in_words
 from conformance.running.evidence.violation import ViolationHistory
@@ -34,7 +34,7 @@ def report(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: st
 
 def _head(read: ViolationHistory) -> list[str]:
     column, observation, example = read.column, read.observation, read.history.example
-    row = shipped()[observation.requirement]
+    row = shipped_rows()[observation.requirement]
     label = f" ({observation.label})" if observation.label else ""
     return [
         f"# {row.id}: {row.title}{label}",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from conformance.catalogue.floors import FLOORS
 from conformance.core.machines import AnyMachine
@@ -62,8 +62,8 @@ class MachineRun(CheckRun):
         self.topology = check.topology_of(part + self._beginning.turn)
         self.found: dict[Breach, str] = {**dict.fromkeys(self._beginning.known, ""), **(known or {})}
         self._profile = lab.settings.profile
-        self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
-        self._deviations = [] if lab.settings.requirements else load_deviations(shipped())
+        self._asked = {row.id for row in shipped_rows().matching(lab.settings.requirements)}
+        self._deviations = [] if lab.settings.requirements else load_deviations(shipped_rows())
         self._later: list[tuple[Discovery, list[Observation]]] = []
         self._explores_until = math.inf
         self._investigating = False

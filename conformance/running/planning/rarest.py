@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from conformance.catalogue import Facts, shipped
+from conformance.catalogue import Facts, shipped_rows
 from conformance.catalogue.floors import floor_of, kind_of
 from conformance.catalogue.rows import RECORDED
 from conformance.core.registry import AnyCheck
@@ -71,7 +71,7 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
 
 
 def _is_of_probes(line: ObservationLine) -> bool:
-    return kind_of(shipped()[line.requirement], line.case) == "probe"
+    return kind_of(shipped_rows()[line.requirement], line.case) == "probe"
 
 
 def rank(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
@@ -97,9 +97,9 @@ def _cases(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, st
         for row in check.rows:
             able[row].append(check.id)
     for row, ids in sorted(able.items()):
-        if shipped()[row].level not in RECORDED:
-            for case in shipped()[row].applicable_cases(facts):
-                yield row, case.id, floor_of(shipped()[row], case.id).observations, ids
+        if shipped_rows()[row].level not in RECORDED:
+            for case in shipped_rows()[row].applicable_cases(facts):
+                yield row, case.id, floor_of(shipped_rows()[row], case.id).observations, ids
 
 
 def _best(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:

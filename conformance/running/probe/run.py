@@ -12,7 +12,7 @@ import msgspec
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from conformance.catalogue import Facts, shipped
+from conformance.catalogue import Facts, shipped_rows
 from conformance.catalogue.applicability import applies
 from conformance.catalogue.floors import floor_of, kind_of, shaping
 from conformance.catalogue.rows import LATER, RECORDED, Requirement
@@ -87,7 +87,7 @@ class ProbeRun(CheckRun):
 
     def _own_rows(self, facts: Facts) -> list[Requirement]:
         """The rows that apply; if there is no cluster yet, those of the version, whatever the levels of its cluster will be."""
-        return [row for id in self.check.own_rows if applies(facts, (row := shipped()[id]).applies, row.needs)]
+        return [row for id in self.check.own_rows if applies(facts, (row := shipped_rows()[id]).applies, row.needs)]
 
     def _drawn(self, case: str, round: int) -> Iterator[dict[str, Any]]:
         if not self.check.strategies:
@@ -98,7 +98,7 @@ class ProbeRun(CheckRun):
     def _at_floor(self, case: str) -> bool:
         """True if every case seen so far (of those that this round was for) has the observations that a probe's cell needs."""
         # Observations of a scenario's judges, or of other rows, are welcome, but not worth another run.
-        scenarios = [id for id in self.check.own_rows if self.check.schedule and shipped()[id].kind == "scenario"]
+        scenarios = [id for id in self.check.own_rows if self.check.schedule and shipped_rows()[id].kind == "scenario"]
         own = {key: found for key, found in self._seen.items() if key[0] in (scenarios or self.check.own_rows)}
         seen = {key: found for key, found in own.items() if not case or key[1] == case}
         return bool(seen) and all(_enough(row, case, found) for (row, case), found in seen.items())
@@ -179,11 +179,11 @@ def end_of(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
 
 
 def _enough(row: str, case: str, found: list[Observation]) -> bool:
-    if shipped()[row].level in RECORDED:
+    if shipped_rows()[row].level in RECORDED:
         return True
-    floor = floor_of(shipped()[row], case)
-    counted = [one for one in found if not one.calm or kind_of(shipped()[row], case) == "probe"]
-    shaped = {shaping(one.inputs, shipped()[row].incidental) for one in counted}
+    floor = floor_of(shipped_rows()[row], case)
+    counted = [one for one in found if not one.calm or kind_of(shipped_rows()[row], case) == "probe"]
+    shaped = {shaping(one.inputs, shipped_rows()[row].incidental) for one in counted}
     return len(counted) >= floor.observations and len(shaped) >= floor.inputs
 
 

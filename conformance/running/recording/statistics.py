@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from conformance.catalogue import Facts, shipped
+from conformance.catalogue import Facts, shipped_rows
 from conformance.catalogue.floors import FLOORS
 from conformance.core.checks import Check
 from conformance.core.machines import AnyMachine, MachineCheck
@@ -181,7 +181,7 @@ def _excused(one: CheckTotals) -> list[str]:
 
 def _never_observed(check: AnyMachine, one: CheckTotals) -> list[str]:
     facts = Facts(version=one.column.version, ranges=one.column.ranges)
-    applicable = [(row, case.id) for row in check.rows for case in shipped()[row].applicable_cases(facts)]
+    applicable = [(row, case.id) for row in check.rows for case in shipped_rows()[row].applicable_cases(facts)]
     return [f"{row} {case}" for row, case in dict.fromkeys(applicable) if not one.cases[row, case]]
 
 

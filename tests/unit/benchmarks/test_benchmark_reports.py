@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import pooling, reports, runs, shards
 from benchmarks.processes import Watched, watch_run
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.cli import rejudge
 from fixtures.images import newest_patches
 from history.shards import Footer, ObservationLine, read_shards
@@ -48,7 +48,7 @@ def test_made_up_shards_are_whole_and_of_the_shape_that_is_reported(tmp_path: Pa
     assert [{**count, "footer": 1} for count in footers] == counts
     seen = [line for shard in found for line in shard.lines if isinstance(line, ObservationLine)]
     assert max(count["observation"] for count in counts) > 0.2 * len(seen)
-    assert all(line.case in {case.id for case in shipped()[line.requirement].cases} for line in seen)
+    assert all(line.case in {case.id for case in shipped_rows()[line.requirement].cases} for line in seen)
     assert size == sum(path.stat().st_size for path in (tmp_path / "shards").iterdir())
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import CHANGED_SINCE
 from reports.matrix import Matrix, Pooled, encode
@@ -18,7 +18,7 @@ GREEN = Pooled(cases=all_cases(V), checks=[checks(V)])
 def test_there_is_one_cell_for_each_row_and_column() -> None:
     found = matrix(Pooled(), "4.3.1", "3.9.2")
     keys = [(c.requirement, c.kafka_version) for c in found.cells]
-    assert sorted(keys) == sorted((row.id, version) for row in shipped() for version in ("3.9.2", "4.3.1"))
+    assert sorted(keys) == sorted((row.id, version) for row in shipped_rows() for version in ("3.9.2", "4.3.1"))
     assert found.kafka_versions == ["3.9.2", "4.3.1"]
 
 
@@ -44,7 +44,7 @@ def test_a_violation_is_never_lost_to_a_shard_cut_short() -> None:
 def test_only_probes_waver() -> None:
     pooled = Pooled(cases=all_cases(V, wavering=True), checks=[checks(V)])
     assert cell(matrix(pooled, V), V).verdict == "flaky"
-    row = next(row for row in shipped() if row.kind == "property" and not row.needs and row.applies == ["3.3.."])
+    row = next(row for row in shipped_rows() if row.kind == "property" and not row.needs and row.applies == ["3.3.."])
     pooled = Pooled(cases=all_cases(V, row.id, held=30, wavering=True), checks=[checks(V, row.id)])
     assert cell(matrix(pooled, V), V, row.id).verdict != "flaky"
 
@@ -88,7 +88,7 @@ def test_a_deviation_still_holds_while_a_check_of_its_row_has_not_run() -> None:
 
 
 def test_a_deviation_of_one_case_does_not_explain_another() -> None:
-    first, second, *_ = (each.id for each in shipped()[ROW].cases)
+    first, second, *_ = (each.id for each in shipped_rows()[ROW].cases)
     entry = Deviation(requirement=ROW, versions=("4.3..",), reason="r", cases=(first,))
     for violated, known in (([first], [entry]), ([second], []), ([first, second], [])):
         red = Pooled(cases=[case(V, id, violated=1) for id in violated], checks=[checks(V)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from history.observations import KEEPS, KEEPS_NOT
 from reports.insights import Insights
 from reports.matrix import Matrix, Pooled
@@ -51,7 +51,7 @@ def test_the_cell_is_recorded_with_its_value() -> None:
 
 def test_every_later_row_has_a_line_and_the_observed_ones_are_shown() -> None:
     found = sample()
-    assert [change.later for change in found.rule_changes] == [row.id for row in shipped() if row.level == "later"]
+    assert [change.later for change in found.rule_changes] == [row.id for row in shipped_rows() if row.level == "later"]
     assert [change.later for change in with_observations(found.rule_changes)] == [LATER]
     assert rule_changes([], found.cells, found.kafka_versions) == []
 
@@ -73,7 +73,7 @@ def test_without_an_observation_there_is_no_table() -> None:
 
 
 def test_the_table_is_on_the_page(tmp_path: Path) -> None:
-    write_site(Merged(matrix=sample(), insights=Insights()), shipped(), tmp_path, None)
+    write_site(Merged(matrix=sample(), insights=Insights()), shipped_rows(), tmp_path, None)
     page = (tmp_path / "index.html").read_text()
     part = page.split('id="rule-changes"')[1].split("</table>")[0]
     assert LATER.lower() in part.lower()

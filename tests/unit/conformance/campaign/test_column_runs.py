@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.campaign.plan import column_runs_for, new_plan, read_plan, write_plan
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
@@ -307,4 +307,4 @@ def test_a_signal_ends_the_columns_in_good_order_and_the_same_command_goes_on(ki
 
 
 def test_the_rows_of_the_fake_are_rows() -> None:
-    assert shipped()[OTHER].cases
+    assert shipped_rows()[OTHER].cases

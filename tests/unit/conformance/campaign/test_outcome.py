@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.campaign.outcome import judged_columns
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.pooling import judge_shards
 from conformance.judging.verdicts import Cell
 from history.shards import read_header, read_shards
@@ -15,9 +15,9 @@ from tests.support.sample_shards import ShardBuilder, all_checks, write_lines
 
 def columns(folder: Path) -> None:
     """Two columns, one of them run twice, as when violated rows are run again."""
-    case = shipped()[OTHER].cases[0].id
+    case = shipped_rows()[OTHER].cases[0].id
     for shard, version, run in (("a", "3.9.2", "r1"), ("b", "4.3.1", "r1"), ("c", "4.3.1", "r2")):
-        built = ShardBuilder(f"{run}-{shard}", version, run=run, checks=all_checks()).satisfy(shipped()[ROW])
+        built = ShardBuilder(f"{run}-{shard}", version, run=run, checks=all_checks()).satisfy(shipped_rows()[ROW])
         built.observe(OTHER, case, "violated" if run == "r2" else "held").finish().write(folder)
 
 

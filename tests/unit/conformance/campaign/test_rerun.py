@@ -10,7 +10,7 @@ import pytest
 
 from conformance.campaign.plan import RERUN, ColumnRun, Plan, read_plan
 from conformance.campaign.rerun import ViolatedCase, column_runs_again, seen_again, violated_in
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from fixtures.errors import WrongUse
 from history.shards import read_shard
 from tests.support.fake_column_run import OTHER, ROW
@@ -162,7 +162,7 @@ def rerun(tmp_path: Path, known: list[str], shard: ShardBuilder) -> list[str]:
 
 
 def test_a_case_that_is_seen_again_does_not_count_for_another(tmp_path: Path) -> None:
-    first, second = (case.id for case in shipped()[ROW].cases[:2])
+    first, second = (case.id for case in shipped_rows()[ROW].cases[:2])
     shard = ShardBuilder("s", run="261121-000000-0002").observe(ROW, first, "violated", count=2)
     shard.observe(ROW, second, "held", count=3)
     assert rerun(tmp_path, [first, second], shard) == [
@@ -172,7 +172,7 @@ def test_a_case_that_is_seen_again_does_not_count_for_another(tmp_path: Path) ->
 
 
 def test_a_case_that_only_the_rerun_violates_is_shown_as_new(tmp_path: Path) -> None:
-    first, second = (case.id for case in shipped()[ROW].cases[:2])
+    first, second = (case.id for case in shipped_rows()[ROW].cases[:2])
     shard = ShardBuilder("s", run="261121-000000-0002").observe(ROW, second, "violated", count=1)
     assert rerun(tmp_path, [first], shard) == [
         f"{ROW} ({first})  4.3.1  not seen again in 0 observations",

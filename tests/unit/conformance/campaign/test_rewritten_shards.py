@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from conformance.campaign.rewritten_shards import rewrite
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.pooling import gather, judge_shards
 from conformance.judging.stored_examples import JudgedExample
 from conformance.judging.verdicts import CHANGED_SINCE, Cell
@@ -20,7 +20,7 @@ from tests.support.fake_lab import COLUMN
 
 ROW = "KIP320-OFLE-02"
 CASE = "older"
-HASHES = {row.id: row.hash for row in shipped()}
+HASHES = {row.id: row.hash for row in shipped_rows()}
 
 
 def observation(example: str, result: Any = "held", row: str = ROW) -> Observation:

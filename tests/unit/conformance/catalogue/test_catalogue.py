@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.catalogue import CatalogueError, Expectation, Facts, Requirement, load, shipped
+from conformance.catalogue import CatalogueError, Expectation, Facts, Requirement, load, shipped_rows
 from conformance.catalogue.applicability import applies, in_range, numbers
 from conformance.core.checks import Check
 from conformance.core.registry import AnyCheck, every_check
@@ -27,7 +27,7 @@ INVARIANTS = {
 ADDED = {"KIP101-INV-18b", "KIP360-INV-15", "KIP360-INV-16", "KIP360-SEQ-22", "KIP360-TXN-16"}
 """Rows added since, from live brokers and for the producer machine."""
 LAWS = {f"GEN-{n:02}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19, 20, 21)}
-LATER_ROWS = {row.id for row in shipped() if row.level == "later"}
+LATER_ROWS = {row.id for row in shipped_rows() if row.level == "later"}
 ROWS_OF = {(101, 320): 71, (595,): 114, (360, 1251): 118}
 
 ROW = """
@@ -51,25 +51,25 @@ about = "replica id -1"
 
 
 def test_every_catalogued_row_and_every_invariant_is_there() -> None:
-    catalogued = Counter(row.kip for row in shipped() if row.id not in INVARIANTS | ADDED | LAWS | LATER_ROWS)
+    catalogued = Counter(row.kip for row in shipped_rows() if row.id not in INVARIANTS | ADDED | LAWS | LATER_ROWS)
     assert {kips: sum(catalogued[kip] for kip in kips) for kips in ROWS_OF} == ROWS_OF
-    assert {row.id for row in shipped()} >= INVARIANTS
-    assert len(shipped()) - len(LAWS | LATER_ROWS) == 303 + len(INVARIANTS | ADDED) == 371
+    assert {row.id for row in shipped_rows()} >= INVARIANTS
+    assert len(shipped_rows()) - len(LAWS | LATER_ROWS) == 303 + len(INVARIANTS | ADDED) == 371
 
 
 def test_a_general_law_is_of_no_kip() -> None:
-    laws = {row.id for row in shipped() if row.level == "law"}
-    assert laws == LAWS == {row.id for row in shipped() if row.kip == 0 and row.level != "later"}
-    assert {shipped()[id].family for id in LAWS} == {"General laws"}
-    assert shipped()["KIP320-FETCH-02"].family == "KIP-320"
+    laws = {row.id for row in shipped_rows() if row.level == "law"}
+    assert laws == LAWS == {row.id for row in shipped_rows() if row.kip == 0 and row.level != "later"}
+    assert {shipped_rows()[id].family for id in LAWS} == {"General laws"}
+    assert shipped_rows()["KIP320-FETCH-02"].family == "KIP-320"
 
 
 def test_an_invariant_is_of_the_first_priority() -> None:
     numbered = re.compile(r"-(INV|LIVE)-\d+$")
-    assert {row.priority for row in shipped() if numbered.search(row.id)} == {"P1"}
+    assert {row.priority for row in shipped_rows() if numbered.search(row.id)} == {"P1"}
 
 
-@pytest.mark.parametrize("row", shipped(), ids=lambda row: row.id)
+@pytest.mark.parametrize("row", shipped_rows(), ids=lambda row: row.id)
 def test_a_row_can_be_read_and_filed(row: Requirement) -> None:
     assert re.fullmatch(rf"KIP{row.kip}-[A-Z]+-\d\d[a-z]?(-L)?" if row.kip else r"GEN-\d\d(-L)?", row.id)
     assert row.cases
@@ -79,14 +79,14 @@ def test_a_row_can_be_read_and_filed(row: Requirement) -> None:
     assert row.inputs >= 1
 
 
-@pytest.mark.parametrize("row", shipped(), ids=lambda row: row.id)
+@pytest.mark.parametrize("row", shipped_rows(), ids=lambda row: row.id)
 def test_a_row_applies_to_some_release_and_so_does_each_case(row: Requirement) -> None:
     shown = {case.id for facts in plausible() for case in row.applicable_cases(facts)}
     later = {case.id for case in row.cases if "TxnOffsetCommit >= 6" in (*row.needs, *case.needs)}
     assert shown | later == {case.id for case in row.cases}
 
 
-@pytest.mark.parametrize("row", [row for row in shipped() if row.expectations], ids=lambda row: row.id)
+@pytest.mark.parametrize("row", [row for row in shipped_rows() if row.expectations], ids=lambda row: row.id)
 def test_one_expectation_is_in_force_wherever_the_row_applies(row: Requirement) -> None:
     tokens = {row.expected_token(facts) for facts in plausible() if applies(facts, row.applies, row.needs)}
     never = [entry for entry in row.expectations if entry.expect not in tokens]
@@ -94,7 +94,7 @@ def test_one_expectation_is_in_force_wherever_the_row_applies(row: Requirement) 
 
 
 def test_a_row_without_an_expectation_in_force_says_so() -> None:
-    row = next(row for row in shipped() if row.expectations)
+    row = next(row for row in shipped_rows() if row.expectations)
     with pytest.raises(CatalogueError, match=rf"{row.id}: 0 expectations are in force on 2\.8\.0"):
         row.expected_token(Facts(version="2.8.0", ranges={"Fetch": 1}))
 
@@ -104,9 +104,9 @@ def test_a_row_without_an_expectation_in_force_says_so() -> None:
 
 @pytest.mark.parametrize("id", sorted(LATER_ROWS))
 def test_a_later_row_comes_with_the_row_whose_rule_changed(id: str) -> None:
-    later = shipped()[id]
+    later = shipped_rows()[id]
     assert later.id == f"{later.before}-L"
-    before = shipped()[later.before]
+    before = shipped_rows()[later.before]
     assert later.kip == before.kip
     assert later.promised
     assert numbers(later.applies[0].partition("..")[0]) <= numbers(before.applies[0].partition("..")[0])
@@ -119,7 +119,7 @@ LISTS = {"KIP320-VER-01", "KIP595-API-02", "KIP595-CONF-01", "KIP595-FETCH-10"}
 
 def test_each_tested_row_whose_rule_a_later_kip_changed_has_a_later_row() -> None:
     tested = {row for check in every_check().values() for row in check.rows}
-    changed = {row.id for row in shipped() if len(row.expectations) > 1 and row.id in tested - LISTS}
+    changed = {row.id for row in shipped_rows() if len(row.expectations) > 1 and row.id in tested - LISTS}
     before = {id.removesuffix("-L") for id in LATER_ROWS}
     assert changed <= before
     assert tested >= LATER_ROWS
@@ -132,7 +132,7 @@ def test_each_tested_row_whose_rule_a_later_kip_changed_has_a_later_row() -> Non
 def test_a_check_names_rows_and_cases_that_exist(check: AnyCheck) -> None:
     assert check.rows
     assert len(set(check.rows)) == len(check.rows)
-    rows = [shipped()[id] for id in check.rows]
+    rows = [shipped_rows()[id] for id in check.rows]
     named = set(check.cases or ()) if isinstance(check, Check) else set()
     assert named <= {case.id for row in rows for case in row.cases}
 
@@ -146,27 +146,27 @@ def test_a_check_that_looks_its_case_up_finds_each_that_it_runs_for(check: AnyCh
     """When a row gets a case for another check, checks that ran for all of its cases so far have to name theirs."""
     if not isinstance(check, Check) or "case" not in check.takes:
         return
-    runs_for = check.cases or [case.id for case in shipped()[check.rows[0]].cases]
+    runs_for = check.cases or [case.id for case in shipped_rows()[check.rows[0]].cases]
     for name in LOOKED_UP.findall(inspect.getsource(check.body)):
         assert set(runs_for) <= set(check.body.__globals__[name]), f"{check.id} looks its case up in {name}"
 
 
 @pytest.mark.parametrize("check", every_check().values(), ids=list(every_check()))
 def test_a_check_can_run_on_some_release(check: AnyCheck) -> None:
-    rows = [shipped()[id] for id in check.rows]
+    rows = [shipped_rows()[id] for id in check.rows]
     assert any(row.applicable_cases(facts) for row in rows for facts in plausible())
 
 
 def test_an_unknown_row_is_told_where_to_look() -> None:
     with pytest.raises(CatalogueError, match=r"'KIP320-FETCH-99' is no row .* conformance/catalogue/\*\.toml"):
-        shipped()["KIP320-FETCH-99"]
+        shipped_rows()["KIP320-FETCH-99"]
 
 
 def test_globs_choose_rows() -> None:
-    chosen = shipped().matching(["KIP320-FETCH-0[12]", "KIP595-VOTE-01"])
+    chosen = shipped_rows().matching(["KIP320-FETCH-0[12]", "KIP595-VOTE-01"])
     assert [row.id for row in chosen] == ["KIP320-FETCH-01", "KIP320-FETCH-02", "KIP595-VOTE-01"]
-    assert len(shipped().matching([])) == len(shipped())
-    assert shipped().matching(["kip320-*"]) == []
+    assert len(shipped_rows().matching([])) == len(shipped_rows())
+    assert shipped_rows().matching(["kip320-*"]) == []
 
 
 # --- broken ones
@@ -267,7 +267,7 @@ def test_ends_of_a_range_are_inclusive(version: str, range: str, inside: bool) -
 
 
 def test_what_is_judged_is_what_the_hash_holds() -> None:
-    row = shipped()["KIP320-FETCH-02"]
+    row = shipped_rows()["KIP320-FETCH-02"]
     reworded = [msgspec.structs.replace(case, about="Other words.") for case in row.cases]
     reworded_row = msgspec.structs.replace(
         row, statement="Another.", note="another", seen="never", title="T", cases=reworded

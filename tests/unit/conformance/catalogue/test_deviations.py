@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.catalogue import CatalogueError, shipped
+from conformance.catalogue import CatalogueError, shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from conformance.core.checks import import_checks
 from fixtures.faults.catalogue import FAULTS
@@ -19,7 +19,7 @@ def _write(folder: Path, text: str) -> Path:
 
 
 def test_the_shipped_table_names_rows_and_versions() -> None:
-    deviations = load_deviations(shipped())
+    deviations = load_deviations(shipped_rows())
     assert {entry.requirement for entry in deviations} >= {"KIP320-LO-04", "KIP360-INIT-10", "KIP595-LEAD-01"}
     assert all(entry.reason for entry in deviations)
 
@@ -34,13 +34,13 @@ def test_the_shipped_table_names_steps_faults_and_roles() -> None:
     import_checks()
     faults = {str(kind.__struct_config__.tag) for kind in FAULTS}
     roles = {role for kind in FAULTS for role in kind.roles}
-    words = {word for entry in load_deviations(shipped()) for word in entry.takes}
+    words = {word for entry in load_deviations(shipped_rows()) for word in entry.takes}
     assert "active controller" in words
     assert words <= {*_steps(), *faults, *roles}
 
 
 def test_an_entry_covers_the_patches_of_its_minors() -> None:
-    (late,) = [entry for entry in load_deviations(shipped()) if entry.requirement == "KIP320-LO-04"]
+    (late,) = [entry for entry in load_deviations(shipped_rows()) if entry.requirement == "KIP320-LO-04"]
     assert late.covers("KIP320-LO-04", "3.7.2")
     assert not late.covers("KIP320-LO-04", "3.8.0")
     assert not late.covers("KIP320-LO-03", "3.7.2")
@@ -62,4 +62,4 @@ def test_an_entry_covers_the_patches_of_its_minors() -> None:
 )
 def test_a_broken_entry_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(CatalogueError, match=message):
-        load_deviations(shipped(), _write(tmp_path, text))
+        load_deviations(shipped_rows(), _write(tmp_path, text))

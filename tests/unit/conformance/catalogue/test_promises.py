@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import conformance
-from conformance.catalogue import Case, Expectation, Requirement, shipped
+from conformance.catalogue import Case, Expectation, Requirement, shipped_rows
 from conformance.catalogue.kips import KIPS, NAMED, with_titles
 from fixtures.images.versions import newest_patches
 
@@ -33,7 +33,7 @@ def _ranges(row: Requirement, part: Part) -> list[str]:
         return [one for one in part.versions if one.partition("..")[0] not in first]
     begins = [
         FIRST,
-        *(shipped()[row.before].applies if row.level == "later" else row.applies if part is not row else []),
+        *(shipped_rows()[row.before].applies if row.level == "later" else row.applies if part is not row else []),
     ]
     return [one for one in part.applies if one not in begins and not _as_before(row, one, begins)]
 
@@ -70,7 +70,7 @@ def _unpromised(row: Requirement) -> Iterator[str]:
             yield f"{name}: a mended bug is no boundary"
 
 
-@pytest.mark.parametrize("row", shipped(), ids=lambda row: row.id)
+@pytest.mark.parametrize("row", shipped_rows(), ids=lambda row: row.id)
 def test_a_boundary_names_its_promise(row: Requirement) -> None:
     assert [*_unpromised(row)] == []
 
@@ -118,7 +118,7 @@ def test_a_boundary_with_a_promise_is_not_found(row: Requirement) -> None:
 
 
 def test_the_table_has_the_kips_that_rows_name_and_no_others() -> None:
-    named = {kip for row in shipped() for part in _parts(row) for kip in NAMED.findall(part.promised)}
+    named = {kip for row in shipped_rows() for part in _parts(row) for kip in NAMED.findall(part.promised)}
     assert named == {*KIPS}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.cli.app import COMMANDS, main
 from conformance.core.registry import checks_by_row
 
@@ -102,8 +102,8 @@ def test_wrong_use_ends_with_2_and_says_the_way_out(
 def test_rows_lists_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rows"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [row.id for row in shipped()]
-    untested = [row.id for row in shipped() if row.id not in checks_by_row()]
+    assert [line.split()[0] for line in lines] == [row.id for row in shipped_rows()]
+    untested = [row.id for row in shipped_rows() if row.id not in checks_by_row()]
     assert last == f"{len(lines)} rows, {len(untested)} of them without a check"
     assert {line.split()[0] for line in lines if " untested " in line} == set(untested)
 
@@ -118,13 +118,13 @@ def test_rows_tells_all_about_one(capsys: pytest.CaptureFixture[str], snapshot: 
 def test_rows_takes_a_glob(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rows", "kip101-inv-0*", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [row["id"] for row in found] == [row.id for row in shipped() if row.id.startswith("KIP101-INV-0")]
+    assert [row["id"] for row in found] == [row.id for row in shipped_rows() if row.id.startswith("KIP101-INV-0")]
 
 
 def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rows", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [row["id"] for row in found] == [row.id for row in shipped()]
+    assert [row["id"] for row in found] == [row.id for row in shipped_rows()]
     assert set(found[0]) == {"id", "kip", "level", "priority", "kind", "title", "checks", "untested"}
     assert all(bool(row["checks"]) == (row["untested"] is None) for row in found)
     assert {row["untested"] for row in found} == {None, "the kit has no check for this row"}
@@ -132,11 +132,12 @@ def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixt
 
 def test_the_readme_counts_the_rows_without_a_check() -> None:
     text = " ".join((ROOT / "README.md").read_text().split())
-    untested = [row.kip for row in shipped() if row.id not in checks_by_row()]
+    untested = [row.kip for row in shipped_rows() if row.id not in checks_by_row()]
     counted = ", ".join(f"{count} of KIP-{kip}" for kip, count in Counter(untested).most_common())
     most, _, fewest = counted.rpartition(", ")
     assert (
-        f"Of the {len(list(shipped()))} rows of the catalogue {len(untested)} have none: {most} and {fewest}." in text
+        f"Of the {len(list(shipped_rows()))} rows of the catalogue {len(untested)} have none: {most} and {fewest}."
+        in text
     )
 
 

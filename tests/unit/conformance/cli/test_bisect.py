@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.campaign.plan import BISECT, column_runs_for, new_plan, write_plan
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.cli.bisect import bisect
 from conformance.cli.means import Means
 from conformance.core.registry import checks_by_row
@@ -127,7 +127,7 @@ def test_existing_columns_are_not_run_again_unless_they_are_undecided(search: Se
     for version in ("3.7.2", "3.8.0"):
         shard = ShardBuilder(f"r1-gw0-{version}", version, run="r1", checks=all_checks())
         if version == "3.7.2":
-            shard.observe(OTHER, shipped()[OTHER].cases[0].id, "violated").end_check(OTHER)
+            shard.observe(OTHER, shipped_rows()[OTHER].cases[0].id, "violated").end_check(OTHER)
         shard.finish().write(search.out / "shards")
     _, output = search("--kafka-version", "3.7.2..3.8")
     assert sorted(search.ran) == ["3.8.0", "3.8.1"]
@@ -170,7 +170,7 @@ def test_unfinished_columns_of_a_killed_search_do_not_count(search: Search) -> N
     plan.columns[0].run = "261121-000000-0001"
     write_plan(search.out, plan, BISECT)
     half = ShardBuilder("261121-000000-0001-gw0-3.8.1", "3.8.1", run="261121-000000-0001", checks=all_checks())
-    half.observe(OTHER, shipped()[OTHER].cases[0].id, "violated").write(search.out / "shards")
+    half.observe(OTHER, shipped_rows()[OTHER].cases[0].id, "violated").write(search.out / "shards")
     _, output = search("--kafka-version", "3.8.1")
     assert search.ran == ["3.8.1"]
     assert "✓" in output
@@ -181,7 +181,7 @@ def test_unfinished_columns_of_a_killed_search_do_not_count(search: Search) -> N
     [
         ("KIP320-FETCH-99", "Did you mean KIP320-FETCH-09"),
         (
-            next(row.id for row in shipped() if row.id not in checks_by_row()),
+            next(row.id for row in shipped_rows() if row.id not in checks_by_row()),
             "has no check for this row",
         ),
     ],

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import conformance.plugin
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, every_check, is_soak
@@ -242,7 +242,7 @@ def test_wrong_use_ends_with_2_and_says_what_is_right(
 
 
 def test_a_row_without_a_check_matches_nothing(kit: Kit) -> None:
-    unchecked = next(row.id for row in shipped() if row.id not in checks_by_row())
+    unchecked = next(row.id for row in shipped_rows() if row.id not in checks_by_row())
     code, text = kit.run("--collect-only", CHECKS, "--requirement", unchecked)
     assert (code, f"{unchecked!r} is in the catalogue and has no check yet" in text) == (2, True)
 
@@ -276,7 +276,7 @@ def test_without_an_engine_it_ends_with_3_and_says_what_to_do() -> None:
 
 def cells(*verdicts: Verdict) -> list[Cell]:
     facts: dict[str, Any] = {"kafka_version": "4.3.1", "reason": "", "observations": 1, "violations": 0, "cases": {}}
-    rows = [row.id for row in shipped()]
+    rows = [row.id for row in shipped_rows()]
     return [Cell(requirement=row, verdict=verdict, **facts) for row, verdict in zip(rows, verdicts, strict=False)]
 
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from hypothesis.strategies import integers
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.cli import rejudge
 from conformance.core import checks
 from conformance.core.bench import Bench
@@ -516,7 +516,7 @@ def test_a_schedule_is_named_with_its_family() -> None:
 
 def test_schedules_are_of_families_of_the_catalogue_and_aim_at_rows_of_judges_and_have_a_rest() -> None:
     found = [check for check in checks.all_checks().values() if check.schedule]
-    families = {row.id.partition("-")[0] for row in shipped()}
+    families = {row.id.partition("-")[0] for row in shipped_rows()}
     assert len({check.schedule for check in found}) == 29
     for check in found:
         assert check.schedule.partition("-")[0] in families
@@ -556,7 +556,7 @@ def test_each_promise_is_a_row_and_case_of_the_catalogue() -> None:
         for value in given
         if all(isinstance(n, ast.Constant) for n in getattr(value, "elts", [value]))
     ]
-    assert {(row, case) for row, case in named if case not in {one.id for one in shipped()[row].cases}} == set()
+    assert {(row, case) for row, case in named if case not in {one.id for one in shipped_rows()[row].cases}} == set()
     assert len(named) > 5
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.due import LEADS, OWED, PROMISES, hindrance
 from conformance.judging.judge import judge_all, judge_history
 from history.due import Due, is_starved
@@ -102,7 +102,7 @@ def test_no_other_leader_is_forgiven_for_a_replaced_disk() -> None:
 
 @pytest.mark.parametrize("owed", [*OWED.values(), LEADS])
 def test_each_row_and_case_that_promises_a_step_is_in_the_catalogue(owed: Any) -> None:
-    assert owed.case in {case.id for case in shipped()[owed.row].cases}
+    assert owed.case in {case.id for case in shipped_rows()[owed.row].cases}
 
 
 def test_a_shorter_wait_breaks_nothing_but_still_hinders() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.patch_releases import GONE, HIGHEST_VERSION, LOWEST_VERSION, ROW
 from conformance.judging.pooling import judge_shards
 from conformance.judging.verdicts import Cell
@@ -77,4 +77,4 @@ def test_what_is_not_the_patch_before_it_says_nothing(
 
 
 def test_its_cases_are_those_of_the_row() -> None:
-    assert {case.id for case in shipped()[ROW].cases} == {GONE, HIGHEST_VERSION, LOWEST_VERSION}
+    assert {case.id for case in shipped_rows()[ROW].cases} == {GONE, HIGHEST_VERSION, LOWEST_VERSION}

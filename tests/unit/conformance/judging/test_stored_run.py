@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from conformance.judging.judges import JUDGES
 from tests.support.stored_run import observed_by, stored_examples
@@ -15,7 +15,7 @@ KNOWN = {
 
 
 def test_all_judges_are_silent_on_a_released_kafka_but_for_what_is_known() -> None:
-    deviations = load_deviations(shipped())
+    deviations = load_deviations(shipped_rows())
     observed = [(history.example.column, one) for history in stored_examples() for one in observed_by(history)]
     violated = {(column, one.requirement, one.case) for column, one in observed if one.result == "violated"}
     assert violated == KNOWN

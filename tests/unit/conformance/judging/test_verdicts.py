@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.catalogue import Requirement, shipped
+from conformance.catalogue import Requirement, shipped_rows
 from conformance.catalogue.floors import FLOORS, floor_of, shaping
 from conformance.catalogue.rows import RECORDED as RECORDED_LEVELS
 from conformance.core.registry import checks_by_row
@@ -30,17 +30,17 @@ from tests.support.declared import facts_of
 from tests.support.sample_shards import ShardBuilder, write_lines
 
 FACTS = facts_of("4.3.1")
-APPLICABLE = [row for row in shipped() if row.applicable_cases(FACTS)]
+APPLICABLE = [row for row in shipped_rows() if row.applicable_cases(FACTS)]
 JUDGED = [row for row in APPLICABLE if row.level not in RECORDED_LEVELS]
-ELSEWHERE = next(row for row in shipped() if not row.applicable_cases(FACTS))
-ROW = shipped()["KIP320-FETCH-02"]
-PROPERTY = shipped()["KIP101-INV-05"]
+ELSEWHERE = next(row for row in shipped_rows() if not row.applicable_cases(FACTS))
+ROW = shipped_rows()["KIP320-FETCH-02"]
+PROPERTY = shipped_rows()["KIP101-INV-05"]
 SCENARIO = next(row for row in JUDGED if row.kind == "scenario")
 RECORDED = msgspec.structs.replace(ROW, level="informational")
 
 
 def test_a_row_may_have_a_floor_of_its_own() -> None:
-    law = shipped()["GEN-03"]
+    law = shipped_rows()["GEN-03"]
     assert floor_of(law) == msgspec.structs.replace(FLOORS["property"], observations=5, changed=0)
     assert floor_of(PROPERTY) == FLOORS["property"]
     assert floor_of(msgspec.structs.replace(ROW, inputs=1)) == msgspec.structs.replace(FLOORS["probe"], inputs=1)
@@ -132,7 +132,7 @@ def test_an_informational_row_is_recorded_never_judged() -> None:
     assert judge_cell(RECORDED, FACTS, CellEvidence(checks=1, ran=1)).verdict == "inconclusive"
 
 
-LATER = shipped()["KIP595-END-02-L"]
+LATER = shipped_rows()["KIP595-END-02-L"]
 
 
 def recorded_cases(kept: int, of: int) -> dict[str, CaseTally]:
@@ -209,17 +209,17 @@ def test_rows_about_a_change_need_observations_that_lived_through_one() -> None:
     judgement = judged(PROPERTY, cases=calm)
     assert judgement.verdict == "inconclusive"
     assert "9 observations that lived through a change, the floor is 10" in judgement.reason
-    assert floor_of(shipped()["KIP101-INV-09"], "log").changed == 0
-    assert {row.kind for row in shipped() if row.changes} == {"property"}
+    assert floor_of(shipped_rows()["KIP101-INV-09"], "log").changed == 0
+    assert {row.kind for row in shipped_rows() if row.changes} == {"property"}
 
 
 def test_incidental_inputs_do_not_count() -> None:
-    row = shipped()["KIP1251-COMMIT-05"]
+    row = shipped_rows()["KIP1251-COMMIT-05"]
     assert shaping('{"bumps":1,"offset":7}', row.incidental) == '{"bumps":1}'
     assert shaping("", row.incidental) == ""
     assert shaping('{"offset":7}', []) == '{"offset":7}'
-    assert floor_of(shipped()["KIP1251-COMMIT-12"], "unknown-id").inputs == 1
-    assert floor_of(shipped()["KIP1251-COMMIT-12"], "by-name").inputs == 3
+    assert floor_of(shipped_rows()["KIP1251-COMMIT-12"], "unknown-id").inputs == 1
+    assert floor_of(shipped_rows()["KIP1251-COMMIT-12"], "by-name").inputs == 3
 
 
 @settings(deadline=None)
@@ -272,7 +272,7 @@ def test_every_row_has_one_cell_in_every_column(tmp_path: Path) -> None:
     judged_cells = judge_shards(read(tmp_path, sample(), older))
     assert (
         len(judged_cells)
-        == 2 * len(shipped())
+        == 2 * len(shipped_rows())
         == len({(cell.kafka_version, cell.requirement) for cell in judged_cells})
     )
 
@@ -399,7 +399,7 @@ def test_a_column_declares_the_highest_level_of_its_shards(tmp_path: Path) -> No
 
 
 def test_rows_that_changed_since_are_not_run(tmp_path: Path) -> None:
-    before = {row.id: row.hash for row in shipped()} | {ROW.id: "another"}
+    before = {row.id: row.hash for row in shipped_rows()} | {ROW.id: "another"}
     shard = ShardBuilder("s1", rows=before, **FULL).satisfy(ROW).observe(ROW.id, "consumer", "violated").finish()
     assert cells(read(tmp_path, shard))["4.3.1", ROW.id].verdict == "not-run"
     today = ShardBuilder("s2", **FULL).satisfy(ROW).finish()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import Outcome
 from conformance.judging.due import OWED
@@ -22,7 +22,7 @@ PROBES = [check for check in all_checks().values() if check.rig is FROZEN]
 
 def examples(check: Check) -> list[tuple[str, dict[str, Any]]]:
     """Two draws for each of its cases."""
-    cases = check.cases or tuple(case.id for case in shipped()[check.own_rows[0]].cases)
+    cases = check.cases or tuple(case.id for case in shipped_rows()[check.own_rows[0]].cases)
     named = cases if "case" in check.takes or len(cases) == 1 else ("",)
     drawn = list(draw(check.strategies, 1, 2)) if check.strategies else [{}]
     return [(case, inputs) for case in named for inputs in drawn]

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from reports import __main__ as entry
 from reports import insights as insights_module
@@ -69,29 +69,29 @@ def _called(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
 
 def test_diff_groups_rows_by_worse_better_and_other(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, lines = _called(capsys, "diff", OLD, NEW, "--matrix", file)
-    rows = len(shipped())
+    rows = len(shipped_rows())
     other = len([line for line in lines[lines.index("other") :] if line.startswith(("    KIP", "    GEN"))])
     assert code == 0
     assert lines[0] == f"{OLD} -> {NEW}: 1 worse, 1 better, {other} other, {rows - 2 - other} unchanged"
     worse = lines[lines.index("worse") : lines.index("better")]
     assert worse[1:4] == [
         "  ✓ satisfied -> ✗ violated",
-        f"    {ROW}  {shipped()[ROW].title}",
+        f"    {ROW}  {shipped_rows()[ROW].title}",
         "        8 observations break the row; case consumer: was [31m answered NONE",
     ]
     better = lines[lines.index("better") : lines.index("other")]
-    assert better[1:3] == ["  ✗ violated -> ✓ satisfied", f"    {OTHER}  {shipped()[OTHER].title}"]
-    assert f"    {THIRD}  {shipped()[THIRD].title}" in lines[lines.index("other") :]
+    assert better[1:3] == ["  ✗ violated -> ✓ satisfied", f"    {OTHER}  {shipped_rows()[OTHER].title}"]
+    assert f"    {THIRD}  {shipped_rows()[THIRD].title}" in lines[lines.index("other") :]
     _, back = _called(capsys, "diff", NEW, OLD, "--matrix", file)
     assert back[0].startswith(f"{NEW} -> {OLD}: 1 worse, 1 better, ")
-    assert f"    {THIRD}  {shipped()[THIRD].title}" in back[back.index("other") :]
+    assert f"    {THIRD}  {shipped_rows()[THIRD].title}" in back[back.index("other") :]
 
 
 def test_diff_fails_on_worse_only_when_asked_and_only_on_worse(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _called(capsys, "diff", OLD, NEW, "--matrix", file, "--fail-on-worse")[0] == 1
     assert _called(capsys, "diff", NEW, NEW, "--matrix", file, "--fail-on-worse")[0] == 0
     code, lines = _called(capsys, "diff", NEW, NEW, "--matrix", file)
-    assert (code, lines) == (0, [f"{NEW}: 0 worse, 0 better, 0 other, {len(shipped())} unchanged"])
+    assert (code, lines) == (0, [f"{NEW}: 0 worse, 0 better, 0 other, {len(shipped_rows())} unchanged"])
 
 
 def test_diff_of_two_files_compares_the_columns_they_share(
@@ -180,7 +180,7 @@ def test_explain_tells_what_a_red_cell_rests_on(
     assert code == 0
     assert lines[0] == f"{ROW} on {NEW}: ✗ violated"
     asks = " ".join(" ".join(_section(lines, "What it asks")).split())
-    assert " ".join(shipped()[ROW].statement.split()) in asks
+    assert " ".join(shipped_rows()[ROW].statement.split()) in asks
     assert "Source: KIP-320, Proposed Changes / Leader Fetch Handling; level must, P1, judged as a probe" in asks
     why = " ".join(" ".join(_section(lines, "Why it is so")).split())
     assert "8 observations break the row; seen again in 2 of 3 replays" in why
@@ -248,7 +248,7 @@ def test_explain_takes_globs_and_tells_of_cells_that_nothing_was_seen_of(
     assert code == 0
     assert heads == [f"{OTHER} on {OLD}: ✗ violated", f"{ROW} on {OLD}: ✓ satisfied", f"{THIRD} on {OLD}: ✓ satisfied"]
     _, lines = _called(capsys, "explain", "*", NEW, "--matrix", file)
-    assert len([line for line in lines if f" on {NEW}: " in line]) == len(shipped())
+    assert len([line for line in lines if f" on {NEW}: " in line]) == len(shipped_rows())
 
 
 def test_explain_runs_a_users_image_again_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import VERDICTS
 from reports.insights import Coverage, FaultMet, Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
@@ -134,7 +134,7 @@ def site(made: Merged, tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = {path for cell in made.matrix.cells for v in cell.shown for path in (v.history, v.evidence)}
     for path in {*found, f"evidence/{EVIL}"} - {"../../outside", ""}:
         (run / path).mkdir(parents=True, exist_ok=True)
-    write_site(made, shipped(), out, run)
+    write_site(made, shipped_rows(), out, run)
     for name in ("matrix.json", "matrix.md"):
         (out / name).write_text("")
     return out
@@ -225,7 +225,7 @@ def test_paths_of_a_shard_lead_nowhere_but_into_the_run(tmp_path: Path) -> None:
 
 
 def test_a_row_s_page_tells_all_of_it_without_a_script(made: Merged, pages: dict[str, Page]) -> None:
-    row, page = shipped()[ROW], row_page(pages)
+    row, page = shipped_rows()[ROW], row_page(pages)
     wanted = [
         row.title, row.statement, row.section, f"KIP-{row.kip}", row.level, row.kind, f"check-{ROW}", "KAFKA-1",
         "Broken since 4.3.1 (3.9.2 was good), last seen in 4.3.1.", f"Violated on 4.3.1, {IMAGE}; satisfied on 3.9.2.",
@@ -258,7 +258,7 @@ def test_a_command_with_a_user_s_image_is_safe_to_paste(pages: dict[str, Page]) 
 
 def test_the_index_tells_findings_before_the_matrix_and_warns_of_what_is_missing(tmp_path: Path) -> None:
     cut = matrix(Pooled(cases=all_cases("4.3.1", violated=1), checks=[checks("4.3.1")]), "4.3.1", complete=False)
-    text = Page(write_site(merged(cut), shipped(), tmp_path, None).read_text(encoding="utf-8")).text
+    text = Page(write_site(merged(cut), shipped_rows(), tmp_path, None).read_text(encoding="utf-8")).text
     assert "Column 4.3.1 is incomplete" in text
     assert 0 < text.index("Broken in 4.3.1, the newest column") < text.index("every cell leads to its row")
 
@@ -266,7 +266,7 @@ def test_the_index_tells_findings_before_the_matrix_and_warns_of_what_is_missing
 def test_an_index_tells_what_no_longer_holds(tmp_path: Path) -> None:
     known = Deviation(requirement=ROW, versions=("4.3..",), reason="r", ticket="KAFKA-1")
     green = matrix(Pooled(cases=all_cases("4.3.1"), checks=[checks("4.3.1")]), "4.3.1", deviations=[known])
-    index = write_site(merged(green), shipped(), tmp_path, None)
+    index = write_site(merged(green), shipped_rows(), tmp_path, None)
     assert "no longer holds on 4.3.1" in index.read_text(encoding="utf-8")
 
 
@@ -294,7 +294,7 @@ def test_runs_tell_images_seeds_and_time(pages: dict[str, Page]) -> None:
 
 def test_the_same_merge_gives_the_same_bytes(site: Path, tmp_path: Path) -> None:
     shutil.copytree(site.parent / "run 1", tmp_path / "run 1")
-    write_site(sample(), shipped(), tmp_path / "matrix", tmp_path / "run 1")
+    write_site(sample(), shipped_rows(), tmp_path / "matrix", tmp_path / "run 1")
     first = {path.relative_to(site): path.read_bytes() for path in site.rglob("*.html")}
     assert first == {
         path.relative_to(tmp_path / "matrix"): path.read_bytes() for path in tmp_path.rglob("matrix/**/*.html")
@@ -302,16 +302,16 @@ def test_the_same_merge_gives_the_same_bytes(site: Path, tmp_path: Path) -> None
 
 
 def test_a_merge_into_the_same_folder_leaves_no_page_of_the_one_before(made: Merged, tmp_path: Path) -> None:
-    write_site(made, shipped(), tmp_path, None)
+    write_site(made, shipped_rows(), tmp_path, None)
     (tmp_path / "diff" / "own.txt").write_text("not the site's")
-    write_site(merged(matrix(Pooled(), "4.3.1")), shipped(), tmp_path, None)
+    write_site(merged(matrix(Pooled(), "4.3.1")), shipped_rows(), tmp_path, None)
     assert [path.name for path in (tmp_path / "diff").iterdir()] == ["own.txt"]
 
 
 def test_the_matrix_of_twelve_columns_weighs_little(tmp_path: Path) -> None:
     versions = [f"{major}.{minor}.1" for major in (3, 4) for minor in range(3, 9)]
     found = matrix(Pooled(cases=[line for version in versions for line in all_cases(version, violated=1)]), *versions)
-    assert write_site(merged(found), shipped(), tmp_path, None).stat().st_size < 1_500_000
+    assert write_site(merged(found), shipped_rows(), tmp_path, None).stat().st_size < 1_500_000
 
 
 def colours(scheme: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from reports.insights import Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
 from reports.matrix import Pooled
 from reports.texts.explanation import ExplainedCell, explanation
@@ -28,7 +28,7 @@ def explained(
 ) -> dict[str, list[str]]:
     """The lines below each title; the first line, without a title, below ''."""
     found = matrix(pooled or green(), OLD, NEW, **header)
-    rule = shipped()[ROW]
+    rule = shipped_rows()[ROW]
     sections: dict[str, list[str]] = {"": []}
     lines = list(explanation(ExplainedCell(found, insights or Insights(), ROW, label, rule, run)))
     for place, line in enumerate(lines):

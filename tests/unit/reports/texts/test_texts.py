@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.rows import Level
 from conformance.judging.verdicts import VERDICTS, Verdict
@@ -107,7 +107,7 @@ def test_every_cell_is_told_under_all_rows(twelve: Matrix) -> None:
 
 
 def test_a_comment_holds_a_matrix_of_many_columns_in_which_everything_differs() -> None:
-    everything = [row.id for row in shipped()]
+    everything = [row.id for row in shipped_rows()]
     columns = [f"3.{minor}.{patch}" for minor in range(3, 10) for patch in range(4)]
     pooled = Pooled(
         cases=[
@@ -287,7 +287,7 @@ def test_the_terminal_has_one_line_per_column_and_one_per_finding(twelve: Matrix
 
 
 def test_the_terminal_stays_short_where_nothing_is_well() -> None:
-    everything = [row.id for row in shipped()]
+    everything = [row.id for row in shipped_rows()]
     pooled: dict[str, Any] = {
         "cases": [line for row in everything for line in all_cases("4.3.1", row, held=1, inputs=number(row))],
         "checks": [checks("4.3.1", row) for row in everything],

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from conformance.campaign.hunt.findings import Finding, Replays, Seen, add, known_as, replays_in, seen_in
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation, load_deviations
 from history.shards import read_shards
 from strategies.words import words_in
@@ -79,7 +79,7 @@ def test_the_same_schedule_seen_again_replaces_nothing() -> None:
 def test_of_each_breach_the_shrunk_schedule_is_taken(tmp_path: Path) -> None:
     folder = tmp_path / "rounds" / "007"
     write_round(folder, "broken", "known")
-    known = load_deviations(shipped())
+    known = load_deviations(shipped_rows())
     by_row = {one.row: one for one in seen_in(folder, read_shards(folder / "shards"), known, 7, "4.3.1")}
     broken, deviation = by_row[ROW], by_row[KNOWN_ROW]
     assert (broken.sighting.seen, broken.sighting.tries, broken.sighting.known) == (4, 5, "")
@@ -103,7 +103,7 @@ def test_replays_are_counted_by_row_and_label(tmp_path: Path) -> None:
 
 
 def test_a_row_whose_level_is_only_recorded_gives_no_finding(tmp_path: Path) -> None:
-    row = next(row for row in shipped() if not shipped().judges(row.id))
+    row = next(row for row in shipped_rows() if not shipped_rows().judges(row.id))
     shard = ShardBuilder("s").observe(row.id, row.cases[0].id, "violated", evidence="evidence/x")
     shard.write(tmp_path)
     assert seen_in(tmp_path, read_shards(tmp_path), [], 1, "4.3.1") == []

@@ -9,22 +9,23 @@ import pytest
 from conformance.campaign.hunt.findings import Replays
 from conformance.campaign.hunt.pages import index_of, replay_command, report_of
 from conformance.campaign.hunt.totals import Totals, totals_of, was_unhealed
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.core.machines import all_machines
 from history.shards import read_shards
 from tests.support.fake_hunt_run import CHECK, ROW
 from tests.support.sample_hunt import found, hunt_of, seen, write_round
 
+PROMISED = shipped_rows()[ROW]
 EXPECTED = f"""\
-# {ROW}: {shipped()[ROW].title} (fence-leak)
+# {ROW}: {PROMISED.title} (fence-leak)
 
 **Not known**: no entry of `known-deviations.toml` is about this row and these versions.
 
 ## What was promised
 
-> {shipped()[ROW].statement.strip()}
+> {PROMISED.statement.strip()}
 
-Source: {shipped()[ROW].family}, {shipped()[ROW].section} (level {shipped()[ROW].level}). Case: consumer. Check: {CHECK}.
+Source: {PROMISED.family}, {PROMISED.section} (level {PROMISED.level}). Case: consumer. Check: {CHECK}.
 
 ## What was seen
 

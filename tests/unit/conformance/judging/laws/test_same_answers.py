@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.catalogue import shipped
+from conformance.catalogue import shipped_rows
 from conformance.judging.excuses import CHANGED_MEANWHILE
 from conformance.judging.facts.apis import BATCHES, CASES
 from conformance.judging.judge import Judge, judge_history
@@ -532,5 +532,5 @@ def test_a_request_that_was_not_answered_is_passed_over() -> None:
 def test_the_rows_have_a_case_for_each_operation_of_a_sweep() -> None:
     apis = {CASES[op] for op in SWEPT}
     one_version = {"describe-topic-partitions", "describe-producers"}
-    assert {case.id for case in shipped()["GEN-04"].cases} == apis
-    assert {case.id for case in shipped()["GEN-05"].cases} == apis - one_version | {WRONG_BROKER, UNKNOWN}
+    assert {case.id for case in shipped_rows()["GEN-04"].cases} == apis
+    assert {case.id for case in shipped_rows()["GEN-05"].cases} == apis - one_version | {WRONG_BROKER, UNKNOWN}
