@@ -80,7 +80,7 @@ def between_matrices(old: ComparedMatrix, new: ComparedMatrix) -> list[ColumnDif
     if not found:
         raise ReportError(
             f"The two matrices share no column: the old one has {', '.join(old.kafka_versions)}, the new one "
-            f"{', '.join(new.kafka_versions)}. Compare two columns of one matrix instead: report diff OLD NEW --matrix FILE."
+            f"{', '.join(new.kafka_versions)}. Compare two columns of one matrix instead: diff OLD NEW --matrix FILE."
         )
     return [_difference(before, after, old.column(before), new.column(after)) for before, after in found]
 

@@ -1,4 +1,4 @@
-"""`report diff` and `report explain`, as a user calls them; and that neither needs Spark."""
+"""`diff` and `explain`, as a user calls them; and that neither needs Spark."""
 
 from __future__ import annotations
 
