@@ -21,8 +21,8 @@ THE_TOPIC = Resource(TOPIC, "topic")
 
 
 def topic_id(letter: str | None) -> str | None:
-    """The id that a test calls by a letter."""
-    return None if letter is None else str(UUID(int=ord(letter)))
+    """The id that a test calls by a letter or a word."""
+    return None if letter is None else str(UUID(int=int.from_bytes(letter.encode(), "big")))
 
 
 class AdministrationHistory:

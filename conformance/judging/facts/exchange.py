@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar, cast
@@ -77,20 +77,23 @@ class Decoding:
         self.known: dict[Any, Any] = {}
         """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""
 
-    def facts(self, call: Call, answer: Answer, entries: Iterable[Entry]) -> Iterator[Attributed]:
+    def facts(self, call: Call, answer: Answer, entries: Sequence[Entry]) -> Sequence[Attributed]:
         """The facts of a request by these decoders.
 
         Where no answer came, that of which some make facts is empty, with the error NEVER_SENT or UNKNOWN_OUTCOME.
         """
         self.call, self.answer = call, answer
         is_lost = answer.outcome != "ok"
-        called = [entry.decoder for entry in entries if entry.lost or not is_lost]
-        if called:
-            kind = OPERATIONS[call.op]
-            self.request = msgspec.convert(call.request, kind)
-            self.value = msgspec.convert(self._nothing() if is_lost else answer.value, kind.answer)
-            for decode in called:
-                yield from decode(self.request, self.value, self)
+        called = [entry.decoder for entry in entries if entry.lost] if is_lost else [entry.decoder for entry in entries]
+        if not called:
+            return ()
+        kind = OPERATIONS[call.op]
+        self.request = msgspec.convert(call.request, kind)
+        self.value = msgspec.convert(self._nothing() if is_lost else answer.value, kind.answer)
+        found: list[Attributed] = []
+        for decode in called:
+            found.extend(decode(self.request, self.value, self))
+        return found
 
     def _nothing(self) -> dict[str, Any]:
         version = getattr(self.request, "version", None)

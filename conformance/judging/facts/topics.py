@@ -227,22 +227,32 @@ def _resource(request: DescribeConfigs | IncrementalAlterConfigs) -> Resource:
 
 @decodes(Metadata, about=["resource"])
 def metadata(request: Metadata, answer: MetadataAnswer, at: Decoding) -> Iterator[Attributed]:
+    by = at.exchange()
     for topic in answer.topics:
         if topic.name is not None:
-            resource = Resource(TOPIC, topic.name)
+            resource, name = _topic(topic.name, at)
             seen = TopicSeen(
-                *at.exchange(),
+                *by,
                 resource=resource,
                 exists=topic.error == NONE,
                 partitions=len(topic.partitions),
                 topic_id=topic.topic_id,
             )
-            yield ("resource", str(resource), seen)
+            yield ("resource", name, seen)
+
+
+def _topic(name: str, at: Decoding) -> tuple[Resource, str]:
+    """A topic and its name in words."""
+    found: tuple[Resource, str] | None = at.known.get(name)
+    if found is None:
+        resource = Resource(TOPIC, name)
+        found = at.known[name] = (resource, str(resource))
+    return found
 
 
 @decodes(Produce, about=["resource"], lost=True)
 def produce(request: Produce, answer: ProducedPartition, at: Decoding) -> Iterator[Attributed]:
     if isinstance(request.records, NewBatch):
-        resource = Resource(TOPIC, name_of(request.topic))
-        payload = sum(len(one.value or b"") for one in request.records.records)
-        yield ("resource", str(resource), Appended(*at.exchange(), resource, payload, answer.error))
+        resource, name = _topic(name_of(request.topic), at)
+        payload = sum([len(one.value or b"") for one in request.records.records])
+        yield ("resource", name, Appended(*at.exchange(), resource, payload, answer.error))
