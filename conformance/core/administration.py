@@ -38,7 +38,7 @@ class TopicAdministration(StepExecutor[S]):
         self.topics: dict[str, Topic] = {}
 
     def topic(self, on: str) -> Topic:
-        """Raises Absent for one that no step has created yet."""
+        """The topic of this name; raises Absent for one that no step has created yet."""
         if on not in self.topics:
             raise Absent(f"{on} was not created yet")
         return self.topics[on]

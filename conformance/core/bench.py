@@ -144,7 +144,7 @@ class Bench:
         return held[key]
 
     def reachable(self, names: Iterable[str]) -> list[str]:
-        """All of them: whether a node answers is for the check to find out, and for its history to hold."""
+        """All of these names: whether a node answers is for the check to find out, and for its history to hold."""
         return list(names)
 
     def answers(self, names: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
@@ -195,7 +195,7 @@ class Bench:
         return self._producers[-1]
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
-        """Run all of them in parallel, each with clients of its own. An error of one is raised."""
+        """Run all actions in parallel, each with clients of its own. An error of one is raised."""
         (on_threads if self._cluster is None else self._cluster.together)(actions)
 
     # --- names, time, tape

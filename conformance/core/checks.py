@@ -92,7 +92,7 @@ class PremiseClaim(Claim):
 
 
 class ExcuseClaim(Claim):
-    """In place of a finding of this row and case: the cluster or the machine gave evidence that leaves it open."""
+    """An excuse instead of a finding for this row and case: the cluster or the machine gave evidence that leaves it open."""
 
     def __init__(self, name: str, row: str, case: str) -> None:
         self.name = name
@@ -109,10 +109,10 @@ class ObservationClaim(Claim):
 
 
 def premise(met: bool, what: str = "the premise", *, promised: tuple[str, str] | None = None) -> PremiseClaim:
-    """The example goes on only if `met`; else it ends as premise lost, and what it observed before still counts.
+    """Go on with the example only if `met`; else it ends as premise lost, and what it observed before still counts.
 
-    `what` names what the kit had to bring about. Where the tested system has to do its part, `promised` is the row and case that
-    say so: an unmet premise is then a violation of that row.
+    `what` names what the kit had to bring about. Where the tested system has to do its part, `promised` is the row and case
+    that say so: an unmet premise is then a violation of that row.
     """
     return PremiseClaim(bool(met), what, (Promise(*promised, what),) if promised is not None else ())
 
@@ -140,7 +140,9 @@ def held_if(
 
 
 def excuse(name: str, *, row: str = "", case: str = "") -> ExcuseClaim:
-    """No observation; counted by its name (`conformance.judging.excuses`). `row` and `case` are as in `held_if`."""
+    """Count an excuse by its name (`conformance.judging.excuses`) instead of an observation. `row` and `case` are as in
+    `held_if`.
+    """
     return ExcuseClaim(name, row, case)
 
 
@@ -152,7 +154,7 @@ def record_only(*by: object, row: str = "", case: str = "", detail: str = "", va
 
 
 def kept_if(row: str, kept: bool, *by: object, case: str = "", detail: str = "") -> ObservationClaim:
-    """Whether the promise of a later KIP is kept; recorded and never judged. `row` is of level `later`."""
+    """An observation of whether the promise of a later KIP is kept; recorded and never judged. `row` is of level `later`."""
     return record_only(*by, row=row, case=case, detail=detail, variant=KEEPS if kept else KEEPS_NOT)
 
 
@@ -163,51 +165,50 @@ def _text_of(by: Sequence[object]) -> str:
 Body = Callable[..., Generator[Claim, None, None]]
 
 
-class Check:
-    """A probe or a scenario: rows, rig, cases, strategies and body.
+class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
+    """A probe or a scenario: its own rows, rig, cases, strategies and body. A soak `lasts` that many seconds.
 
-    A scenario has the id of its `schedule` in the catalogue, and `aims` at kinds of subjects like a machine: `own_rows` are
-    those that the body observes, `rows` also has those of the judges of these kinds. `rest` is the premise that it has to record
-    before it ends, since judges look there for the final state. A soak `lasts` that many seconds.
+    A scenario has the id of its `schedule` in the catalogue, and `aims` at kinds of subjects like a machine. `rest` is the
+    premise that it has to record before it ends, since judges look there for the final state.
     """
 
-    def __init__(
-        self,
-        rows: tuple[str, ...],
-        rig: Rig[Any, Any],
-        cases: tuple[str, ...] | None,
-        examples: int,
-        smoke: bool,
-        strategies: Mapping[str, Any],
-        body: Body,
-        schedule: str = "",
-        aims: Sequence[Kind] = (),
-        rest: str = "",
-        run_first: bool = False,
-        lasts: float = 0.0,
-    ) -> None:
-        self.own_rows = rows
-        self.rows = tuple(dict.fromkeys([*rows, *rows_about(*aims)]))
-        self.schedule = schedule
-        self.rest = rest
-        self.rig = rig
-        self.cases = cases
-        self.examples = examples
-        self.smoke = smoke
-        self.run_first = run_first
-        self.lasts = lasts
-        self.strategies: Mapping[str, SearchStrategy[Any]] = dict(strategies)
-        self.body = body
-        self.takes = frozenset(inspect.signature(body).parameters)
-        self.module = body.__module__
-        self.id = f"{body.__module__.removeprefix('conformance.')}.{body.__name__}"
+    own_rows: tuple[str, ...]
+    rig: Rig[Any, Any]
+    cases: tuple[str, ...] | None
+    body: Body
+    strategies: Mapping[str, SearchStrategy[Any]] = {}
+    examples: int = 5
+    smoke: bool = True
+    run_first: bool = False
+    schedule: str = ""
+    aims: Sequence[Kind] = ()
+    rest: str = ""
+    lasts: float = 0.0
+
+    @cached_property
+    def rows(self) -> tuple[str, ...]:
+        """The rows that the body observes, and those of the judges of the kinds of subjects that it aims at."""
+        return tuple(dict.fromkeys([*self.own_rows, *rows_about(*self.aims)]))
+
+    @cached_property
+    def takes(self) -> frozenset[str]:
+        """The names of the body's parameters."""
+        return frozenset(inspect.signature(self.body).parameters)
+
+    @property
+    def module(self) -> str:
+        return self.body.__module__
+
+    @cached_property
+    def id(self) -> str:
+        return f"{self.module.removeprefix('conformance.')}.{self.body.__name__}"
 
     @property
     def topology(self) -> Topology:
         return self.rig.topology
 
     def parse_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Recorded inputs as the body takes them, by its annotations."""
+        """Recorded inputs with the types of the body's parameters."""
         return {name: msgspec.convert(value, self._annotations[name]) for name, value in inputs.items()}
 
     @cached_property
@@ -241,8 +242,12 @@ def probe(
     expectation on this column). Where `cases` is a single one, it is the default of `held_if` without such a parameter.
     """
 
-    named = tuple(cases) if cases is not None else None
-    return lambda body: _register(Check(rows, rig, named, examples, smoke, strategies, body, run_first=run_first))
+    return lambda body: _register(
+        Check(
+            own_rows=rows, rig=rig, cases=_named(cases), body=body, strategies=strategies, examples=examples, smoke=smoke,
+            run_first=run_first,
+        )
+    )  # fmt: skip
 
 
 SCHEDULE_ID = re.compile(r"[A-Z]+[0-9]*-SC-[0-9]{2}")
@@ -268,10 +273,16 @@ def scenario(
     """
     if not SCHEDULE_ID.fullmatch(schedule):
         raise ValueError(f"schedule {schedule!r} has no family; name it as KIP320-SC-03 is named")
-    named = tuple(cases) if cases is not None else None
     return lambda body: _register(
-        Check(rows, rig, named, examples, False, strategies, body, schedule, aims, rest, lasts=lasts)
-    )
+        Check(
+            own_rows=rows, rig=rig, cases=_named(cases), body=body, strategies=strategies, examples=examples, smoke=False,
+            schedule=schedule, aims=aims, rest=rest, lasts=lasts,
+        )
+    )  # fmt: skip
+
+
+def _named(cases: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if cases is None else tuple(cases)
 
 
 def _register(check: Check) -> Check:

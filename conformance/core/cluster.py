@@ -48,7 +48,7 @@ class BenchNode(NodeProcess, Protocol):
     """A node's process and its data directory."""
 
     def started_at(self) -> str:
-        """Differs from start to start."""
+        """The time of the last start as the engine names it, which differs from start to start."""
         ...
 
     def terminate(self) -> None:
@@ -91,7 +91,7 @@ class Cluster(Protocol):
     def now(self) -> Moment: ...
 
     def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
-        """As `fixtures.waiting.eventually`, by this cluster's clock. Raises Overdue."""
+        """Wait as `fixtures.waiting.eventually` does, by this cluster's clock. Raises Overdue."""
         ...
 
     def late(self, since: float) -> float:
@@ -99,7 +99,7 @@ class Cluster(Protocol):
         ...
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
-        """Do all of them side by side; what one raises is raised."""
+        """Do all actions side by side; what one raises is raised."""
         ...
 
     # --- nodes and their disks
@@ -107,7 +107,7 @@ class Cluster(Protocol):
     def node(self, name: str) -> BenchNode: ...
 
     def process_ends(self) -> dict[str, ProcessEnd]:
-        """By node, how a process ended that the kit wanted running."""
+        """The ends of processes that the kit wanted running, by node."""
         ...
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
@@ -115,7 +115,7 @@ class Cluster(Protocol):
         ...
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
-        """All registrations of partitions, by the committed records of the controllers' logs."""
+        """All registrations of partitions that the controllers' logs have committed."""
         ...
 
     def container(self, name: str) -> ClusterNode:
@@ -198,7 +198,7 @@ class LiveCluster:
 
 
 def on_threads(actions: Sequence[Callable[[], None]]) -> None:
-    """Each action on a thread of its own; the first exception, in the order of the actions, is raised when all have ended."""
+    """Run each action on a thread of its own; the first exception, in the order of the actions, is raised when all have ended."""
     with ThreadPoolExecutor(max_workers=len(actions) or 1) as pool:
         for done in [pool.submit(action) for action in actions]:
             done.result()

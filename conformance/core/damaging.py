@@ -37,7 +37,7 @@ from protocol.errors import KitError
 
 
 class CutLog(msgspec.Struct, frozen=True):
-    """Where a log ended before and after the cut, read back from disk; and whether half a batch follows."""
+    """The end of a log before and after the cut, read back from disk; and whether half a batch follows."""
 
     before: int
     after: int
@@ -60,7 +60,7 @@ class Snapshots(msgspec.Struct, frozen=True):
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """Whether a file or directory was seen to be there before and after; and the content that was put there, if any."""
+    """The presence of a file or directory before and after a change; and the content that was put there, if any."""
 
     before: bool
     after: bool
@@ -91,7 +91,7 @@ class Disk:
         return self._tape.call(self._name, "disk", {"partition": self._partition}, HeldReplica, read)
 
     def checkpoints(self) -> Checkpoints:
-        """High watermark, log start and recovery point as they would be known after a crash."""
+        """The high watermark, log start and recovery point as they would be known after a crash."""
 
         def read() -> Checkpoints:
             node, files = self._node(), (HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS)
@@ -109,9 +109,9 @@ class Disk:
     # --- damage, while the broker is down
 
     def cut(self, offset: int, *, torn: bool = False) -> CutLog:
-        """A power loss after a kill: the batch that begins at `offset`, and all after it, never reached the disk.
+        """Lose the batch that begins at `offset`, and all after it, as if a power loss had come before they reached the disk.
 
-        Where it is `torn`, half of that batch did.
+        Where it is `torn`, half of that batch did reach it.
         """
 
         def cut_now() -> CutLog:
@@ -130,11 +130,11 @@ class Disk:
         return found
 
     def lose_epochs(self) -> Changed:
-        """leader-epoch-checkpoint is gone."""
+        """Remove leader-epoch-checkpoint."""
         return self._lose(RemoveEpochCheckpoint(role=self._name), f"{self._partition}/{EPOCHS}")
 
     def lose_snapshots(self, *, above: int = -1) -> Changed:
-        """The snapshots of producer state are gone, or those of offsets above one."""
+        """Remove the snapshots of producer state, or those of offsets above one."""
 
         def lose_now() -> Changed:
             node = self._down()
@@ -152,7 +152,7 @@ class Disk:
         return found
 
     def tear_snapshot(self, offset: int) -> Changed:
-        """Only half of a snapshot of producer state reached the disk."""
+        """Cut a snapshot of producer state in half, as if the rest had never reached the disk."""
         path = f"{self._partition}/{snapshot_name(offset)}"
 
         def tear_now() -> Changed:
@@ -169,15 +169,15 @@ class Disk:
         return found
 
     def lose_watermarks(self) -> Changed:
-        """replication-offset-checkpoint is gone: no replica of the broker knows how much of it is committed."""
+        """Remove replication-offset-checkpoint: no replica of the broker knows how much of it is committed."""
         return self._lose(RemoveWatermarkCheckpoint(role=self._name), HIGH_WATERMARKS)
 
     def lose(self) -> Changed:
-        """The replica's whole directory is gone."""
+        """Remove the replica's whole directory."""
         return self._lose(RemoveReplica(role=self._name), self._partition)
 
     def fail(self) -> Changed:
-        """While the broker runs: the directory is a file from now on, so that whatever is written to it fails."""
+        """Put a file in the directory's place while the broker runs, so that whatever is written to the directory fails."""
 
         def fail_now() -> Changed:
             node, path = self._node(), self._partition
@@ -192,7 +192,7 @@ class Disk:
         return found
 
     def put_epochs(self, content: bytes) -> Changed:
-        """leader-epoch-checkpoint is what it was at some time before."""
+        """Put back a former leader-epoch-checkpoint."""
         path = f"{self._partition}/{EPOCHS}"
 
         def put_now() -> Changed:
@@ -224,7 +224,7 @@ class Disk:
     # --- parts
 
     def _place(self, node: ClusterNode, path: str) -> str:
-        """The path in the data directory of a file in the log directory that has the partition."""
+        """The path, in the data directory, of a file in the log directory that has the partition."""
         return beside(log_dir_of(node, self._partition), path)
 
     def _down(self) -> ClusterNode:

@@ -36,15 +36,15 @@ INTERNAL = "__"
 
 
 def echo(bench: Bench, back: int) -> None:
-    """Send a request again (`echoed`): to the same broker, with the same fields in the same version, so that its body is the same
-    byte for byte. Raises Absent where there is none, and what the call raises.
+    """Send a request again (`request_to_echo`): to the same broker, with the same fields in the same version, so that its body
+    is the same byte for byte. Raises Absent if there is none, and what the call raises.
     """
     original = request_to_echo(bench, back)
     _send_again(bench.node(original.node), original, _version_of(bench, original))
 
 
 def request_to_echo(bench: Bench, back: int) -> Call:
-    """The `back`-th before the latest request of `ECHOED`, modulo their number. Raises Absent where there is none."""
+    """The `back`-th request of `ECHOED` before the latest one, modulo their number. Raises Absent if there is none."""
     calls = [event for event in bench.tape.history.events if isinstance(event, Call) and _can_be_echoed(bench, event)]
     if not calls:
         raise Absent("no request of the example can be echoed yet")
@@ -52,8 +52,11 @@ def request_to_echo(bench: Bench, back: int) -> Call:
 
 
 def _can_be_echoed(bench: Bench, call: Call) -> bool:
-    """A batch without a timestamp gets one when it is encoded, so that its bytes differ. A request about an internal topic
-    prepares the log of a coordinator, and is none of the example's."""
+    """True if the request may be sent again.
+
+    The bytes of a batch without a timestamp differ, since it gets one when it is encoded. A request about an internal topic
+    prepares the log of a coordinator, and is none of the example's.
+    """
     batch = call.request.get("records")
     internal = any(subject.name.startswith(INTERNAL) for subject in subjects_of(call))
     return (
@@ -66,7 +69,7 @@ def _timestamp(batch: object) -> object:
 
 
 def _version_of(bench: Bench, call: Call) -> int | None:
-    """The version of the original, where its answer tells."""
+    """The version of the original, if its answer tells."""
     answers = (event for event in bench.tape.history.events if isinstance(event, Answer) and event.call == call.n)
     answer = next(answers, None)
     return answer.value.get("version") if answer is not None and isinstance(answer.value, dict) else None

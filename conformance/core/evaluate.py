@@ -32,8 +32,9 @@ ExampleEnd = Literal["judged", "premise lost", "error"]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How an example ended and what its body observed: in trouble of the kit its violations only; without a premise all that
-    was observed before it was asked for. `excuses` are those of its body and its rig, none after trouble."""
+    """The end of an example and what it observed: in trouble of the kit its violations only; without a premise all that was
+    observed before it was asked for. `excuses` are those of its body, its rig and its judges, none after trouble.
+    """
 
     end: ExampleEnd
     detail: str
@@ -42,7 +43,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def canonical(inputs: dict[str, Any]) -> str:
-    """Drawn inputs as text, the same for equal inputs."""
+    """Drawn inputs as text, which is the same for equal inputs."""
     return msgspec.json.encode(inputs, order="sorted").decode()
 
 
@@ -93,7 +94,7 @@ def _counted(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
 
 
 def _row_and_case(check: Check, bench: Bench, row: str, case: str, name: str) -> tuple[str, str, str]:
-    """By default the check's first row, and the case that it runs for, or that row's first."""
+    """The row and case that were given, by default the check's first row, and the case that it runs for, or that row's first."""
     row = row or check.rows[0]
     return row, case or bench.tape.example.case or shipped_rows()[row].cases[0].id, name
 
@@ -110,7 +111,7 @@ def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged
 
 
 def applicable(found: list[C], facts: Facts) -> list[C]:
-    """Only those of cases that the column must show. Raises KitError for a case that the catalogue does not have."""
+    """Observations for the cases that the column must show. Raises KitError for a case that the catalogue does not have."""
     shown = {pair: _is_applicable(*pair, facts) for pair in {(one.requirement, one.case) for one in found}}
     return [one for one in found if shown[one.requirement, one.case]]
 

@@ -122,7 +122,7 @@ class StepExecutor(ABC, Generic[S]):
         """Look again at what a fault or its healing may have changed, e.g. which brokers run."""
 
     def await_reaction(self) -> None:
-        """After a fault that is followed: wait until what the cluster owes while faults stand has come, or is overdue."""
+        """Wait, after a fault that is followed, until what the cluster owes while faults stand has come, or is overdue."""
 
     @run.register(Disturb)
     def _disturb(self, step: Disturb[Fault]) -> None:
@@ -187,9 +187,9 @@ class StepExecutor(ABC, Generic[S]):
     def rest(self) -> None:
         """Heal everything, wait until the cluster agrees, and read what the judges need.
 
-        That it never agrees is a finding of the judges. Raises Unhealed if it agrees although a fault did not heal; by then the
-        judges have read whether Kafka is to blame. Where there was only no time left to heal, that says nothing, and is raised at
-        once: faults may still show, and transactions be open.
+        If it never agrees, that is a finding of the judges. Raises Unhealed if it agrees although a fault did not heal; by then
+        the judges have read whether Kafka is to blame. If there was only no time left to heal, that says nothing, and is raised
+        at once: faults may still show, and transactions be open.
         """
         unhealed = self._unhealed or self._left_unhealed(lambda: self.run(Heal()))
         if unhealed is not None and ran_out_of_time(unhealed):
@@ -203,14 +203,14 @@ class StepExecutor(ABC, Generic[S]):
             raise unhealed
 
     def before_rest(self, *, healed: bool) -> None:
-        """The last requests that change something; all is healed then, unless that failed."""
+        """Make the last requests that change something; all is healed then, unless that failed."""
 
     @abstractmethod
     def agrees(self) -> bool:
-        """Wait until all nodes agree on the final state, and read it: also where they do not agree in time (False)."""
+        """True if all nodes agree on the final state in time. It is read in either case."""
 
     def at_rest(self) -> None:
-        """The last requests, which change nothing; the final state has been read."""
+        """Make the last requests, which change nothing; the final state has been read."""
 
 
 __all__ = ["UNANSWERED", "StepExecutor"]

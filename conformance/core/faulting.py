@@ -37,8 +37,8 @@ class Faults:
         self._injector = Injector(target, tape) if target is not None else None
 
     def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0, *, follow: bool = True) -> Injected:
-        """Inject, around another partition where one is given, and wait for the witness and, unless it is not to `follow` it, for
-        the cluster's reaction.
+        """Inject the fault, around another partition if one is given, and wait for its witness and, with `follow`, for the
+        cluster's reaction.
 
         Raises Unavailable (nothing was done) and Unwitnessed (it was taken back).
         """
@@ -46,12 +46,12 @@ class Faults:
         return self._record("inject", fault, lambda: self._live().inject(fault, about, follow=follow))
 
     def heal(self, fault: Fault) -> Injected:
-        """Take it back and wait until it is gone and, if no other stands, the cluster is whole. Raises Unhealed."""
+        """Take the fault back and wait until it is gone and, if no other stands, the cluster is whole. Raises Unhealed."""
         return self._record("heal", fault, lambda: self._live().heal(fault))
 
     @contextmanager
     def under(self, fault: Fault) -> Iterator[Injected]:
-        """The fault stands for as long as the block lasts, and is healed whatever happens inside."""
+        """Inject the fault for as long as the block lasts, and heal it whatever happens inside."""
         injected = self.inject(fault)
         try:
             yield injected
@@ -64,11 +64,11 @@ class Faults:
 
     @property
     def stand(self) -> bool:
-        """Is there a fault that was not taken back?"""
+        """True if there is a fault that was not taken back."""
         return self._injector is not None and bool(self._injector.open)
 
     def lacking(self) -> list[str]:
-        """Links that are not open."""
+        """The links that are not open."""
         return self._target.links.existing_rules() if self._target is not None else []
 
     def close(self) -> None:

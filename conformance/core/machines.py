@@ -28,8 +28,10 @@ judges look at the history. A machine of one rule, on a `bench` (here any cluste
 ...
 ...     def rest(self):
 ...         at_rest(self.partition)
->>> aims, opening = ["partition"], [Write()]
->>> check = MachineCheck("machines.write", QUICK_CLUSTER, WriteMachine, WriteExecutor, Write, aims, opening)
+>>> check = MachineCheck(
+...     id="machines.write", topology=QUICK_CLUSTER, machine=WriteMachine, executor=WriteExecutor, step=Write,
+...     aims=["partition"], opening=[Write()],
+... )
 >>> [step] = check.steps([{"do": "write", "records": 2}])
 >>> step, check.simpler(step)
 (Write(records=2), [Write(records=1)])
@@ -43,6 +45,7 @@ judges look at the history. A machine of one rule, on a `bench` (here any cluste
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
@@ -84,7 +87,7 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
     def __init__(
         self, run_step: Callable[[Step], None], finish: Callable[[], None], steering: Steering | None = None
     ) -> None:
-        """`steering` says which meetings were rarest in earlier examples, for machines that draw episodes."""
+        """Begin an example. `steering` says which meetings were rarest in earlier examples, for machines that draw episodes."""
         super().__init__()
         self.model = self.model_type()
         self.steering = steering
@@ -100,8 +103,38 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
         self._finish()
 
 
-class MachineCheck(Generic[S]):
-    """A machine as a check: its rows are those of the judges of the kinds of subjects that it aims at.
+def smaller(step: T) -> list[T]:
+    """The step with smaller numbers: all of them at once, then each by itself. Roles, subjects and kinds stay."""
+    each = [_with(step, path, least) for path, least in _smaller_numbers(step)]
+    all_at_once = step
+    for path, least in _smaller_numbers(step):
+        all_at_once = _with(all_at_once, path, least)
+    return [all_at_once, *each] if len(each) > 1 else each
+
+
+Number: TypeAlias = int | float
+
+
+def _smaller_numbers(struct: msgspec.Struct, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Number]]:
+    """The fields with a number that is not the least: that of their default, or 1 (a count of nothing is none)."""
+    for field in msgspec.structs.fields(struct):
+        value = getattr(struct, field.name)
+        if isinstance(value, msgspec.Struct):
+            yield from _smaller_numbers(value, (*above, field.name))
+        elif type(value) in (int, float) and field.name != "on":
+            least = field.default if isinstance(field.default, (int, float)) else 1
+            if abs(least) < abs(value):
+                yield (*above, field.name), least
+
+
+def _with(struct: T, path: tuple[str, ...], value: Number) -> T:
+    name, *rest = path
+    inner = _with(getattr(struct, name), tuple(rest), value) if rest else value
+    return msgspec.structs.replace(struct, **{name: inner})
+
+
+class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=False, dict=True):
+    """A machine as a check.
 
     `step` is the union of its steps' types. `opening` is the schedule of the first example on every column: it takes each
     rule once, so that no profile is so short that a rule was never tried; Hypothesis draws all others. `simpler` gives other
@@ -109,34 +142,33 @@ class MachineCheck(Generic[S]):
     a broker cannot change while it runs is the same for a whole cluster.
     """
 
-    def __init__(
-        self,
-        id: str,
-        topology: Topology,
-        machine: type[KafkaMachine[Any]],
-        executor: Callable[[Bench], Executor[S]],
-        step: object,
-        aims: Sequence[Kind],
-        opening: Sequence[S],
-        *,
-        simpler: Callable[[S], list[S]] | None = None,
-        topologies: Sequence[Topology] = (),
-    ) -> None:
-        self.id = id
-        self.topology = topology
-        self.topologies = (topology, *topologies)
-        self.machine = machine
-        self.executor = executor
-        self.step = step
-        self.simpler = simpler or smaller
-        self.opening = list(opening)
-        self.rows = rows_about(*aims)
-        self.module = machine.__module__
-        self.title = (machine.__doc__ or id).strip().splitlines()[0]
+    id: str
+    topology: Topology
+    machine: type[KafkaMachine[Any]]
+    executor: Callable[[Bench], Executor[S]]
+    step: object
+    aims: Sequence[Kind]
+    opening: Sequence[S]
+    simpler: Callable[[S], list[S]] = smaller
+    topologies: Sequence[Topology] = ()
+
+    @cached_property
+    def rows(self) -> tuple[str, ...]:
+        """The rows of the judges of the kinds of subjects that it aims at."""
+        return rows_about(*self.aims)
+
+    @property
+    def module(self) -> str:
+        return self.machine.__module__
+
+    @property
+    def title(self) -> str:
+        return (self.machine.__doc__ or self.id).strip().splitlines()[0]
 
     def topology_of(self, part: int) -> Topology:
         """The cluster of a part, counted from 1."""
-        return self.topologies[(part - 1) % len(self.topologies)]
+        clusters = (self.topology, *self.topologies)
+        return clusters[(part - 1) % len(clusters)]
 
     def rules_in(self, steps: int) -> int:
         """The number of rules that take about as many steps, one at least, after those that an example begins with."""
@@ -180,38 +212,8 @@ def _is_struct(kind: object) -> bool:
 
 
 def _class_of(kind: Any) -> Any:
-    """The class itself of a generic one with parameters."""
+    """The class itself if it is a generic one with parameters."""
     return get_origin(kind) or kind
-
-
-def smaller(step: T) -> list[T]:
-    """The step with smaller numbers: all of them at once, then each by itself. Roles, subjects and kinds stay."""
-    each = [_with(step, path, least) for path, least in _smaller_numbers(step)]
-    all_at_once = step
-    for path, least in _smaller_numbers(step):
-        all_at_once = _with(all_at_once, path, least)
-    return [all_at_once, *each] if len(each) > 1 else each
-
-
-Number: TypeAlias = int | float
-
-
-def _smaller_numbers(struct: msgspec.Struct, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Number]]:
-    """Fields with a number that is not the least: that of their default, or 1 (a count of nothing is none)."""
-    for field in msgspec.structs.fields(struct):
-        value = getattr(struct, field.name)
-        if isinstance(value, msgspec.Struct):
-            yield from _smaller_numbers(value, (*above, field.name))
-        elif type(value) in (int, float) and field.name != "on":
-            least = field.default if isinstance(field.default, (int, float)) else 1
-            if abs(least) < abs(value):
-                yield (*above, field.name), least
-
-
-def _with(struct: T, path: tuple[str, ...], value: Number) -> T:
-    name, *rest = path
-    inner = _with(getattr(struct, name), tuple(rest), value) if rest else value
-    return msgspec.structs.replace(struct, **{name: inner})
 
 
 AnyMachine: TypeAlias = MachineCheck[Any]

@@ -40,12 +40,14 @@ def topology_of(check: AnyCheck, part: int) -> Topology:
 
 
 def is_soak(check: AnyCheck) -> bool:
-    """Whether it runs for minutes by itself: only the nightly profile has the time, whatever rows are asked for."""
+    """True if it runs for minutes by itself: only the nightly profile has the time, whatever rows are asked for."""
     return isinstance(check, Check) and check.lasts > 0
 
 
 def in_profile(check: AnyCheck, profile: str) -> bool:
-    """The smoke profile leaves out what says so itself, and probes of scenario rows only: those restart nodes."""
+    """True if the profile has the check. Smoke leaves out those that say so themselves, and probes of scenario rows only: those
+    restart nodes.
+    """
     if is_soak(check):
         return profile == "nightly"
     if profile != "smoke" or isinstance(check, MachineCheck):
@@ -67,7 +69,7 @@ def observed_by(check: AnyCheck) -> list[str]:
 
 
 def checks_by_row() -> dict[str, list[str]]:
-    """Which checks there are for each row that has one; that of patches is run by the merge alone."""
+    """The checks of each row that has one; that of patches is run by the merge alone."""
     rows: dict[str, list[str]] = {patch_releases.ROW: [patch_releases.CHECK]}
     for check in every_check().values():
         for row in observed_by(check):

@@ -42,7 +42,7 @@ class Roles:
         }
 
     def add(self, on: str, topic: str, index: int) -> None:
-        """Another partition, or one that was created again under the same name."""
+        """Add a partition, or one that was created again under the same name."""
         beside = [view.topic.name for view in self._views.values()]
         self._views[on] = PartitionView(self._bench, Topic(topic), index, beside=beside)
         self._leaderless.discard(on)
@@ -70,7 +70,9 @@ class Roles:
 
     @contextmanager
     def one_look(self) -> Iterator[None]:
-        """Until it ends, roles are as one look at all partitions shows them now; only what has no leader is looked at again."""
+        """Show roles as one look at all partitions shows them now until the block ends; only what has no leader is looked at
+        again.
+        """
         self._looked = self._look()
         try:
             yield
@@ -120,9 +122,10 @@ class Roles:
         return max(0, self.state(on).leader_epoch - back)
 
     def node(self, on: str, role: str) -> NodeClient:
-        """The `leader`, the first running `follower`, or the latest running `former-leader`: where none runs, the leader.
+        """The `leader`, the first running `follower`, or the latest running `former-leader`; the leader if none of those runs.
 
-        Raises Absent."""
+        Raises Absent.
+        """
         state = self.state(on)
         holders = {
             "leader": [state.leader],
@@ -134,7 +137,7 @@ class Roles:
         return self._bench.node(holders[0])
 
     def _await_election(self, on: str) -> PartitionMetadata | None:
-        """Waits for an election once after each fault: all partitions that are leaderless then stay so until the next."""
+        """Wait for an election once after each fault: all partitions that are leaderless then stay so until the next."""
         with suppress(Overdue):
             return self._bench.eventually(lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1)
         self._leaderless |= {on} | {one for one, newest in self._look().items() if self._acting(newest) is None}
@@ -145,13 +148,13 @@ class Roles:
         return newest or self._acting(self._views[on].newest(besides=self.down))
 
     def _acting(self, newest: PartitionMetadata | None) -> PartitionMetadata | None:
-        """Only with a leader that runs."""
+        """The partition if its leader runs."""
         return newest if newest is not None and newest.leader >= 0 and self.is_running(newest.leader) else None
 
     # --- coordinators
 
     def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> NodeClient:
-        """The coordinator that a running broker names. Raises Absent where it is down, or there is none."""
+        """The coordinator that a running broker names. Raises Absent if it is down, or there is none."""
         id = self._named_coordinator(key, kind)
         if id is None or not self.is_running(id):
             raise Absent(f"{key} has no coordinator that can be reached: {id}")

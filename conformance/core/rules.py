@@ -80,7 +80,7 @@ class EpisodeRules(KafkaMachine[M]):
 
 
 class PartialHealRules(DisturbRules[M]):
-    """One of several faults healed while the others go on."""
+    """Rules by which one of several faults is healed while the others go on."""
 
     @precondition(lambda self: self.model.faults > 1)
     @rule(step=of_machine(lambda machine: steps.partial_heals(machine.model_type.most_faults)))

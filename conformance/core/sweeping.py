@@ -53,7 +53,7 @@ class Question(NamedTuple):
     together_from: int = 0
 
     def versions(self, node: NodeClient) -> range:
-        """Those that node and schema share; empty where there are none."""
+        """The versions that node and schema share; empty if there are none."""
         try:
             common = node.common(self.api)
         except NotOffered:
@@ -61,11 +61,11 @@ class Question(NamedTuple):
         return range(max(common.low, self.least), common.high + 1)
 
     def together(self, node: NodeClient) -> None:
-        """All items in the highest version."""
+        """Ask about all items in the highest version."""
         self.ask(node, self.items, self.versions(node)[-1])
 
     def one_by_one(self, node: NodeClient, turn: int) -> None:
-        """The turn's single items, each beside all items in the same version."""
+        """Ask about the turn's single items, each beside all items in the same version."""
         versions = self.versions(node)
         pairs = _pairs(versions, self.items, turn)
         for version in sorted({version for version, _ in pairs} - {versions[-1]}):
@@ -76,7 +76,7 @@ class Question(NamedTuple):
 
 
 def _pairs(versions: Sequence[int], items: Sequence[Any], turn: int) -> list[tuple[int, Any]]:
-    """Versions come in turn, highest first, each time with another item, until each has met each."""
+    """Pair versions, in turn, highest first, each time with another item, until each has met each."""
     first = turn * SINGLES
     places = [divmod(place, len(versions)) for place in range(first, first + min(SINGLES, len(versions) * len(items)))]
     return [(versions[-1 - place], items[(place + cycle) % len(items)]) for cycle, place in places]
@@ -88,11 +88,11 @@ def turn_of(example: str) -> int:
 
 
 def sweep(bench: Bench, swept: Swept, turn: int = 0) -> None:
-    """Ask all questions. Raises Absent where a partition has no leader, and what a request raises that remains
-    unanswered: the sweep has no last note then.
+    """Ask all questions. Raises Absent if a partition has no leader, and what a request raises that remains unanswered: the
+    sweep has no last note then.
 
-    Where the group has no coordinator yet, nothing is asked about it. Not for checks that are judged again by running them:
-    the versions that a node offers are not on the tape.
+    If the group has no coordinator yet, nothing is asked about it. Not for checks that are judged again by running them: the
+    versions that a node offers are not on the tape.
     """
     asked = [*questions(bench, swept, turn)]
     bench.tape.note(SWEEP_NOTE, {"turn": turn})
@@ -107,7 +107,8 @@ def sweep(bench: Bench, swept: Swept, turn: int = 0) -> None:
 
 def questions(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, NodeClient]]:
     """Each question with each broker that is asked: the leader of the turn's partition and another one, or a coordinator and
-    another one. Raises Absent where a partition has no leader."""
+    another one. Raises Absent if a partition has no leader.
+    """
     states = _states(bench, swept)
     nodes = _and_another(bench, states[turn % len(states)].leader, turn)
     starts = _log_starts(nodes[0], swept.partitions)
@@ -126,7 +127,7 @@ def _offered_questions(
 
 
 def _states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
-    """Raises Absent where a partition has no leader."""
+    """The state of each partition; raises Absent if one has no leader."""
     node = bench.node(bench.brokers[0])
     topics = node.metadata(sorted({topic.name for topic, _ in swept.partitions})).topics
     led = {(topic.name, one.partition): one for topic in topics for one in topic.partitions if one.leader >= 0}
@@ -137,7 +138,7 @@ def _states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
 
 
 def _log_starts(node: NodeClient, partitions: Sequence[TopicPartition]) -> list[int]:
-    """Of each replica that this broker has, 0 of others."""
+    """The log start of each replica that this broker has, 0 for others."""
     asked = [OffsetQuery(topic.name, index, EARLIEST) for topic, index in partitions]
     found = {
         (one.topic, one.partition): one.offset for one in node.list_offsets_many(asked, replica_id=DEBUGGER).partitions
@@ -157,7 +158,9 @@ def _and_another(bench: Bench, id: int, turn: int) -> list[NodeClient]:
 def _of_partitions(
     bench: Bench, partitions: Sequence[TopicPartition], states: Sequence[PartitionMetadata], starts: Sequence[int]
 ) -> list[Question]:
-    """`starts` are the offsets at which partitions are fetched. Fetch below version 4 converts records down, and is left out."""
+    """Questions about partitions. `starts` are the offsets at which they are fetched. Fetch below version 4 converts records
+    down, and is left out.
+    """
     unknown, absent = _unknown(bench), (partitions[0][0], NO_SUCH_PARTITION)
     asked = [*partitions, (unknown, 0), absent]
     topics = [*dict.fromkeys(topic.name for topic, _ in partitions), unknown.name]
@@ -218,7 +221,7 @@ def _coordinators(group: str) -> Question:
 
 
 def _of_group(swept: Swept) -> list[Question]:
-    """Version 0 of OffsetFetch is offered up to 3.9 and was never supported in KRaft."""
+    """Questions about a group. Version 0 of OffsetFetch is offered up to 3.9 and was never supported in KRaft."""
     group = str(swept.group)
     unknown = _topic_of(_no_such(group))
     groups = [group, _no_such(group)]

@@ -88,7 +88,7 @@ def adapt_topology(
 
 
 def set_by_the_kit(setting: str) -> str:
-    """Where the kit makes this setting of a node itself, in words; empty if it does not."""
+    """The way in which the kit makes this setting of a node itself, in words; empty if it does not."""
     if setting in OWN_SETTINGS:
         return "on every node"
     if setting in {**_OPTED_IN, **_OPTED_IN_3_7}:

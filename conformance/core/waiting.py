@@ -28,7 +28,7 @@ class Late(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """How often the kit looked whether something had come true, and whether it had at last."""
+    """The number of times that the kit looked whether something had come true, and whether it had at last."""
 
     tries: int
     met: bool
@@ -42,7 +42,7 @@ class Waiting:
         self._cluster = cluster
 
     def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> bool:
-        """True if it is so in time: for what a requirement says, where the opposite is a finding and no trouble."""
+        """True if `probe` is true in time: for what a requirement says, where the opposite is a finding and no trouble."""
         if self._cluster is None:
             # The tries are on the tape as well, and their answers have to be taken from it.
             found = self._tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(0, False))

@@ -56,7 +56,7 @@ def damages(partition: Crashing) -> Generator[Claim, None, None]:
     yield held_if(all(one.kept_in(read) for one in written), read, case=case)
 
 
-CHECK = Check(("KIP320-FETCH-02",), PAIR, ("consumer",), 1, False, {}, damages)
+CHECK = Check(own_rows=("KIP320-FETCH-02",), rig=PAIR, cases=("consumer",), examples=1, smoke=False, body=damages)
 
 
 def own_results(outcome: Outcome) -> list[str]:

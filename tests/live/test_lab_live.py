@@ -70,7 +70,7 @@ class Checked:
     """A check that ran in a lab of its own, and what it left on disk."""
 
     def __init__(self, body: Body, run: Run, out: Path) -> None:
-        self.check = Check(("KIP320-FETCH-02",), RIG, ("consumer",), 1, True, {}, body)
+        self.check = Check(own_rows=("KIP320-FETCH-02",), rig=RIG, cases=("consumer",), examples=1, body=body)
         lab = Lab(Settings(versions=["4.3.1"], out=str(out)), run, "gw0", {"4.3.1": obtain("4.3.1")})
         ProbeRun(self.check, lab, "4.3.1").run()
         lab.close()

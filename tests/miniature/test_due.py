@@ -55,7 +55,7 @@ class Shown:
     def __init__(self, body: Any, tmp_path: Path, *bugs: str) -> None:
         with Run.begin() as run:
             lab = MiniLab(tmp_path, run, bugs)
-            check = Check((ROW, OTHER), RIG, None, 2, True, {}, body)
+            check = Check(own_rows=(ROW, OTHER), rig=RIG, cases=None, examples=2, body=body)
             ProbeRun(check, lab, "4.3.1").run()
             lab.close()
         [path] = (tmp_path / "shards").glob("*.jsonl")

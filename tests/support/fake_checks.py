@@ -30,4 +30,4 @@ TOPIC: Any = None
 
 
 def check_of(body: Any, rig: Rig[Data, Bench] = RIG, examples: int = 1) -> Check:
-    return Check((ROW,), rig, ("consumer",), examples, True, {}, body)
+    return Check(own_rows=(ROW,), rig=rig, cases=("consumer",), examples=examples, body=body)

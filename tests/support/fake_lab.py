@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check
 from conformance.core.cluster import LiveCluster
 from conformance.core.faulting import Faults
-from conformance.core.machines import AnyMachine, Executor, KafkaMachine, MachineCheck
+from conformance.core.machines import AnyMachine, MachineCheck
 from conformance.judging.judge import Judge
 from conformance.judging.judges import JUDGES
 from conformance.running.lab import Lab
@@ -29,6 +30,7 @@ from history.due import Due
 from history.events import History
 from history.shards import Column, Shard, read_shard
 from history.store import read_histories
+from history.subjects import Kind
 from protocol.errors import KitError
 from tests.support.declared import facts_of
 from tests.support.fake_cluster import FakeCluster, standing_on
@@ -81,22 +83,15 @@ class FakeLiveCluster(LiveCluster):
         return faults_on(tape)
 
 
-class JudgedMachine(MachineCheck[Any]):
+class JudgedMachine(MachineCheck[Any], frozen=True, kw_only=True, eq=False, dict=True):
     """A machine for whose history a test has `judges` of its own, which go before all others. Its rows are theirs."""
 
-    def __init__(
-        self,
-        id: str,
-        topology: Topology,
-        machine: type[KafkaMachine[Any]],
-        executor: Callable[[Bench], Executor[Any]],
-        step: object,
-        judges: Sequence[Judge],
-        opening: Sequence[Any],
-    ) -> None:
-        super().__init__(id, topology, machine, executor, step, (), opening)
-        self.judges = tuple(judges)
-        self.rows = tuple(dict.fromkeys(judge.row for judge in judges))
+    judges: Sequence[Judge]
+    aims: Sequence[Kind] = ()
+
+    @cached_property
+    def rows(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(judge.row for judge in self.judges))
 
 
 class FakeLab(Lab):

@@ -66,7 +66,7 @@ SHARED: Rig[LogData, Log] = Rig(TOPOLOGY, prepared, Log, shared=True)
 
 
 def check_of(body: Any, rig: Rig[LogData, Log] = FRESH, *, rows: tuple[str, ...] = (ROW,), **strategies: Any) -> Check:
-    return Check(rows, rig, ("consumer",), 5, True, strategies, body)
+    return Check(own_rows=rows, rig=rig, cases=("consumer",), strategies=strategies, body=body)
 
 
 class Play:
@@ -268,7 +268,7 @@ def test_a_probe_is_given_the_expectation_of_its_column(play: Play) -> None:
         """Says what is expected."""
         yield held_if(True, log.end(), case="shrink", detail=expected)
 
-    check = Check(("KIP101-EPOCH-03",), FRESH, ("shrink",), 5, True, {}, shrinks)
+    check = Check(own_rows=("KIP101-EPOCH-03",), rig=FRESH, cases=("shrink",), body=shrinks)
     outcome, _ = play.live(check, FakeCluster(5, 7))
     assert [o.detail for o in outcome.observations] == ["SHRINK_KEEPS"]
 
@@ -485,7 +485,16 @@ def test_all_judges_look_at_a_probe_even_one_that_lost_its_premise_or_ended_in_t
 
 
 def scenario_of(body: Any) -> Check:
-    return Check((ROW,), FRESH, ("consumer",), 2, False, {}, body, schedule="KIP320-SC-98", rest="at rest")
+    return Check(
+        own_rows=(ROW,),
+        rig=FRESH,
+        cases=("consumer",),
+        examples=2,
+        smoke=False,
+        body=body,
+        schedule="KIP320-SC-98",
+        rest="at rest",
+    )
 
 
 def test_a_scenario_that_comes_to_rest_is_judged(play: Play) -> None:

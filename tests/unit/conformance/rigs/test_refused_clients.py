@@ -74,7 +74,7 @@ def nothing(bench: Bench) -> Ready:
 
 
 def played(tmp_path: Path, body: Any, handle: Any, **handlers: Handler) -> Seen:
-    check = Check((ROW,), Rig(TOPOLOGY, nothing, handle), ("untouched",), 1, True, {}, body)
+    check = Check(own_rows=(ROW,), rig=Rig(TOPOLOGY, nothing, handle), cases=("untouched",), examples=1, body=body)
     cluster = Coordinators(**handlers)
     members = msgspec.to_builtins(cluster.members())
     writer = HistoryWriter(tmp_path / "gw0.jsonl.zst")

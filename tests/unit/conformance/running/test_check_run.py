@@ -168,7 +168,7 @@ def test_no_cluster_is_booted_where_none_of_the_rows_applies(tmp_path: Path, sta
         raise AssertionError("it was run")
         yield
 
-    check = Check(("KIP1251-GATE-02",), RIG, ("answer",), 1, True, {}, never)
+    check = Check(own_rows=("KIP1251-GATE-02",), rig=RIG, cases=("answer",), examples=1, body=never)
     lab, shard, histories = Play(tmp_path)(check, [])
     assert (lab.booted, histories) == ([], [])
     assert [(line.outcome, line.examples) for line in of(shard, CheckLine)] == [("done", 0)]

@@ -88,7 +88,15 @@ def ending(*, stops: bool = True, rests: bool = True, hurries: bool = False, at:
 
 def played(acts: list[Act], how: Ending, lab: Healing | None = None, executor: type[Acting] = Acting) -> Played:
     lab = lab or Healing()
-    check: MachineCheck[Do] = MachineCheck("machines.acting", QUICK_CLUSTER, NoMachine, executor, Do, (), [Do()])
+    check: MachineCheck[Do] = MachineCheck(
+        id="machines.acting",
+        topology=QUICK_CLUSTER,
+        machine=NoMachine,
+        executor=executor,
+        step=Do,
+        aims=(),
+        opening=[Do()],
+    )
     example = ExampleRun(check, lab, lab.standing, how)
     for act in acts:
         example.step(Do(act=act))

@@ -317,7 +317,15 @@ def every_fault_is_injected(history: History) -> Iterator[Finding]:
 
 
 def machine_of(*opening: Blow) -> JudgedMachine:
-    return JudgedMachine("tests.machine", TOPOLOGY, Machine, Executor, Blow, [every_fault_is_injected], opening)
+    return JudgedMachine(
+        id="tests.machine",
+        topology=TOPOLOGY,
+        machine=Machine,
+        executor=Executor,
+        step=Blow,
+        judges=[every_fault_is_injected],
+        opening=opening,
+    )
 
 
 @pytest.mark.parametrize(("step", "error"), [(Blow(shows=False), "Unwitnessed"), (Blow(heals=False), "Unhealed")])

@@ -142,7 +142,15 @@ CASES = {ROW: "consumer", OTHER: "consumer", SHARED: "older"}
 
 
 def machine_of(opening: list[Any], *judges: Judge) -> JudgedMachine:
-    return JudgedMachine("tests.machine", TOPOLOGY, Machine, Executor, Say | Jolt, judges=judges, opening=opening)
+    return JudgedMachine(
+        id="tests.machine",
+        topology=TOPOLOGY,
+        machine=Machine,
+        executor=Executor,
+        step=Say | Jolt,
+        judges=judges,
+        opening=opening,
+    )
 
 
 def words(*spoken: str, on: str = "strict-0") -> list[Any]:

@@ -106,7 +106,15 @@ def clock(monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
 
 
 def machine_of(number: int, *judges: Judge) -> JudgedMachine:
-    return JudgedMachine(f"machine-{number}", TOPOLOGY, Machine, Executor, Turn, (holds, *judges), [Turn()] * 5)
+    return JudgedMachine(
+        id=f"machine-{number}",
+        topology=TOPOLOGY,
+        machine=Machine,
+        executor=Executor,
+        step=Turn,
+        judges=(holds, *judges),
+        opening=[Turn()] * 5,
+    )
 
 
 @pytest.mark.parametrize("spent", [10.0, 500.0])

@@ -47,7 +47,7 @@ def broken(bench: Bench) -> Generator[Claim, None, None]:
 
 
 def check_of(row: str, body: Callable[[Bench], Generator[Claim, None, None]]) -> Check:
-    return Check((row,), RIG, (CASES[row],), 1, True, {}, body)
+    return Check(own_rows=(row,), rig=RIG, cases=(CASES[row],), examples=1, body=body)
 
 
 OFTEN, NEVER, BROKEN = check_of(ROW, often), check_of(OTHER, never), check_of(OTHER, broken)

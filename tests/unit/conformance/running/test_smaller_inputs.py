@@ -66,7 +66,7 @@ def breaks_from_40_on(bench: Bench, offset: int, role: str) -> Generator[Claim, 
 
 
 def probe() -> Check:
-    return Check((ROW,), RIG, ("consumer",), 5, True, STRATEGIES, breaks_from_40_on)
+    return Check(own_rows=(ROW,), rig=RIG, cases=("consumer",), strategies=STRATEGIES, body=breaks_from_40_on)
 
 
 @pytest.fixture

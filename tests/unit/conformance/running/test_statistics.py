@@ -51,7 +51,15 @@ def executor(_: Any) -> Any:
     raise NotImplementedError
 
 
-MACHINE = JudgedMachine("machine", TOPOLOGY, Machine, executor, Produce | Trim | Disturb, judges=[nothing], opening=[])
+MACHINE = JudgedMachine(
+    id="machine",
+    topology=TOPOLOGY,
+    machine=Machine,
+    executor=executor,
+    step=Produce | Trim | Disturb,
+    judges=[nothing],
+    opening=[],
+)
 
 
 def body() -> Any:
@@ -59,7 +67,13 @@ def body() -> Any:
 
 
 SCENARIO = Check(
-    (ROW,), Rig(TOPOLOGY, lambda bench: Produce(), lambda *_: None), None, 2, False, {}, body, "KIP101-SC-03"
+    own_rows=(ROW,),
+    rig=Rig(TOPOLOGY, lambda bench: Produce(), lambda *_: None),
+    cases=None,
+    examples=2,
+    smoke=False,
+    body=body,
+    schedule="KIP101-SC-03",
 )
 
 
