@@ -39,7 +39,7 @@ OFTEN = 0.1
 
 
 def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:
-    """Two replicas lead in turn while the third stays frozen."""
+    """Let two replicas lead in turn while the third stays frozen."""
     two = (turns.leader, next(id for id in turns.replicas if id != turns.leader))
     taken = [turns.take(records[0])]
     for number, values in enumerate(records[1:], 1):
@@ -56,15 +56,13 @@ def holding(partition: Partition) -> dict[int, Stamped]:
 
 
 def kept_entries(file: File, leader: File, epoch: int) -> bool:
-    """True if all its entries up to `epoch` are the leader's too. Later entries come from later leaders and do not
-    matter here.
-    """
+    """True if all its entries up to `epoch` are the leader's too. Later ones come from later leaders and do not matter here."""
     mine, theirs = entries_of(file), entries_of(leader)
     return mine is not None and theirs is not None and {entry for entry in mine if entry.epoch <= epoch} <= set(theirs)
 
 
 def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int, epoch: int) -> Iterator[Claim]:
-    """CACHE-04: the entries left on the replicas that truncated when `leader` was elected at `epoch`."""
+    """CACHE-04: the entries left on the replicas that truncated when `leader` was elected at `epoch` are the leader's."""
     leading = read_epochs(partition, leader, lambda file: bool(entries_of(file)))
     for id in sorted(ids):
         file = read_epochs(partition, id, lambda file: kept_entries(file, leading, epoch))
@@ -78,7 +76,9 @@ def is_gap(answer: EpochEnd, floor: int, next_start: int) -> bool:
 
 
 def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int) -> Iterator[Claim]:
-    """OFLE-03: epochs that other brokers led, looked up at a leader that has no record of them."""
+    """OFLE-03: epochs that other brokers led end, at a leader that has no record of them, where the next one that it has
+    begins.
+    """
     for epoch in epochs:
         answer = leader.offset_for_leader_epoch(partition.name, partition.index, epoch)
         yield held_if(is_gap(answer, floor.epoch, start), answer, row="KIP320-OFLE-03", case="gap")

@@ -36,7 +36,7 @@ class Deletion(NamedTuple):
 
 
 def end_of(partition: Partition, id: int, timestamp: int = LATEST) -> ListedOffset:
-    """Log end, or log start, of one replica in its own answer."""
+    """The log end, or log start, of one replica in its own answer."""
     return partition.bench.node(id).list_offsets(partition.name, partition.index, timestamp, replica_id=DEBUGGER)
 
 
@@ -95,7 +95,9 @@ def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int)
 
 
 def started_over(partition: Partition, id: int, trim: Deletion, *, joined: bool) -> Iterator[Claim]:
-    """TRUNC-06: in the ISR, with the leader's log from its start, no record before it, and no entry of a deleted epoch."""
+    """TRUNC-06: the follower is in the ISR with the leader's log from its start, no record before it, and no entry of a deleted
+    epoch.
+    """
     bench, name = partition.bench, partition.bench.name_of(id)
     first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
     mine, leaders = (

@@ -80,7 +80,7 @@ def stall(bench: Bench, follower: str) -> None:
 
 
 def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults: Faults, slow: RateLimit) -> None:
-    """Another replica becomes leader and takes more batches than it lacked; the former leader truncates and copies them."""
+    """Let another replica lead and take more batches than it lacked, until the former leader has truncated and copied them."""
     epoch = partition.state(answer.successor).leader_epoch
     put_first(partition, answer.successor, asked=answer.successor)
     elect_preferred(partition, answer.successor, epoch)

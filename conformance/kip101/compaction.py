@@ -52,7 +52,7 @@ def to_be_compacted(bench: Bench) -> PartitionData:
 
 
 def _write_batches(partition: Partition, round: int, keys: list[bytes]) -> int:
-    """Several batches, each with a later timestamp than the one before, so that each begins a segment."""
+    """Write several batches, each with a later timestamp than the one before, so that each begins a segment."""
     now = partition.bench.now().unix_ms
     records = [NewBatch((NewRecord(b"round %d" % round, key),), timestamp=now + 10 * n) for n, key in enumerate(keys)]
     offsets = [partition.append(record).base_offset for record in records]

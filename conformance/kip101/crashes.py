@@ -32,7 +32,7 @@ def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
 
 
 def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Claim]:
-    """On a replica without a leader, neither the checkpoint nor the answers name the epoch that its log lost."""
+    """CACHE-05: neither the checkpoint nor the answers of a replica without a leader name the epoch that its log lost."""
     end = partition.end_once_online(id)  # until then the checkpoint is as the crash left it
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
     answer = partition.bench.node(id).fetch(partition.at(end, last_fetched_epoch=lost.epoch))

@@ -72,7 +72,7 @@ class Several:
 
 
 def several(bench: Bench) -> SeveralData:
-    """Half of them have small segments; from the others a follower fetches as much at once as it may."""
+    """Create the partitions. Half of them have small segments; from the others a follower fetches as much at once as it may."""
     kinds = [small_segments if n % 2 else large_segments for n in range(PARTITIONS)]
     return SeveralData(tuple(kind(bench) for kind in kinds))
 
@@ -200,7 +200,7 @@ def shared_prefixes_are_identical(partition: Partition, tested: bool) -> Iterato
 
 
 def enough_in_flight(flock: Sequence[Flapping]) -> bool:
-    """Did leaders change often enough before their followers had fetched all their records?"""
+    """True if leaders changed often enough before their followers had fetched all their records."""
     return sum(flapping.in_flight for flapping in flock) >= IN_FLIGHT
 
 

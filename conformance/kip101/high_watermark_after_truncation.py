@@ -44,7 +44,9 @@ def truncated_follower_learns_the_high_watermark(
 def leader_without_and_follower_with_orphans(
     partition: Crashing, kept: int, orphans: int
 ) -> Generator[Claim, None, tuple[int, int]]:
-    """The ids of the leader, which lost the orphans, and of the follower, which is being started with them."""
+    """Bring the replicas there. Returns the ids of the leader, which lost the orphans, and of the follower, which is being
+    started with them.
+    """
     follower, leader = partition.replicas
     bystander = partition.bystander()
     written = partition.write_acknowledged(*(b"record %d" % n for n in range(kept + orphans)))

@@ -107,7 +107,7 @@ def settled_start(partition: Partition, leader: NodeClient) -> int | None:
 def starts_with_its_epoch(
     partition: Partition, leader: NodeClient, before: tuple[Boundary, ...], start: int
 ) -> Generator[Claim, None, None]:
-    """True if the cache begins at the log start, on the leader's disk and in its answer for the earliest offset."""
+    """The cache begins at the log start, on the leader's disk and in its answer for the earliest offset."""
     expected = remaining_entries(before, start)
     file = read_epochs(partition, partition.bench.id_of(leader.node), lambda file: entries_of(file) == expected)
     earliest = leader.list_offsets(partition.name, 0, EARLIEST)

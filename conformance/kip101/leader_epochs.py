@@ -69,7 +69,7 @@ def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: s
 
 @probe("KIP101-EPOCH-03", "KIP101-EPOCH-03-L", rig=PAIRS, examples=1)
 def isr_changes_and_the_epoch(pairs: SharedFollower, expected: str) -> Generator[Claim, None, None]:
-    """Without a change of leader, ISR growth keeps the epoch; a shrink raises it by 1 only below metadata.version 12."""
+    """While the leader stays, ISR growth keeps the epoch; a shrink raises it by 1 only before metadata.version 12."""
     before = pairs.states()
     with freeze(pairs.bench, pairs.follower):
         shrunk = pairs.states_with_isr(1)

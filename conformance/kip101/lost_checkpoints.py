@@ -27,7 +27,7 @@ def epoch_starts(batches: Sequence[Batch], start: int = 0) -> tuple[Boundary, ..
 
 
 def two_epochs(partition: Crashing) -> list[Written]:
-    """Records in two epochs, each in a batch of its own."""
+    """Write records in two epochs, each in a batch of its own."""
     first = partition.write_acknowledged(*[b"of the first epoch"] * RECORDS)
     partition.move_leader()
     return [*first, *partition.write_acknowledged(*[b"of the second epoch"] * RECORDS)]
@@ -60,7 +60,7 @@ def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Cl
 
 
 def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Claim]:
-    """Its checkpoint has the starts of both epochs, and its answer ends the first where the second begins."""
+    """The checkpoint has the starts of both epochs, and the replica's answer ends the first where the second begins."""
     read = partition.read(id)
     expected = epoch_starts(read.batches)
     entries = partition.entries(id, lambda found: found == expected)

@@ -53,7 +53,7 @@ def lose_suffix(partition: Crashing, spared: tuple[int, ...], candidates: list[i
 
 
 def electable(word: Word) -> tuple[int, ...]:
-    """Replicas that may lead when the ISR has none that is up; with an empty ISR the last known leader (KIP-966)."""
+    """The replicas that may lead when the ISR has none that is up; with an empty ISR the last known leader (KIP-966)."""
     return word.isr or word.last_known
 
 

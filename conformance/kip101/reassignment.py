@@ -31,7 +31,7 @@ def segment(partition: Partition, broker: int) -> File:
 
 
 def batches_are_copied(leader: File, follower: File) -> Iterator[Claim]:
-    """Each batch of the leader beside the follower's at the same offset."""
+    """STAMP-03: each batch of the leader is the same as the follower's at the same offset."""
     copied = whole_batches(follower)
     for offset, original in whole_batches(leader).items():
         copy = copied.get(offset, b"")

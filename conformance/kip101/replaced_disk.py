@@ -32,7 +32,7 @@ class LoneReplicas:
         self.partitions = [Partition(bench, one) for one in data.partitions]
 
     def are_led(self) -> bool:
-        """Does every partition have a leader, as the brokers that answer describe it?"""
+        """True if every partition has a leader, as the brokers that answer describe it."""
         states = [one.newest() for one in self.partitions]
         return all(state is not None and state.leader >= 0 for state in states)
 

@@ -24,7 +24,7 @@ ACKNOWLEDGED = 2
 def acknowledged_records_survive(
     partition: Crashing, written: list[Written], ends: list[int], leader: int, case: str
 ) -> Iterator[Claim]:
-    """True if the replica that now leads never truncated a record, and has all acknowledged ones."""
+    """The replica that now leads never truncated a record, and has all acknowledged ones."""
     read = partition.read(leader)
     rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
     detail = f"{written}; its log ended at {list(dict.fromkeys(ends))}; now it has {read}"
@@ -121,7 +121,7 @@ def orphan_is_truncated(partition: Crashing) -> Generator[Claim, None, None]:
 def without_orphan(
     partition: Crashing, first: int, second: int, written: list[Written], orphan: Written
 ) -> Iterator[Claim]:
-    """TRUNC-02: the log of the replica with the orphan, as soon as it is in sync."""
+    """TRUNC-02: as soon as it is in sync, the log of the replica with the orphan is the leader's."""
     mine, theirs = partition.read(first), partition.read(second)
     entry = Boundary(written[-1].epoch, written[-1].offset)
     entries = partition.entries(first, lambda found: entry in found)

@@ -24,14 +24,14 @@ def state_in(group: TxnGroup, shown: DescribedGroup) -> GroupState:
 
 
 def group_as_logged(group: TxnGroup, log: GroupLog, case: str) -> Claim:
-    """At rest, the description of the group is what its records give."""
+    """The description of the group at rest is what its records give."""
     shown = group.describe()
     replayed = log.replay()
     return held_if(replayed == state_in(group, shown), shown, case=case, detail=f"{shown}; in the log: {replayed}")
 
 
 def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str, tried: Iterable[int]) -> Iterator[Claim]:
-    """While no transaction is open, the committed offset of each partition that was tried is what the log gives."""
+    """The committed offset of each partition that was tried is what the log gives, when no transaction is open."""
     for partition in sorted({*tried}):
         answer, logged = group.committed_offset(partition), log.committed_offset(partition)
         yield held_if(answer.shows(logged), answer, case=case, detail=f"{partition}: {answer}; in the log: {logged}")
@@ -47,7 +47,7 @@ def group_is_described_as_logged(group: TxnGroup, case: str, changes: list[str])
 
 
 def commit(group: TxnGroup, members: Members, change: str, partition: int, offset: int) -> None:
-    """A commit by the partition's owner, plain or in a transaction that ends at once."""
+    """Commit as the partition's owner, plainly or in a transaction that ends at once."""
     owner = next(member for member in members.present if partition in member.partitions)
     if change in ("plain", "back"):
         group.store(owner, partition, BASE - offset if change == "back" else BASE + offset)

@@ -34,7 +34,7 @@ class Lone:
         self.member = classic_member(group)
 
     def take(self, step: Step) -> None:
-        """Join, or join again, with another assignment; leave; or leave, and another joins."""
+        """Join, or join again, with another assignment; leave; or leave and let another join."""
         if step["do"] in ("leave", "replace") and self.member.id:
             self.group.bench.require(self.member.leave(), "member", SESSION)
             self.member = classic_member(self.group)
@@ -55,7 +55,7 @@ class Lone:
 
 
 def as_logged(lone: Lone, case: str) -> Generator[Claim, None, None]:
-    """At rest it is what the newest record gives."""
+    """The group at rest is described as its newest record gives it."""
     shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _rests)
     held = logged is not None and logged.is_described_by(shown)
     answered = not lone.member.id or (logged is not None and logged.generation == lone.member.generation)

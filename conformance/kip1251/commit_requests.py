@@ -85,7 +85,7 @@ def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Cl
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["by-name"], bumps=integers(1, 4), offset=OFFSETS)
 def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
-    """By name, an older epoch is refused for a topic that was created again: it was not assigned at that epoch."""
+    """A commit by name at an older epoch is refused for a topic that was created again: it was not assigned at that epoch."""
     member = group.alone()
     before = member.epoch
     member.bump(bumps)

@@ -47,7 +47,7 @@ def non_member_of_a_group_with_members(
 
 @probe("KIP1251-COMMIT-11", rig=fresh_group(), cases=["unknown-group", "emptied-group"], offset=OFFSETS)
 def no_member_id_in_a_group_without_members(group: Group, case: str, offset: int) -> Generator[Claim, None, None]:
-    """Without member id and epoch a commit is accepted by a group that has no members."""
+    """A commit without member id and epoch is accepted by a group that has no members."""
     if case == "emptied-group":
         group.alone().leave()
         described = group.describe()

@@ -34,7 +34,7 @@ class Try(NamedTuple):
 
 
 def tries(held: Ownership, back: int) -> Iterator[Try]:
-    """The commit `back` epochs behind the last epoch of an ownership; none before the first epoch of a group."""
+    """The commits `back` epochs behind the last epoch of an ownership; none before the first epoch of a group."""
     epoch = held.until - back + (held.hold == "lost")
     since = held.since
     if epoch < (since if held.hold == "lost" else 0):
@@ -45,7 +45,7 @@ def tries(held: Ownership, back: int) -> Iterator[Try]:
 
 
 def as_known(group: Group, owners: Owners) -> PremiseClaim:
-    """Premise: the coordinator has the members at the epochs that they know."""
+    """The premise that the coordinator has the members at the epochs that they know."""
     shown = {found.member_id: found.member_epoch for found in group.describe().members}
     known = {member.id: member.epoch for member in owners.present}
     back = any(0 <= shown.get(id, -1) < epoch for id, epoch in known.items())
@@ -65,7 +65,7 @@ class Offsets:
         return MIDDLE + (self._tried if self._tried % 2 else -self._tried)
 
     def agree(self, one: Try, offset: int, after: OffsetFetchAnswer) -> bool:
-        """Whether `after` shows the accepted `offset`, or after a refusal the one from before."""
+        """True if `after` shows the accepted `offset`, or after a refusal the one from before."""
         expected = offset if one.accepted else self._read.get(one.partition, -1)
         if after.partitions:
             self._read[one.partition] = after.only.offset

@@ -70,7 +70,7 @@ def next_coordinator_keeps_the_epochs(
 
 @contextmanager
 def compacting(group: Group) -> Iterator[None]:
-    """Coordinators' logs are compacted as soon as they can be for as long as the block lasts."""
+    """Let coordinators' logs be compacted as soon as they can be, for as long as the block lasts."""
     changes = ((ResourceType.TOPIC, OFFSETS_TOPIC, COMPACTING), (ResourceType.BROKER, "", OFTEN))
     for kind, name, settings in changes:
         require_accepted(group.node.incremental_alter_configs(kind, name, settings))

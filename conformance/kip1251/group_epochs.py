@@ -45,7 +45,7 @@ def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Generator[Cla
 
 
 def in_order(record: StoredAssignment, listed: list[StoredPartitions]) -> bool:
-    """Each partition has an assignment epoch, which is not above the member epoch; 0 for a member that left to return."""
+    """True if each partition has an assignment epoch not above the member epoch; 0 for a member that left to return."""
     epochs = [epoch for topic in listed for epoch in topic.assignment_epochs or ()]
     away = record.member_epoch == LEAVE_TO_RETURN
     return len(epochs) == sum(len(topic.partitions) for topic in listed) and all(

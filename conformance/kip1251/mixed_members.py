@@ -22,17 +22,17 @@ Member: TypeAlias = MixedMember | GroupMember
 
 
 class Holders:
-    """By member the partitions that it was shown, and has not told the coordinator since that it gave them up."""
+    """The partitions that each member was shown, and has not told the coordinator since that it gave them up."""
 
     def __init__(self) -> None:
         self._held: dict[object, frozenset[int]] = {}
 
     def keeps(self, member: object, partitions: frozenset[int]) -> None:
-        """The member is about to tell the coordinator that it has these, and no others."""
+        """Note that the member is about to tell the coordinator that it has these, and no others."""
         self._held[member] = partitions
 
     def give(self, member: object, partitions: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
-        """Those of these partitions that are new to the member, and those that another one has."""
+        """Note that the member was shown these. Returns those that are new to it, and those that another one has."""
         had = self._held.get(member, frozenset())
         others = frozenset[int]().union(*(held for other, held in self._held.items() if other is not member))
         self._held[member] = had | partitions
@@ -52,7 +52,7 @@ class MixedGroup:
         self._holders.keeps(classic, classic.owned)
 
     def change(self, kind: str, *, cooperative: bool) -> Iterator[Claim]:
-        """Another member joins, or the newest one leaves."""
+        """Let another member join, or the newest one leave."""
         if kind == "leave" and len(self.members) > 2:
             gone = self.members.pop()
             self._holders.leave(gone)
@@ -67,7 +67,7 @@ class MixedGroup:
             yield from self.gets_no_others(member, member.join())
 
     def turn(self, *, lost: bool) -> Iterator[Claim]:
-        """Each member's next heartbeat. Classic members rejoin if they are told to; the answer to a SyncGroup may be lost."""
+        """Send each member's next heartbeat. Classic members rejoin if told to; the answer to a SyncGroup may be lost."""
         for member in self.members:
             if isinstance(member, GroupMember):
                 self._holders.keeps(member, member.partitions)
@@ -83,7 +83,7 @@ class MixedGroup:
         yield from self.gets_no_others(member, member.sync())
 
     def gets_no_others(self, member: Member, answer: object) -> Iterator[Claim]:
-        """The answer that a member has just received: what it gives is no other's."""
+        """The answer that a member has just received gives it no partition of another."""
         partitions = member.owned if isinstance(member, MixedMember) else member.partitions
         new, shared = self._holders.give(member, partitions)
         if new:

@@ -26,7 +26,7 @@ def with_others(group: Group, others: int, *, static: bool) -> list[GroupMember]
 
 
 def renew(group: Group, members: list[GroupMember], case: str, number: int) -> None:
-    """Something that leaves members, subscriptions and partitions as they are."""
+    """Do something that leaves members, subscriptions and partitions as they are."""
     at = number % len(members)
     member = members[at]
     if case == "heartbeat":
@@ -44,7 +44,7 @@ def renew(group: Group, members: list[GroupMember], case: str, number: int) -> N
 
 
 def owners(group: Group, shown: DescribedGroup) -> dict[int, str]:
-    """By partition its member, by instance id where it is static."""
+    """The member that each partition is assigned to, by instance id if it is static."""
     return {p: member.instance_id or member.member_id for member in shown.members for p in group.of(member)}
 
 

@@ -60,7 +60,7 @@ def partition_that_came_back(
 
 
 def admitted_from(group: Group, member: GroupMember, partition: int, epoch: int, offset: int) -> Claim:
-    """A commit at this epoch is accepted, and one at the epoch before it refused."""
+    """Observe that a commit at this epoch is accepted, and one at the epoch before it refused."""
     below = group.commit(member, {partition: offset + 1}, epoch - 1)
     at = group.commit(member, {partition: offset}, epoch)
     after = group.committed_offset(partition)
@@ -100,7 +100,7 @@ def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: 
 
 
 def change_membership(group: Group, member: GroupMember, others: list[GroupMember]) -> None:
-    """Another member joins, or the one that did leaves."""
+    """Let another member join, or the one that did leave."""
     if others:
         others.pop().leave()
     else:

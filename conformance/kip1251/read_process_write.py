@@ -41,7 +41,7 @@ class Copying:
         return [f"{partition}/{offset}".encode() for offset in range(INPUTS)]
 
     def read(self, partition: int, count: int) -> tuple[int, list[bytes]]:
-        """The next records from the committed offset on, and the offset after them."""
+        """Read the next records from the committed offset on. Returns the offset after them, and their values."""
         at = max(0, self.group.stable_offset(partition).only.offset)
         found = self.inputs[partition].leader().fetch(self.inputs[partition].at(at))
         records = [one.value or b"" for found in found.batches for one in found.records if one.offset >= at][:count]
@@ -56,7 +56,7 @@ class Copying:
         return [value or b"" for value in delivered_records(read, 0).values()], read
 
     def exactly_once(self) -> Claim:
-        """Each record was copied once, those of a partition in their order, and all offsets are committed."""
+        """Observe that each record was copied once, those of a partition in their order, and that all offsets are committed."""
         wanted = [self.values(partition) for partition in range(self.group.partitions)]
         met = self.group.bench.wait.comes_true(
             lambda: each_once(self.read_copies()[0], wanted), "the copies", VISIBLE_WITHIN
@@ -69,14 +69,14 @@ class Copying:
 
 
 def each_once(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> bool:
-    """Whether `found` has the values of each list once and in their order, and no others."""
+    """True if `found` has the values of each list once and in their order, and no others."""
     of = {value: n for n, values in enumerate(wanted) for value in values}
     in_order = all([value for value in found if of.get(value) == n] == [*values] for n, values in enumerate(wanted))
     return in_order and len(found) == len(of)
 
 
 def odd(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> dict[bytes, int]:
-    """How often the values are there that are not there exactly once."""
+    """The number of times that each value is there that is not there exactly once."""
     counted = {value: found.count(value) for values in wanted for value in values}
     return {value: count for value, count in counted.items() if count != 1}
 
@@ -92,7 +92,7 @@ class Loop:
         self.member.join()
 
     def begin(self, partitions: Iterable[int], count: int = 1) -> dict[int, int]:
-        """Copy the next records of these partitions in a transaction, if there are any; the offsets to commit in it."""
+        """Copy the next records of these partitions in a transaction, if there are any. Returns the offsets to commit in it."""
         offsets: dict[int, int] = {}
         values: list[bytes] = []
         for partition in sorted(partitions):
@@ -120,7 +120,7 @@ class Loop:
         )
 
     def works(self, count: int = 1) -> bool:
-        """A whole transaction at the member's epoch; False if there was nothing left to copy."""
+        """True if there was something left to copy, in a whole transaction at the member's epoch."""
         offsets = self.begin(self.member.partitions, count)
         if offsets:
             self.producer.require(self.commit(offsets, self.member.epoch), "commit")
@@ -128,7 +128,7 @@ class Loop:
         return bool(offsets)
 
     def ends_behind(self, offsets: dict[int, int], missed: HeartbeatAnswer) -> Iterator[Claim]:
-        """The transaction that was open during the bump ends: its commit, at the epoch before, has to be accepted.
+        """End the transaction that was open during the bump: its commit, at the epoch before, has to be accepted.
 
         Then the member receives the answer that it missed.
         """
@@ -143,13 +143,13 @@ class Loop:
         self.member.receive(missed)
 
     def ends_late(self, offsets: dict[int, int]) -> None:
-        """The transaction of a loop that did not notice that it lost partitions: where its commit is refused it aborts."""
+        """End the transaction of a loop that did not notice that it lost partitions: it aborts if its commit is refused."""
         answer = self.commit(offsets, self.member.epoch)
         self.producer.end(committed=all_answered(answer, Error.NONE))
 
 
 def join(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
-    """Another instance joins. If `late` it has copied what it was given before the first one ends what it had begun with."""
+    """Let another instance join. If `late` it has copied what it was given before the first one ends what it had begun with."""
     group = first.copying.group
     begun = first.begin(first.member.partitions) if late else {}
     other = Loop(first.copying)
@@ -168,7 +168,7 @@ def join(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
 
 
 def leave(first: Loop, other: Loop) -> Iterator[Claim]:
-    """The other instance works and leaves, which raises the epoch of the first one."""
+    """Let the other instance work and leave, which raises the epoch of the first one."""
     other.works()
     offsets = first.begin(first.member.partitions)
     other.member.leave()

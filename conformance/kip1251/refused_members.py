@@ -25,19 +25,19 @@ Refused: TypeAlias = Callable[[Group, Sequence[GroupMember]], Answer]
 
 
 def newcomer(group: Group, **fields: object) -> Answer:
-    """The first heartbeat of a member with one field that is wrong."""
+    """Send the first heartbeat of a member with one field that is wrong."""
     asked = {"member_epoch": JOIN, "owned": (), "subscribed_topic_names": [group.topic.name]}
     return group.member().heartbeat(received=False, **asked | fields)
 
 
 def taken_instance(group: Group, present: Sequence[GroupMember]) -> Answer:
-    """A join under the instance id of a static member that has not left; under none, where there is no such member."""
+    """Join under the instance id of a static member that has not left; under none if there is no such member."""
     taken = next((one.instance_id for one in present if one.instance_id), "")
     return newcomer(group, instance_id=taken)
 
 
 def foreign_partitions(group: Group, present: Sequence[GroupMember]) -> Answer:
-    """A join that already owns partitions, of a topic that there is not."""
+    """Join as if it already owned partitions, of a topic that does not exist."""
     return newcomer(group, owned=[TopicPartitions(UUID(int=7), (0,))])
 
 

@@ -23,7 +23,7 @@ def static_member(group: Group, bumps: int) -> GroupMember:
 
 
 def has_left_temporarily(group: Group, member: GroupMember) -> PremiseClaim:
-    """Premise: the coordinator keeps the member in the group with epoch -2."""
+    """The premise that the coordinator keeps the member in the group with epoch -2."""
     found = group.describe_member(member)
     kept = found is not None and found.member_epoch == LEAVE_TO_RETURN
     return premise(kept, f"{member.id} is away: {found}", promised=("KIP1251-STATIC-01", "record"))

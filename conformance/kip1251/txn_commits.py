@@ -121,7 +121,7 @@ def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: in
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost-free", "unowned-free"], bumps=EPOCH_BUMPS, pick=PICK)
 def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
-    """The same while no member owns the partition that this one has revoked."""
+    """The old epoch is refused and the member epoch accepted while no member owns the partition that this one has revoked."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.free(hand.lost)
@@ -194,14 +194,15 @@ def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick
 
 
 def versions_of(group: TxnGroup, case: str) -> list[int]:
-    """For a case of old versions all of these that the cluster offers to clients; otherwise the newest."""
+    """The request versions of a case: for old versions all of these that the cluster offers to clients; otherwise the newest."""
     return [version for version in OLD if version <= group.newest] if case.endswith("-v5") else [group.newest]
 
 
 def refused_by_version(
     group: TxnGroup, member: GroupMember, partition: int, epoch: int, before: int, case: str, own: Error
 ) -> Generator[Claim, None, None]:
-    """ILLEGAL_GENERATION up to v5, its `own` error from v6 on, and nothing is stored when the transaction is committed.
+    """The commit gets ILLEGAL_GENERATION up to v5, its `own` error from v6 on, and is not stored when the transaction is
+    committed.
 
     A case without a version records the error of the newest one.
     """
@@ -240,7 +241,7 @@ def refused_epoch(group: TxnGroup, case: str, ahead: int) -> Generator[Claim, No
     later=integers(0, 2),
 )
 def epoch_that_is_over(group: TxnGroup, case: str, back: int, later: int) -> Generator[Claim, None, None]:
-    """So does an epoch from before the partition's assignment."""
+    """An epoch from before the partition's assignment gets the error of the request version."""
     heir, partition, epoch = group.inherit(2, later=later)
     group.store(heir, partition, 10)
     yield group.holding(heir, heir.epoch, partition)
@@ -324,7 +325,7 @@ def plain_commit_before_the_marker(
 
 
 def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: int) -> Generator[Claim, None, int]:
-    """TxnOffsetCommit, then plain commits of the same partition, each `step` on, then the marker. Returns the last offset.
+    """Send TxnOffsetCommit, then plain commits of the same partition, each `step` on, then the marker. Returns the last offset.
 
     Premise: the transaction's offset is pending until then.
     """
@@ -355,7 +356,7 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: i
 def plain_commit_before_the_marker_loaded(
     group: TxnGroup, case: str, offset: int, step: int, plains: int, pick: int
 ) -> Generator[Claim, None, None]:
-    """It also stays for a coordinator that loads the offsets from the log."""
+    """A plain commit after a transactional one also stays for a coordinator that loads the offsets from the log."""
     other = TxnGroup(group.bench, new_group(group.bench))
     first = yield from late_marker(group, group.dialect(pick), offset, step, plains)
     second = yield from late_marker(other, other.dialect(pick + 1), offset, -step, plains)
@@ -367,7 +368,7 @@ def plain_commit_before_the_marker_loaded(
 
 @probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["any-order"], moves=MOVES, pick=PICK)
 def offsets_in_any_order(group: TxnGroup, moves: list[tuple[str, int]], pick: int) -> Generator[Claim, None, None]:
-    """Of the plain commits and those of committed transactions the one that came last is stored, whenever transactions end."""
+    """The last of the plain commits and those of committed transactions is stored, whenever transactions end."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)
     producers = [group.producer(group.dialect(pick + n)) for n in range(PRODUCERS)]

@@ -26,7 +26,7 @@ WITH_EPOCHS = select(["4.3.."])
 
 @contextmanager
 def on_release(group: Group, release: str) -> Iterator[None]:
-    """The coordinator runs another release on the same data for as long as the block lasts."""
+    """Run another release on the same data for as long as the block lasts."""
     with group.bench.faults(group.topic, group=group.name).under(Upgrade(role="all nodes", to=release)):
         await_load(group)
         yield
@@ -139,7 +139,7 @@ def group_on_the_former_release_again(
 def static_member_that_left_on_the_former_release(
     group: Group, release: str, bumps: int, offset: int
 ) -> Generator[Claim, None, None]:
-    """It left with -2 before the upgrade: returned, it may commit from epoch 0 on, and not at -1."""
+    """A static member that left with -2 before the upgrade may, once returned, commit from epoch 0 on, and not at -1."""
     with on_release(group, release):
         old = group.alone(bumps, instance_id=group.bench.fresh("instance"))
         group.store(old, 0, offset)
@@ -202,7 +202,7 @@ def coordinators_of_two_releases(
 
 
 def by_its_rule(group: Group, hand: HandOver, offset: int, *, strict: bool) -> Claim:
-    """A commit of what the member kept, at the epoch before: refused by the strict rule, else accepted."""
+    """Observe a commit of what the member kept, at the epoch before: refused by the strict rule, else accepted."""
     before = group.committed_offset(hand.kept).only.offset
     if strict:
         answer = group.commit(hand.old, {hand.kept: offset}, hand.before)

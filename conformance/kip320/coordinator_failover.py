@@ -100,13 +100,15 @@ class Commits:
         )
 
     def all_stored(self) -> Iterator[Claim]:
-        """Premise: all commits are readable before the fault."""
+        """The premise that all commits are readable before the fault."""
         for commit in self.sent:
             found = self.fetch(commit)
             yield premise(holds(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
 
     def all_returned(self, case: str) -> Iterator[Claim]:
-        """Each commit is returned as soon as the coordinator answers for the group, which has to be in time (GEN-08)."""
+        """Observe that each commit is returned as soon as the coordinator answers for the group, which has to be in time
+        (GEN-08).
+        """
         for commit in self.sent:
             found = self.fetch(commit)
             yield held_if(True, found, row="GEN-08", case="coordinator")
@@ -201,7 +203,7 @@ def key_of(commit: Commit, topic: str) -> bytes:
 
 
 def records_from(log: Partition, offset: int) -> list[Record]:
-    """All records written there since."""
+    """All records from this offset on."""
     node, records = log.leader(), list[Record]()
     end = node.list_offsets(log.name, 0).offset
     while offset < end:

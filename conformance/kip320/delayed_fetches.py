@@ -49,7 +49,7 @@ class DelayedFetch(NamedTuple):
 
 
 def still_early(age: float) -> PremiseClaim:
-    """Premise: the fetch was not close to expiry when the event that should complete it occurred."""
+    """The premise that the fetch was not close to expiry when the event that should complete it occurred."""
     return premise(age < SOON, f"{SOON:g} s were not over when the fetch was to be released: {age:.2f} s")
 
 

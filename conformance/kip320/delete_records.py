@@ -36,7 +36,7 @@ LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
 def earliest_is(
     expected: int, one: RaisedStart, with_epoch: bool, back: int
 ) -> Generator[Claim, None, tuple[bool, ListedOffset]]:
-    """Whether the earliest offset is the `expected` one, with the epoch that covers it; and the answer."""
+    """Look up the earliest offset. Returns whether it is the `expected` one, with the epoch that covers it; and the answer."""
     node, _, state = sender(one.partition, "consumer")
     answer = node.list_offsets(
         one.partition.name,
@@ -153,7 +153,7 @@ def earliest_offset_of_an_empty_log(
 
 
 def refused_unchanged(answer: DeletedRecords, error: Error, before: ListedOffset, after: ListedOffset) -> bool:
-    """This error, and an unchanged log start."""
+    """True if the deletion got this error, and the log start is unchanged."""
     return answer.error is error and before.offset == after.offset
 
 
@@ -218,7 +218,7 @@ def keyed_partition(policy: str) -> Rig[PartitionData, Partition]:
 
 
 def delete_as_drawn(partition: Partition, offset: int, back: int) -> tuple[DeletedRecords, ListedOffset, ListedOffset]:
-    """The answer to DeleteRecords at the leader, and its log start before and after."""
+    """Delete records at the leader. Returns its answer, and its log start before and after."""
     node = partition.leader()
     before = start_of(partition, node)
     version = choose_version(partition.bench, "DeleteRecords", back, low=0)

@@ -41,7 +41,7 @@ def begins_at(partition: Partition, id: int, start: int) -> bool:
 
 
 def log_starts_agree(partition: Partition, start: int) -> Iterator[Claim]:
-    """Log start and leader epoch cache of every replica."""
+    """Observe the log start and leader epoch cache of every replica."""
     wanted = expected_cache(partition, start)
     for id in partition.await_agreement().replicas:
         came = begins_at(partition, id, start)

@@ -67,7 +67,7 @@ def ended_epoch_diverges(
 def range_errors_are_below_the_log_start(
     trimmed: RaisedStartPartitions, number: int, far: list[int], unknown: int, back: int
 ) -> Generator[Claim, None, None]:
-    """Which positions in and around a log are out of range, for each epoch of the log and for one that never existed."""
+    """A position is out of range below the log start, or if its epoch never existed, and nowhere else in and around the log."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
     version = choose_version(one.partition.bench, "Fetch", back, low=DIVERGES_FROM)

@@ -32,7 +32,7 @@ from strategies.epochs import EPOCHS_BACK
 
 
 def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, version: int) -> AnyAnswer:
-    """One of the three requests that have a current leader epoch, at offset or epoch 0."""
+    """Send one of the three requests that have a current leader epoch, at offset or epoch 0."""
     if api == "fetch":
         return node.fetch(FetchPartition(topic, 0, 0, current_leader_epoch=current_leader_epoch), version=version)
     if api == "list-offsets":
@@ -204,7 +204,7 @@ def each_partition_is_answered_on_its_own(
 
 
 def where_is(apart: OppositeLeaders, kind: str) -> tuple[str, int]:
-    """Topic and partition."""
+    """The topic and partition of this kind."""
     return {
         "led": (apart.one.name, 0),
         "followed": (apart.other.name, 0),
@@ -214,7 +214,7 @@ def where_is(apart: OppositeLeaders, kind: str) -> tuple[str, int]:
 
 
 def is_answered(kind: str, answer: EpochEnd | None, led: EpochAndOffset) -> bool:
-    """Whether it is the partition's own end where the broker leads, else the partition's own error."""
+    """True if the broker answers the partition's own end if it leads it, else the partition's own error."""
     if answer is None:
         return False
     if kind == "led":

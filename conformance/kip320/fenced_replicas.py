@@ -66,10 +66,9 @@ class Controller(QuorumView):
         return epochs
 
     def isr_as_it_is(self, topic: Topic, state: PartitionMetadata, broker_epoch: int) -> IsrChange:
-        """A leader's AlterPartition that changes nothing, with all epochs as the controller has them.
+        """Send a leader's AlterPartition that changes nothing, with all epochs as the controller has them.
 
-        A leader learns the partition epoch from the metadata log. Here it is found by trying: the controller accepts no
-        other.
+        A leader learns the partition epoch from the metadata log. Here it is found by trying: the controller accepts no other.
         """
         change = IsrChange(
             topic=topic,
@@ -98,7 +97,7 @@ HOPELESS = ("fenced", "unknown", "not-leader", "diverging")
 
 
 def failing_fetch(duo: OneFollower, cast: FollowerRoles, case: str, end: int, distance: int) -> FetchedPartition:
-    """A fetch at the log end with the follower's id that must get an error or a diverging epoch."""
+    """Fetch at the log end with the follower's id, in a way that must get an error or a diverging epoch."""
     if case == "diverging":
         return duo.fetch_as_follower(cast, end, last=cast.state.leader_epoch - distance)
     if case == "not-leader":
@@ -123,7 +122,7 @@ class Watermarks(NamedTuple):
 
     @property
     def are_unmoved(self) -> bool:
-        """Whether the high watermark stayed and the write with acks=all was not acknowledged."""
+        """True if the high watermark stayed and the write with acks=all was not acknowledged."""
         unacknowledged = [one.error for one in self.write.partitions] == [Error.REQUEST_TIMED_OUT]
         return self.after.high_watermark == self.before.high_watermark and unacknowledged
 
@@ -182,12 +181,12 @@ class StrangerTries(NamedTuple):
 
     @property
     def watermark_waited(self) -> bool:
-        """Whether the high watermark waited for the follower, and the follower's own fetch was served."""
+        """True if the high watermark waited for the follower, and the follower's own fetch was served."""
         return self.before.high_watermark < self.ends[0] and self.matching.error is Error.NONE
 
     @property
     def watermark_stayed(self) -> bool:
-        """Whether the high watermark stayed, and afterwards depended on the follower alone."""
+        """True if the high watermark stayed, and afterwards depended on the follower alone."""
         stayed = self.after.high_watermark == self.before.high_watermark
         return stayed and self.lifted.high_watermark == self.ends[1]
 

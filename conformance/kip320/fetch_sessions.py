@@ -32,7 +32,7 @@ class Session:
         self._epoch = 0
 
     def ask(self, offset: int | None = None, current: int = -1, last: int = -1) -> FetchAnswer:
-        """The next fetch of the session; `offset` None leaves the partition out of the request. KitError if the session
+        """Send the next fetch of the session; `offset` None leaves the partition out of the request. KitError if the session
         breaks.
         """
         wanted = FetchPartition(

@@ -33,7 +33,7 @@ SESSION_MS, REBALANCE_MS = 1_500, 3_000
 
 
 def _led_by_coordinator(bench: Bench) -> UncleanPartitionData:
-    """The broker that is killed also coordinates all groups: __consumer_offsets has one partition here."""
+    """Create the couple on a broker that also coordinates all groups: __consumer_offsets has one partition here."""
     coordinator = coordinator_of(bench, "any group", CoordinatorType.GROUP)
     return couple_led_by(bench, coordinator.node)
 
@@ -52,7 +52,7 @@ class ClassicGroup:
         self.generations: list[int] = []
 
     def coordinator(self) -> NodeClient:
-        """Looked up through a broker that stays up."""
+        """The coordinator, looked up through a broker that stays up."""
         return Coordinator(self.bench, self.name, asked=[self.couple.bystander]).node()
 
     def join(self) -> None:
@@ -83,7 +83,7 @@ class ClassicGroup:
             raise KitError(f"a commit of {self.name} was refused: {answer}")
 
     def stop(self, leaves: bool) -> None:
-        """The member leaves the group, or just vanishes."""
+        """Let the member leave the group, or just vanish."""
         if leaves:
             self.coordinator().leave_group(self.name, self.members[-1])
 
@@ -117,7 +117,7 @@ def truncation_is_detected(
 def truncation_goes_undetected(
     couple: UncleanPartition, group: ClassicGroup, state: PartitionMetadata, position: Position, version: int
 ) -> Claim:
-    """Premise, the control: without its epoch the truncation goes undetected, and a fetch there skips records."""
+    """The premise, as a control, that without its epoch the truncation goes undetected, and a fetch there skips records."""
     found = group.committed_offset(version)
     node = couple.bench.node(state.leader)
     read = node.fetch(couple.at(found.offset, current_leader_epoch=state.leader_epoch))

@@ -37,7 +37,7 @@ class LaggingLeader(NamedTuple):
 
 @contextmanager
 def lagging_leader(partition: Partition, records: int) -> Iterator[LaggingLeader]:
-    """One in-sync follower is frozen, so that nothing commits; the other one gets uncommitted records and leads."""
+    """Freeze one in-sync follower, so that nothing commits, and let the other one get uncommitted records and lead."""
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
     successor, still = (id for id in state.replicas if id != state.leader)

@@ -32,7 +32,7 @@ class Entrant(NamedTuple):
 
 
 def fetch_as_entrant(partition: Partition, entrant: Entrant, offset: int) -> FetchedPartition:
-    """A fetch with the entrant's replica id, retried until the leader knows that id."""
+    """Fetch with the entrant's replica id, until the leader knows that id."""
 
     def answer_if_known() -> FetchedPartition | None:
         answer = entrant.leader.fetch(
@@ -56,7 +56,7 @@ class EntryAttempt(NamedTuple):
 
 
 def try_entry(partition: Partition, entrant: Entrant, offset: int) -> EntryAttempt:
-    """Several such fetches. Records whether the entrant was in the ISR after any of them."""
+    """Repeat such fetches. Records whether the entrant was in the ISR after any of them."""
     inside, answers = False, []
     for _ in range(TRIES):
         answers.append(fetch_as_entrant(partition, entrant, offset))
@@ -122,7 +122,7 @@ def joins(partition: Partition, entrant: Entrant, offset: int) -> bool:
 
 
 def failing(partition: Partition, entrant: Entrant, follower: NodeClient, offset: int) -> list[FetchedPartition]:
-    """Fetches with the entrant's id at the log end: with an older and a newer epoch, at a follower, and from an ended epoch."""
+    """Fetch with the entrant's id at the log end: with an older and a newer epoch, at a follower, and from an ended epoch."""
 
     def ask(node: NodeClient, ahead: int = 0, last: int = -1) -> FetchedPartition:
         return node.fetch(

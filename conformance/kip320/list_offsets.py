@@ -47,7 +47,7 @@ def is_listed(answer: ListedOffset, offset: int, epoch: int) -> bool:
 
 
 def timed_batch(first: int, *steps: int) -> NewBatch:
-    """A record for each step, timestamped that many STEP_MS after `first`."""
+    """A batch of a record for each step, timestamped that many STEP_MS after `first`."""
     return NewBatch(tuple(NewRecord(f"{n}".encode(), timestamp=first + n * STEP_MS) for n in steps))
 
 

@@ -63,7 +63,7 @@ class StaleFollower:
         return self.partition.state(self.leader.node).isr
 
     def write_at_once(self) -> ProducedPartition:
-        """A write with acks=all that waits for followers no longer than in-sync ones need."""
+        """Write with acks=all, waiting for followers no longer than in-sync ones need."""
         return self.leader.produce(
             self.partition.topic, self.partition.index, batch(b"beside the fenced one"), timeout_ms=AT_ONCE_MS
         )
@@ -120,7 +120,7 @@ def neither_counts_nor_delays(stale: StaleFollower) -> Iterator[Claim]:
 
 
 def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Iterator[Claim]:
-    """A fetch as the follower sends it to its leader, when that leads at a newer epoch."""
+    """REPL-01: a fetch as the follower sends it to its leader is refused, when that leads at a newer epoch."""
     partition, end = stale.partition, stale.log_end(stale.follower)
     answer = stale.leader.fetch(
         partition.at(end, current_leader_epoch=stale.epoch, last_fetched_epoch=stale.epoch if sends_last else -1),
@@ -135,7 +135,7 @@ def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Iterator
 
 
 def gets_nothing(stale: StaleFollower, records: int) -> Iterator[Claim]:
-    """The leader takes records that the follower does not get."""
+    """REPL-01: the follower does not get the records that the leader takes meanwhile."""
     stood = stale.log_end(stale.follower)
     written = stale.partition.write(*[b"at the newer epoch"] * records, to=stale.leader)
     ends, states = stale.watch(2 * A_WHILE)
@@ -147,7 +147,7 @@ def gets_nothing(stale: StaleFollower, records: int) -> Iterator[Claim]:
 
 
 def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Claim]:
-    """The link is restored; the follower must recover without further action."""
+    """REPL-01: once the link is restored, the follower recovers without further action."""
     try:
         faults.heal(fault)
     except Unhealed:

@@ -41,7 +41,7 @@ class Uncommitted:
     # --- KIP320-FETCH-04, KIP320-FETCH-07
 
     def reads(self, offset: int, above: int, *, named: bool) -> Iterator[Claim]:
-        """Consumer fetches below the high watermark, and between it and the log end; at the leader and at a follower."""
+        """Observe consumer fetches below the high watermark, and between it and the log end; at the leader and at a follower."""
         behind, copy = self.behind, self.behind.copy(self.partition)
         beyond = behind.watermark + above % (behind.end - behind.watermark + 1)
         epoch = behind.epoch if named else -1
@@ -52,7 +52,7 @@ class Uncommitted:
         yield held_if(self.stop(below, nothing, offset), below, nothing, row="KIP320-FETCH-04", case="follower-stops")
 
     def stop(self, below: FetchedPartition, nothing: FetchedPartition, offset: int) -> bool:
-        """Whether one has the committed records from `offset` on, the other none, and both name the high watermark after them."""
+        """True if one has the committed records from `offset` on, the other none, and both name the high watermark after them."""
         empty = nothing.error is Error.NONE and not nothing.batches and nothing.diverging_epoch is None
         same = below.high_watermark == nothing.high_watermark == self.behind.watermark
         return serves(below, self.committed, offset) and empty and same

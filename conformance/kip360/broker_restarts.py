@@ -50,7 +50,7 @@ WAITS_MS = 1_500
 
 
 def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generator[Claim, None, None]:
-    """Each part up to its restart, then one restart for all, then the rest of each.
+    """Take each part up to its restart, restart once for all, and take the rest of each.
 
     An unmet premise ends its own part at once, and the example after the other parts are through.
     """
@@ -64,7 +64,7 @@ def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generat
 
 
 def up_to_the_restart(part: Part, lost: list[PremiseClaim]) -> Iterator[Claim]:
-    """The claims of a part until it yields None, ends, or loses a premise, which is then in `lost`."""
+    """Yield the claims of a part until it yields None, ends, or loses a premise, which is then in `lost`."""
     for claim in part:
         if claim is None:
             return
@@ -268,7 +268,9 @@ class Written(NamedTuple):
     open_from: int = -1
 
     def after(self, one: Batch) -> Written:
-        """A marker with a newer epoch begins that epoch, as in TV2; one with the same ends the transaction only."""
+        """The state after a marker: one with a newer epoch begins that epoch, as in TV2; one with the same ends the transaction
+        only.
+        """
         if one.control:
             return Written(one.producer_epoch, self.last_sequence if one.producer_epoch == self.epoch else -1)
         opens = one.transactional and self.open_from == -1
@@ -277,7 +279,7 @@ class Written(NamedTuple):
 
 
 def written_by(batches: Sequence[Batch], producer: StageProducer) -> Written | None:
-    """None if the log has no batch of the producer."""
+    """The state that the log gives; None if it has no batch of the producer."""
     own = [found for found in batches if found.producer_id == producer.producer_id]
     return reduce(Written.after, own, Written()) if own else None
 
@@ -317,13 +319,15 @@ def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> 
 
 
 def roll_segment(stage: Stage, log: Log) -> int:
-    """A record so much later that it begins a segment, at whose start Kafka takes a snapshot of the producers; its offset."""
+    """Write a record so much later that it begins a segment, at whose start Kafka takes a snapshot of the producers. Returns
+    its offset.
+    """
     later = batch(b"later", timestamp=stage.began + 2 * SEGMENT_MS)
     return require_accepted(stage.broker.produce(log.topic, log.index, later)).base_offset
 
 
 def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -> list[Snapshots]:
-    """The snapshots of producers that are on disk before and after this damage, once the broker was down."""
+    """Damage the disk while the broker is down. The list gets the snapshots of producers that are on disk before and after."""
     found: list[Snapshots] = []
 
     def damage_and_look() -> None:
@@ -392,9 +396,10 @@ def state_matches_the_log(
     at_rest: Sequence[StageProducer] = (),
     forgotten: Sequence[StageProducer] = (),
 ) -> ObservationClaim:
-    """True if the partition knows each producer as the log has it, and recognises the last batches that are sent again.
+    """Observe that the partition knows each producer as the log has it, and recognises the last batches that are sent again.
 
-    `at_rest` have ended their transactions, so that nothing of theirs can be sent again; of those `forgotten` nothing is left.
+    The producers `at_rest` have ended their transactions, so that nothing of theirs can be sent again; nothing is left of those
+    `forgotten`.
     """
     batches, end, whose = log.batches(), log.end(), [*last, *at_rest, *forgotten]
     logged = [written_by(batches, producer) for producer in whose]

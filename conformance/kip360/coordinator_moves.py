@@ -32,7 +32,7 @@ STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort")
 
 
 def in_state(brokers: ThreeBrokers, state: str, dialect: str, partitions: list[Partition]) -> CheckProducer:
-    """A producer whose last transaction is in this state; an open one has written to each partition."""
+    """Create a producer whose last transaction is in this state; an open one has written to each partition."""
     producer = brokers.transactional(dialect)
     if state != "Empty":
         for partition in partitions:
@@ -119,7 +119,7 @@ def bump_is_retried_at_the_next_coordinator(
 
 
 def in_order(before: InitProducerIdAnswer, after: InitProducerIdAnswer, *, retry: bool) -> bool:
-    """The later answer has another producer id, or a larger epoch; a retry may get the same pair."""
+    """True if the later answer has another producer id, or a larger epoch; a retry may get the same pair."""
     if after.producer_id != before.producer_id:
         return True
     return after.producer_epoch > before.producer_epoch or (retry and after.producer_epoch == before.producer_epoch)
@@ -220,7 +220,7 @@ def restarted_broker_gives_new_producer_ids(
 
 
 def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
-    """There are some, and none of these ids was given before, nor twice."""
+    """Observe that there are ids, and that none of them was given before, nor twice."""
     again = given & set(answer.producer_ids)
     twice = len(set(answer.producer_ids)) < len(answer.producer_ids)
     given.update(answer.producer_ids)
@@ -234,7 +234,7 @@ class Brokers(msgspec.Struct, frozen=True):
 
 
 def giving(bench: Bench) -> Brokers:
-    """Brokers that have given some producer ids."""
+    """Let the brokers give some producer ids."""
     for name in bench.brokers:
         ask_until_served(bench, bench.node(name).init_producer_id)
     return Brokers(bench.brokers)

@@ -29,7 +29,7 @@ class Known(msgspec.Struct):
     """The kit's clock (ms since 1970) around the request that opened it."""
 
     def __str__(self) -> str:
-        """The same in every process, so that a stored example is judged as it was."""
+        """The transaction as text that is the same in every process, so that a stored example is judged as it was."""
         mine = self.producer
         known = f"id {mine.producer_id}, {self.state} at epoch {self.epoch}, time-out {mine.timeout_ms} ms"
         return f"{known}, partitions {sorted(self.partitions)}, began {self.began}"
@@ -76,7 +76,9 @@ def transaction_is_described_after_each_step(
 
 
 def take(stage: Stage, known: Known, step: str, records: int) -> Iterator[Claim]:
-    """One step of the producer, and what is described after it. An empty transaction is opened before it is ended."""
+    """Let the producer take one step, and observe what is described after it. An empty transaction is opened before it is
+    ended.
+    """
     producer = known.producer
     if step in ("add", "offsets") or (step != "replace" and known.state != "Ongoing"):
         add_partition(stage, known, offsets=step == "offsets", records=records)
@@ -89,7 +91,7 @@ def take(stage: Stage, known: Known, step: str, records: int) -> Iterator[Claim]
 
 
 def add_partition(stage: Stage, known: Known, *, offsets: bool, records: int) -> None:
-    """Another partition of a log, or of the offsets of a group, is in the transaction."""
+    """Add another partition of a log, or of the offsets of a group, to the transaction."""
     producer, log, group = known.producer, stage.log(), stage.bench.fresh("group")
     before = stage.bench.now().unix_ms
     if offsets:
@@ -101,7 +103,9 @@ def add_partition(stage: Stage, known: Known, *, offsets: bool, records: int) ->
 
 
 def replace_instance(known: Known) -> None:
-    """A new instance takes the transactional id: an open transaction is aborted, at an epoch that no other instance is given."""
+    """Begin a new instance of the transactional id: an open transaction is aborted, at an epoch that no other instance is
+    given.
+    """
     known.producer = known.producer.successor()
     known.close("Empty", known.producer.epoch)
 

@@ -22,7 +22,7 @@ AT_A_RESTART = "TRANSACTIONAL_ID_EXPIRATION"
 
 
 def just_written(stage: Stage, log: Log, records: int, batches: int = 1) -> StageProducer:
-    """An idempotent producer whose last record is of this moment: its age is counted from the record's timestamp."""
+    """Create an idempotent producer whose last record is of this moment: its age is counted from the record's timestamp."""
     stage.began = stage.bench.now().unix_ms
     producer = stage.idempotent()
     for _ in range(batches):
@@ -36,14 +36,14 @@ def idle_for(stage: Stage) -> float:
 
 
 def looks_at_a_restart(stage: Stage) -> bool:
-    """True on a release without the setting for idle producers."""
+    """True if the release has no setting for idle producers."""
     name = "producer.id.expiration.ms"
     found = stage.broker.describe_configs(ResourceType.BROKER, str(stage.bench.id_of(stage.broker.node)), [name])
     return found.value(name) is None
 
 
 def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: bool) -> bool:
-    """Whether the partition no longer lists the producer, once it was idle for long enough."""
+    """True if the partition no longer lists the producer, once it was idle for long enough."""
     stage.bench.eventually(lambda: idle_for(stage) > EXPIRY, "the expiry of an idle producer", due=None)
     if at_a_restart:
         stage.restart(clean=True)

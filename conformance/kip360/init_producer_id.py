@@ -22,7 +22,7 @@ def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:
 
 
 def rests(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
-    """Premise: the coordinator describes the producer as in its last answer, with no open transaction."""
+    """The premise that the coordinator describes the producer as in its last answer, with no open transaction."""
     return described_as(is_idle_at(shown, producer), f"no open transaction at epoch {producer.epoch}", producer)
 
 
@@ -101,7 +101,7 @@ def versions_without_id_and_epoch_bump(
 def idempotent_producers_always_get_a_new_id(
     stage: Stage, epoch: int, calls: int, version: int
 ) -> Generator[Claim, None, None]:
-    """Without a transactional id the producer id and epoch sent do not matter: every call gets a new id at epoch 0."""
+    """An idempotent producer gets a new id at epoch 0 from every call, whatever producer id and epoch it sends."""
     producer = stage.idempotent(epoch)
     version = stage.at_most("InitProducerId", version)
     answers = [

@@ -25,7 +25,7 @@ COUNTED_WITHIN = 10.0
 
 
 def read(stage: Stage, metric: str, attribute: str = "Value") -> int:
-    """-1 where the broker has no such metric."""
+    """The value of the metric; -1 if the broker has no such metric."""
     found = stage.bench.metric(stage.broker.node, metric)
     return -1 if found is None else int(found[attribute])
 
@@ -37,7 +37,7 @@ def longest_timeout_ms(stage: Stage) -> int:
 
 
 def written_before(producer: StageProducer, log: Log, age_ms: int, records: int) -> Answer:
-    """A batch of the transaction whose records are as old as that."""
+    """Write a batch of the transaction whose records are as old as that."""
     if not producer.dialect.bumps:
         producer.require(producer.add(log), "producer")
     then = producer.bench.now().unix_ms - age_ms
@@ -128,7 +128,7 @@ def refused_verifications_are_counted(stage: Stage, version: int, batches: int) 
 
 
 def listed_producers(stage: Stage) -> Iterator[int]:
-    """By partition of the broker, how many producers it lists."""
+    """The number of producers that it lists, for each partition of the broker."""
     for topic in stage.broker.metadata(None).topics:
         wanted = [(str(topic.name), one.partition) for one in topic.partitions]
         described = stage.broker.describe_producers_many(wanted)
@@ -136,5 +136,5 @@ def listed_producers(stage: Stage) -> Iterator[int]:
 
 
 def count_of_failures(stage: Stage) -> int:
-    """The meter has counted nothing, and may not be there, before the first one."""
+    """The number of failures counted; 0 before the first one, when the meter may not be there."""
     return max(0, read(stage, VERIFICATION_FAILURES, "Count"))

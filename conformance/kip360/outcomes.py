@@ -65,7 +65,7 @@ def whole_transactions_are_read(
 def any_range_shows_whole_transactions(
     stage: Stage, turns: list[int], ends: list[bool], records: int, most: int
 ) -> Generator[Claim, None, None]:
-    """Of transactions that overlap in the log, a Fetch from any offset shows the committed ones, and lists the aborted ones."""
+    """A Fetch from any offset of overlapping transactions shows the committed ones, and lists the aborted ones."""
     known = KnownRecords(stage.log())
     dialects = ("legacy", stage.newest_dialect)
     transactional = [stage.transactional(dialect) for dialect in dialects]
@@ -87,7 +87,9 @@ class StableOffsets:
         self._seen = 0
 
     def look(self, open_from: dict[str, int]) -> Iterator[Claim]:
-        """Ask for it in both ways; `open_from` has the first offset of each open transaction, by transactional id."""
+        """Ask for the last stable offset in both ways; `open_from` has the first offset of each open transaction, by
+        transactional id.
+        """
         read = self.log.leader().fetch(self.log.at(self.log.end()), FetchOptions(isolation_level=READ_COMMITTED))
         listed = self.log.stable_end()
         above_start = [first for first in open_from.values() if first >= read.log_start_offset]
@@ -155,7 +157,7 @@ def partition_describes_its_producers(
 
 
 def described_by_the_log(log: Log, producer: StageProducer, *, open_from: int) -> Claim:
-    """The partition's state of a producer against its last batch or marker in the log."""
+    """Observe that the partition's state of a producer is that of its last batch or marker in the log."""
     own = [one for one in log.batches() if one.producer_id == producer.producer_id]
     data = [one for one in own if not one.control]
     if not data:

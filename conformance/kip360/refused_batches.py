@@ -30,7 +30,7 @@ def writer(stage: Stage, log: Log, transactional: bool, records: int) -> StagePr
 
 
 def without_trace(log: Log, producer: StageProducer, batch: NewBatch, error: Error, **fields: Any) -> Claim:
-    """The batch is refused with this error; the partition's offsets and its state of the producer are as before."""
+    """Observe that the batch is refused with this error; the partition's offsets and its state of the producer are as before."""
     before = log.state(producer.producer_id)
     answer = producer.send(log, batch, **fields)
     after = log.state(producer.producer_id)

@@ -31,14 +31,14 @@ def replaced_instance(stage: Stage, dialect: str) -> tuple[StageProducer, StageP
 
 
 def closed_and_open(stage: Stage, owner: StageProducer) -> Iterator[bool]:
-    """Whether the owner's transaction is open: first it has none, and then it has."""
+    """Yields False, begins a transaction of the owner, then yields True."""
     yield False
     owner.enter(stage.log())
     yield True
 
 
 def send(producer: StageProducer, request: str, log: Log, committed: bool, version: int) -> Answer:
-    """One of the requests from a producer to its coordinator. EndTxn v5 has to be asked for by name."""
+    """Send one of the requests from a producer to its coordinator. EndTxn v5 has to be asked for by name."""
     version = producer.stage.at_most(request, version)
     if request == "AddPartitionsToTxn":
         return producer.add(log, version=version)

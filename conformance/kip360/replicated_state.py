@@ -32,7 +32,7 @@ Sent = list[tuple[NewBatch, ProducedPartition]]
 
 
 def write_batches(producer: CheckProducer, partition: Partition, sizes: list[int]) -> Sent:
-    """Batches of these sizes, each with its answer."""
+    """Write batches of these sizes. Returns each with its answer."""
     return [(producer.batch(partition, size), producer.write(partition, size)) for size in sizes]
 
 
@@ -208,7 +208,7 @@ def replica_made_after_a_trim_leads(
 
 
 def epochs_only_grow(partition: Partition, producer: CheckProducer) -> bool:
-    """Whether the log, which a consumer can read, has the producer's epochs in their order."""
+    """True if the log, which a consumer can read, has the producer's epochs in their order."""
     read = partition.leader().fetch(partition.at(max(0, start_of(partition))))
     epochs = [one.producer_epoch for one in read.batches if one.producer_id == producer.producer_id]
     return epochs == sorted(epochs)

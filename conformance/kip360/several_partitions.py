@@ -38,7 +38,7 @@ ALSO_REFUSED = {"idempotent": "older-epoch", "legacy": "not-added", "tv2": "gap"
 
 
 def prepare(producer: StageProducer, log: Log, how: str, records: int, gap: int) -> Item:
-    """Bring a partition to where it answers a batch in this way; the batch and its expected answer."""
+    """Prepare a partition so that it answers a batch in this way. Returns the batch and the expected answer."""
     if how == "not-added":
         version = producer.stage.at_most("Produce", LEGACY.produce)
         abortable = version >= since("Produce", "TRANSACTION_ABORTABLE")
@@ -68,7 +68,7 @@ def is_about(one: ProducedPartition, log: Log) -> bool:
 
 
 def is_answered(item: Item, before: LogState, after: LogState, log: Log, answer: ProduceAnswer) -> bool:
-    """Whether the partition was answered once, as expected, and its log is as it was but for what was appended."""
+    """True if the partition was answered once, as expected, and its log is as it was but for what was appended."""
     found = [(one.error, one.base_offset) for one in answer.partitions if is_about(one, log)]
     if item.grows:
         return found == [(Error.NONE, item.at)] and after.end == before.end + item.grows
@@ -87,7 +87,7 @@ def is_answered(item: Item, before: LogState, after: LogState, log: Log, answer:
 def partitions_of_a_produce_are_answered_for_themselves(
     stage: Stage, case: str, kinds: list[str], turn: int, one_topic: bool, records: int, gap: int
 ) -> Generator[Claim, None, None]:
-    """Of several partitions in one Produce some are refused, the others appended to; each is answered for itself."""
+    """Some of several partitions in one Produce are refused, the others appended to; each is answered for itself."""
     verified = stage.bench.column.ranges["AddPartitionsToTxn"] >= ADD_PARTITIONS_BATCHED_FROM
     other = ALSO_REFUSED[case] if verified or case != "legacy" else "gap"
     ways = [other if way == "other" else way for way in ("gap", *kinds, "first", "next", "other")]
@@ -205,7 +205,7 @@ def asked_for(stage: Stage, kind: str, bumps: int, partitions: int) -> Asked:
 def transactions_of_a_request_are_answered_for_themselves(
     stage: Stage, kinds: list[str], bumps: int, partitions: int, version: int
 ) -> Generator[Claim, None, None]:
-    """Of several transactions in one request those in order get their partitions, the others nothing."""
+    """The transactions of a request that are in order get their partitions, the others nothing."""
     several = [asked_for(stage, kind, bumps, partitions) for kind in (*kinds, "fine")]
     before = [one.producer.describe() for one in several]
     answer = stage.broker.add_partitions_to_txns(

@@ -24,7 +24,7 @@ TV2 = 2
 def mark(
     log: Log, producer_id: int, epoch: int, coordinator_epoch: int, committed: bool, version: int, strict: bool = True
 ) -> WriteTxnMarkersAnswer:
-    """A marker as a coordinator writes it; `strict` marks transaction version 2, if the request version has that field."""
+    """Write a marker as a coordinator does; `strict` marks transaction version 2, if the request version has that field."""
     marker = TxnMarker(
         producer_id=producer_id,
         producer_epoch=epoch,

@@ -36,10 +36,10 @@ def led_by(brokers: ThreeBrokers, name: str, count: int) -> list[Partition]:
 def aborted_after_the_verification(
     brokers: ThreeBrokers, producer: CheckProducer, leader: str, partitions: Sequence[Partition], records: int
 ) -> tuple[bool, ProduceAnswer]:
-    """The coordinator is frozen until the leader has asked it, and the leader until the transaction is being aborted.
+    """Freeze the coordinator until the leader has asked it, and the leader until the transaction is being aborted.
 
-    Then the verification's answer and the abort's markers wait for the leader side by side. Whether the coordinator was seen to
-    have the partitions and then to abort; and the answer to the batches. In TV2 it has them only by the verification.
+    Then the verification's answer and the abort's markers wait for the leader side by side. Returns whether the coordinator was
+    seen to have the partitions and then to abort; and the answer to the batches.
     """
     coordinator, node = brokers.coordinator_of(producer), brokers.bench.node(leader)
     asked = producer.at(brokers.bench.node(coordinator))

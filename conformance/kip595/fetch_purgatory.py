@@ -27,7 +27,7 @@ LONG = 10_000
 
 
 class TimedFetch(msgspec.Struct, frozen=True):
-    """An answer and the milliseconds it took; `arrived_ms` is on the wall clock."""
+    """An answer and the milliseconds that it took; `arrived_ms` is on the wall clock."""
 
     answer: FetchedPartition
     milliseconds: float
@@ -78,7 +78,7 @@ def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int) -> Genera
 
 
 def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tuple[list[Wait], list[TimedFetch]]:
-    """A fetch that may wait, each time after the same fetch that may not."""
+    """Fetch in a way that may wait, each time after the same fetch that may not."""
     seen: list[TimedFetch] = []
 
     def measure() -> Wait:
@@ -129,10 +129,10 @@ def delayed_fetches(
     *,
     named: int | None = None,
 ) -> list[AtEnd]:
-    """Fetches at the log end with MaxWaitMs `most`, until one ends `due` milliseconds after it began, or a few did not.
+    """Fetch at the log end with MaxWaitMs `most`, until one ends `due` milliseconds after it began, or a few did not.
 
-    Fetches that an append ends by then say nothing, and are left out. `named` is by how much the high watermark in the request is
-    below the leader's; by default the request names none.
+    Fetches that an append ends by then say nothing, and are left out. `named` is by how much the high watermark in the request
+    is below the leader's; by default the request names none.
     """
     found: list[AtEnd] = []
     for _ in range(AGAIN):
@@ -227,7 +227,7 @@ def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Claim,
 
 @probe("KIP595-FETCH-07-L", rig=QUORUM, cases=["hw-rises"], wait=integers(150, 250))
 def rising_high_watermark_in_the_newest_version(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
-    """Whether a fetch at the log end is answered early once a new append is committed."""
+    """A fetch at the log end is answered early once a new append is committed, or not: recorded and never judged."""
     at = next_append(quorum)
     yield premise(not at.is_committed, f"a record before {at.end} that was not committed yet")
     names_it = quorum.version("Fetch") >= NAMES_HIGH_WATERMARK_FROM

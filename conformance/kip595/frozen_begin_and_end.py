@@ -151,7 +151,7 @@ class Candidacy(NamedTuple):
 
     @property
     def right_epoch(self) -> bool:
-        """Is a Vote in the next epoch, or a pre-vote in the same?"""
+        """True if it is a Vote in the next epoch, or a pre-vote in the same."""
         epoch = epoch_of(self.resignation.fetch)
         return self.asked is not None and candidate_epoch(self.asked) == (epoch if self.pre_vote else epoch + 1)
 
@@ -159,7 +159,7 @@ class Candidacy(NamedTuple):
 def candidacy(
     frozen: Frozen, leader: int, successors: list[int], share: float, version: int | None = None
 ) -> Candidacy:
-    """The leader resigns; the voter should ask for votes after `share` milliseconds.
+    """Let the leader resign. The voter should ask for votes after `share` milliseconds.
 
     The step before is its fetch from that leader, which needs no waiting.
     """

@@ -69,7 +69,7 @@ def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead:
 
 
 def stands_again(asked: Received, epoch: int) -> bool:
-    """Whether a leader of that epoch becomes a candidate for a later one; Votes of its own election may arrive late."""
+    """True if a leader of that epoch becomes a candidate for a later one; Votes of its own election may arrive late."""
     return asked.api == "Vote" and (candidate_epoch(asked) > epoch or bool(asked.partition.get("pre_vote")))
 
 
@@ -77,7 +77,7 @@ READS = 7
 
 
 def _batches_after(frozen: Frozen, first: LogEnd) -> list[int] | None:
-    """Base offsets of the batches that follow, once there are enough: a follower fetches at batch boundaries only."""
+    """The base offsets of the batches that follow, once there are enough: a follower fetches at batch boundaries only."""
     read = frozen.fetch_as(CONSUMER, first.epoch, first)
     starts = [batch.base_offset for batch in read.batches]
     return starts if len(starts) >= READS else None

@@ -40,7 +40,7 @@ class Watched(NamedTuple):
 
     @property
     def is_unmoved(self) -> bool:
-        """Whether its condition is the same, it asks for no votes, and it goes on with the fetch that it had open."""
+        """True if its condition is the same, it asks for no votes, and it goes on with the fetch that it had open."""
         fetches = [one for one in self.sent if one.api == "Fetch"]
         same = all(one.body == self.fetch.body for one in fetches)
         stands = any(one.api in STANDS for one in self.sent)

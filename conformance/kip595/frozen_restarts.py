@@ -21,7 +21,7 @@ CANDIDATES = sampled_from(PEERS)
 
 
 def kill_and_restart(frozen: Frozen) -> None:
-    """SIGKILL the voter and start it again; it answers when this returns."""
+    """Kill the voter and start it again; it answers when this returns."""
     with frozen.bench.processes.down(frozen.name, role="voter"):
         pass
     what = f"{frozen.name} answering after its restart"

@@ -69,7 +69,7 @@ def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "rejec
 
 
 def gives_up(isolated: Isolated, leader: str, cut: float) -> Iterator[Claim]:
-    """No claim if the leader had resigned by a first look that came too late to tell when."""
+    """LIVE-06: the leader resigns in time. No claim if it had resigned by a first look that came too late to tell when."""
     led = list[tuple[float, QuorumAnswer]]()
     looked = list[float]()
 

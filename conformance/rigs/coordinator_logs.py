@@ -16,7 +16,7 @@ L = TypeVar("L")
 
 
 def batches_from(node: NodeClient, topic: str, index: int, start: int) -> Iterator[Batch]:
-    """The batches of a partition from an offset up to the high watermark. Raises KitError where nothing is read there."""
+    """The batches of a partition from an offset up to the high watermark. Raises KitError if nothing is read there."""
     offset = start
     while offset < node.list_offsets(topic, index).offset:
         fetched = node.fetch(FetchPartition(topic, index, offset))

@@ -16,7 +16,7 @@ def answering_again(bench: Bench, name: str) -> None:
 
 
 def reachable(node: NodeClient) -> bool:
-    """Whether it answers; an older release than the column's may refuse the version that it is asked in."""
+    """True if the node answers; an older release than the column's may refuse the version that it is asked in."""
     try:
         return node.api_versions().error in (Error.NONE, Error.UNSUPPORTED_VERSION)
     except WireError:

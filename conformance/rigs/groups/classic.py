@@ -36,7 +36,7 @@ def classic_alone(group: Group, rejoins: int) -> ClassicMember:
 
 
 def upgrade(group: Group, classic: ClassicMember) -> tuple[GroupMember, PremiseClaim]:
-    """A consumer-protocol member joins. Premise: the coordinator then describes a consumer group with the classic member."""
+    """Let a consumer-protocol member join. Premise: the coordinator then describes a consumer group with the classic member."""
     newcomer = group.member()
     newcomer.join()
     found = next((member for member in group.describe().members if member.member_id == classic.id), None)
@@ -71,7 +71,7 @@ class MixedMember:
         return self.classic.id
 
     def has_to_rejoin(self) -> bool:
-        """Whether a heartbeat tells it so."""
+        """True if a heartbeat tells it to rejoin."""
         return self.beat().error is Error.REBALANCE_IN_PROGRESS
 
     def beat(self) -> GroupAnswer:
@@ -79,7 +79,7 @@ class MixedMember:
         return answer if answer.error is Error.REBALANCE_IN_PROGRESS else self._require(answer)
 
     def rejoin(self) -> None:
-        """JoinGroup, also for the first time; `owned` is then what it still has."""
+        """Send JoinGroup, also for the first time; `owned` is then what it still has."""
         if not self.cooperative:
             self.owned = frozenset()
         topic = self.group.topic.name
@@ -87,7 +87,7 @@ class MixedMember:
         self._require(self.classic.join(member_id=self.id, protocols={ASSIGNOR: subscription([topic], named)}))
 
     def sync(self, *, received: bool = True) -> SyncGroupAnswer:
-        """SyncGroup, and work on what is assigned. The coordinator refuses it where the member has to rejoin once more."""
+        """Send SyncGroup, and work on what is assigned. The coordinator refuses it if the member has to rejoin once more."""
         answer = self.classic.sync({})
         if answer.error is Error.REBALANCE_IN_PROGRESS:
             return answer

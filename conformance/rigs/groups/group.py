@@ -64,12 +64,12 @@ class GroupMember(ConsumerMember):
 
     @property
     def since(self) -> dict[int, int]:
-        """Assignment epochs (KIP-1251): the epoch of the answer that first showed a partition."""
+        """The assignment epochs (KIP-1251): for each partition, the epoch of the answer that first showed it."""
         topic = self.group.topic.id
         return {partition: epoch for (of, partition), epoch in self.owned_since.items() if of == topic}
 
     def join(self, *topics: str) -> HeartbeatAnswer:
-        """The first heartbeat, with the group's topic as subscription unless others are given."""
+        """Send the first heartbeat, with the group's topic as subscription unless others are given."""
         self._base = topics or (self.group.topic.name,)
         return super().join(*self._base)
 
@@ -95,11 +95,11 @@ class GroupMember(ConsumerMember):
         self.subscribe(*topics)
 
     def leave(self) -> HeartbeatAnswer:
-        """Raises KitError if it is refused."""
+        """Leave the group. Raises KitError if that is refused."""
         return self.require(super().leave())
 
     def leave_to_return(self) -> HeartbeatAnswer:
-        """Raises KitError if it is refused."""
+        """Leave the group as a static member that will be back. Raises KitError if that is refused."""
         return self.require(super().leave_to_return())
 
     def require(self, answer: HeartbeatAnswer) -> HeartbeatAnswer:
@@ -119,10 +119,9 @@ def join_mixed_group(member: ClassicMember) -> PremiseClaim:
 
 
 class HandOver(NamedTuple):
-    """One member had all partitions; another joined and the first revoked some, but missed the answer to that.
+    """The state after one member had all partitions, another joined, and the first revoked some but missed the answer to that.
 
-    `before` is the epoch at which the first owned all, and its epoch as far as it knows. `kept` and `lost` are
-    partitions.
+    `before` is the epoch at which the first owned all, and its epoch as far as it knows. `kept` and `lost` are partitions.
     """
 
     old: GroupMember
@@ -157,7 +156,7 @@ class Group:
 
     @property
     def node(self) -> NodeClient:
-        """Its coordinator."""
+        """The client of its coordinator."""
         return self.bench.node(self.bench.brokers[0])
 
     # --- members
@@ -211,7 +210,7 @@ class Group:
         return self.bench.eventually(partitions_to_revoke, f"{member.id} having to revoke partitions")
 
     def hand_over(self, bumps: int = 0, *, aged: int = 0) -> HandOver:
-        """See HandOver; `new` has joined and has no partition yet."""
+        """Bring the group into the state of HandOver; `new` has joined and has no partition yet."""
         old = self.alone(bumps, aged=aged)
         before = old.epoch
         new = self.member()
@@ -238,7 +237,7 @@ class Group:
         return self.bench.eventually(answer_if_moved, f"{member.id} beyond epoch {member.epoch}")
 
     def inherit(self, bumps: int, *, later: int) -> Inheritance:
-        """See Inheritance; `later` bumps follow it."""
+        """Bring the group into the state of Inheritance; `later` bumps follow it."""
         first, heir = self.alone(), self.member()
         heir.join()
         self.settle(first, heir)
@@ -258,7 +257,7 @@ class Group:
         )
 
     def is_given(self, member: GroupMember, partitions: frozenset[int]) -> bool:
-        """Whether the member, which heartbeats, is assigned all of these in time."""
+        """True if the member, which heartbeats, is assigned all of these in time."""
         return self.bench.wait.comes_true(
             lambda: bool(member.keep_up()) and member.partitions >= partitions,
             f"{member.id} being given {sorted(partitions)}",
@@ -277,7 +276,7 @@ class Group:
     def commit_all(
         self, member: GroupMember | None, offsets: Sequence[NewOffset], epoch: int, *, version: int | None = None
     ) -> OffsetCommitAnswer:
-        """Like `commit`, for offsets of any topics and with any metadata."""
+        """Commit offsets of any topics and with any metadata, else like `commit`."""
         return self.node.offset_commit(
             self.name,
             offsets,
@@ -288,7 +287,7 @@ class Group:
         )
 
     def store(self, member: GroupMember, partition: int, offset: int) -> None:
-        """A commit at the member's epoch that must succeed; KitError if it is refused."""
+        """Commit an offset at the member's epoch; KitError if that is refused."""
         self.bench.require(self.commit(member, {partition: offset}, member.epoch), "commit", SESSION)
 
     def committed_offset(self, partition: int, topic: Topic | None = None) -> OffsetFetchAnswer:
@@ -323,7 +322,7 @@ class Group:
         return next((found for found in self.describe().members if found.member_id == member.id), None)
 
     def holding(self, member: GroupMember, epoch: int, *partitions: int) -> PremiseClaim:
-        """Premise: the coordinator has the member at this epoch, with these partitions among its own."""
+        """The premise that the coordinator has the member at this epoch, with these partitions among its own."""
         found = self.describe_member(member)
         met = found is not None and found.member_epoch == epoch and self.of(found) >= set(partitions)
         # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
@@ -332,7 +331,8 @@ class Group:
         return premise(met, what, promised=("KIP1251-BASE-08", "one-coordinator") if back else None)
 
     def waiting(self, member: GroupMember, partition: int) -> PremiseClaim:
-        """Premise: the coordinator has the member at its epoch, and has given no other the partition that it has to revoke.
+        """The premise that the coordinator has the member at its epoch, and has given no other the partition that it has to
+        revoke.
 
         Releases differ in whether they describe the partition as still its own.
         """
@@ -343,7 +343,7 @@ class Group:
         return premise(met and not others, what, promised=("KIP1251-BASE-02", "acknowledged") if others else None)
 
     def free(self, partition: int) -> PremiseClaim:
-        """Premise: no member has the partition."""
+        """The premise that no member has the partition."""
         holders = [found for found in self.describe().members if partition in self.of(found)]
         return premise(not holders, f"no member has partition {partition}: {holders}")
 
@@ -382,7 +382,7 @@ def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
 
 
 def known_to_the_coordinator(group: Group, topic: Topic, partitions: int) -> None:
-    """Return once a member of another group has been given this topic: the coordinator's metadata has it then."""
+    """Return once a member of another group has been given this topic: then the coordinator's metadata has it."""
     scout = Group(group.bench, GroupData(group.bench.fresh("group"), topic, partitions)).alone()
     scout.leave()
 

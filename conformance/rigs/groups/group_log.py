@@ -31,7 +31,7 @@ VERSION = LENGTH = struct.Struct(">h")
 
 
 class OffsetKey(msgspec.Struct, frozen=True):
-    """OffsetCommitKey."""
+    """The fields of OffsetCommitKey."""
 
     group: str
     topic: str
@@ -39,7 +39,7 @@ class OffsetKey(msgspec.Struct, frozen=True):
 
 
 class OffsetValue(msgspec.Struct, frozen=True):
-    """OffsetCommitValue."""
+    """The fields of OffsetCommitValue."""
 
     offset: int
 
@@ -57,7 +57,9 @@ class StoredPartitions(msgspec.Struct, frozen=True):
 
 
 class StoredAssignment(msgspec.Struct, frozen=True):
-    """ConsumerGroupCurrentMemberAssignmentValue (KIP-848, with KIP-1251's epochs). The record of 3.7 has no state."""
+    """The fields of ConsumerGroupCurrentMemberAssignmentValue (KIP-848, with KIP-1251's epochs). The record of 3.7 has no
+    state.
+    """
 
     member_epoch: int
     previous_member_epoch: int
@@ -71,7 +73,7 @@ class StoredAssignment(msgspec.Struct, frozen=True):
 
 
 class EpochValue(msgspec.Struct, frozen=True):
-    """ConsumerGroupMetadataValue, which has the one, or ConsumerGroupTargetAssignmentMetadataValue, which has the other."""
+    """The epoch of ConsumerGroupMetadataValue, or that of ConsumerGroupTargetAssignmentMetadataValue."""
 
     epoch: int = -1
     assignment_epoch: int = -1
@@ -91,7 +93,7 @@ class StoredMember(msgspec.Struct, frozen=True):
 
 
 class StoredGroup(msgspec.Struct, frozen=True):
-    """GroupMetadataValue: a classic group as it was after its last rebalance."""
+    """The fields of GroupMetadataValue: a classic group as it was after its last rebalance."""
 
     protocol_type: str
     generation: int
@@ -103,7 +105,7 @@ class StoredGroup(msgspec.Struct, frozen=True):
         return "Stable" if self.members else "Empty"
 
     def is_described_by(self, shown: ClassicGroup) -> bool:
-        """Whether a coordinator that has loaded this record describes it so."""
+        """True if a coordinator that has loaded this record describes it so."""
         stored = (self.state, self.protocol_type, self.protocol or "", len(self.members))
         described = (shown.group_state, shown.protocol_type, shown.protocol_data, len(shown.members))
         return stored == described and all(
@@ -112,7 +114,7 @@ class StoredGroup(msgspec.Struct, frozen=True):
 
 
 class GroupState(NamedTuple):
-    """Group epoch and target assignment epoch, and by member its epoch and partitions."""
+    """The group epoch and target assignment epoch, and by member its epoch and partitions."""
 
     epoch: int
     assignment_epoch: int
@@ -170,8 +172,8 @@ class GroupLog:
                 yield self._value(record.value, "OffsetCommitValue", OffsetValue)
 
     def committed_offset(self, partition: int) -> int:
-        """The last of the offsets that were committed for a partition of the group's topic, in or outside of transactions; -1
-        without any. One within a transaction counts from where it stands, once the transaction is committed.
+        """The last offset that was committed for a partition of the group's topic, in or outside of transactions; -1 without
+        any. One within a transaction counts from where it stands, once the transaction is committed.
         """
         wanted = OffsetKey(self.group.name, self.group.topic.name, partition)
         newest = (-1, -1)

@@ -10,7 +10,7 @@ from protocol.codes import Error
 
 
 def judged_as_before(group: Group, hand: HandOver, case: str, offset: int) -> Iterator[Claim]:
-    """COMMIT-02, -03 and -05 of a member that kept one partition and lost another, at the epoch that it knows."""
+    """Observe COMMIT-02, -03 and -05 for a member that kept one partition and lost another, at the epoch that it knows."""
     since = hand.old.since[hand.kept]
     below = group.commit(hand.old, {hand.kept: offset + 1}, since - 1)
     unset = group.committed_offset(hand.kept)

@@ -20,7 +20,7 @@ class Members:
         self.present = [group.alone()]
 
     def change(self, kind: str) -> None:
-        """One change. After "revoke" members have partitions to revoke, and do not acknowledge it before the next change."""
+        """Make one change. After "revoke" members have partitions to revoke, and do not acknowledge it before the next change."""
         self.settle()
         if kind in ("join", "revoke") or (kind != "bump" and len(self.present) == 1):
             self._join()
@@ -39,7 +39,7 @@ class Members:
         self.settle()
 
     def settle(self) -> None:
-        """All are back and in balance."""
+        """Bring all members back, and the group into balance."""
         for member in self.present:
             if member.instance_id and self._is_away(member):
                 member.join()
@@ -82,7 +82,7 @@ class Owners:
         return self._members.present
 
     def change(self, kind: str) -> list[Ownership]:
-        """One change ("join", "bump", "leave" or "revoke"), and the ownerships after it."""
+        """Make one change ("join", "bump", "leave" or "revoke"). Returns the ownerships after it."""
         self._members.settle()
         self._note()
         self._members.change(kind)
@@ -110,13 +110,13 @@ class Owners:
                 yield Ownership(member, partition, since[partition], member.epoch, "pending revocation")
 
     def _has_lost(self, one: Ownership) -> bool:
-        """Whether the member is there without the partition."""
+        """True if the member is there without the partition."""
         has = {*one.member.since, *self._known.get(one.member, {})}
         return one.member in self.present and one.partition not in has
 
 
 def loses_all_for_a_while(group: Group, member: GroupMember, *others: GroupMember) -> None:
-    """The member subscribes to another topic until it has lost all partitions, and then to its own again."""
+    """Subscribe the member to another topic until it has lost all partitions, and then to its own again."""
     member.turn_to("nowhere")
     group.bench.eventually(lambda: member.keep_up() and not member.partitions, f"{member.id} without partitions")
     for other in others:
@@ -126,7 +126,7 @@ def loses_all_for_a_while(group: Group, member: GroupMember, *others: GroupMembe
 
 
 def lets_another_own(group: Group, member: GroupMember, partition: int) -> None:
-    """Another member owns partitions for a while, this one among them."""
+    """Let another member own partitions for a while, this one among them."""
     other = group.member()
     other.join()
     group.settle(member, other)

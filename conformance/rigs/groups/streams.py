@@ -73,7 +73,9 @@ def of(listed: Iterable[Tasks]) -> frozenset[int]:
 
 
 class StreamsHandOver(NamedTuple):
-    """One member had all tasks, another joined, and the first gave some up. `before` is the epoch at which it had all."""
+    """The state after one member had all tasks, another joined, and the first gave some up. `before` is the epoch at which it
+    had all.
+    """
 
     old: StreamsMember
     new: StreamsMember
@@ -93,7 +95,7 @@ class StreamsGroup(Group):
         return [Subtopology(SUBTOPOLOGY, self.topic.name, changelog)]
 
     def with_standbys(self) -> None:
-        """Each task has a standby on another member, from now on."""
+        """Give each task a standby on another member, from now on."""
         self.stateful = True
         settings = {"streams.num.standby.replicas": "1"}
         require_accepted(self.node.incremental_alter_configs(ResourceType.GROUP, self.name, settings))
@@ -112,7 +114,7 @@ class StreamsGroup(Group):
         self.bench.eventually(are_balanced, f"{self.name} in balance", GIVEN_WITHIN)
 
     def hand_over_tasks(self) -> StreamsHandOver:
-        """See StreamsHandOver; both know their epoch."""
+        """Bring the group into the state of StreamsHandOver; both members know their epoch."""
         old = StreamsMember(self)
         old.join()
         self.await_balance(old)
@@ -126,13 +128,13 @@ class StreamsGroup(Group):
     def commit_by(
         self, member: StreamsMember, offsets: Mapping[int, int], epoch: int, *, elsewhere: NewOffset | None = None
     ) -> OffsetCommitAnswer:
-        """A commit as this member, for partitions of the group's topic, and for one of another topic."""
+        """Commit as this member, for partitions of the group's topic, and for one of another topic."""
         wanted = [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
         asked = wanted if elsewhere is None else [*wanted, elsewhere]
         return self.node.offset_commit(self.name, asked, member_id=member.id, epoch=epoch)
 
     def at_epoch(self, member: StreamsMember) -> PremiseClaim:
-        """Premise: the coordinator has the member at its epoch, as it serves OffsetFetch at no other."""
+        """The premise that the coordinator has the member at its epoch, as it serves OffsetFetch at no other."""
         wanted = [(self.topic, 0)]
         answer = self.node.offset_fetch(self.name, wanted, member_id=member.id, epoch=member.epoch)
         return premise(answer.error is Error.NONE, f"{member.id} at epoch {member.epoch}: {answer}")

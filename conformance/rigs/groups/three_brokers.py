@@ -39,14 +39,14 @@ class RoutedGroup(Group):
         return Partition(self.bench, PartitionData(Topic(internal, described.topic_id), view.index()))
 
     def move_coordinator(self, how: How) -> None:
-        """Another broker coordinates the group; afterwards all are up."""
+        """Move the group to another coordinator; afterwards all brokers are up."""
         log = self.log
         with ThreeBrokers(self.bench, Ready(log.topic)).replace_leader(log, how):
             pass
         self.await_coordinator()
 
     def coordinate_at(self, name: str) -> None:
-        """This broker coordinates the group, by an ordinary election if it does not yet."""
+        """Let this broker coordinate the group, by an ordinary election if it does not yet."""
         log = self.log
         if log.whole().leader != self.bench.id_of(name):
             log.move_leader(self.bench.id_of(name))

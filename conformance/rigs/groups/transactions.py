@@ -41,7 +41,7 @@ class TxnGroup(Group):
         return self.producer(LEGACY.name if version <= LEGACY.txn_offset_commit else TV2.name)
 
     def dialect(self, pick: int) -> str:
-        """One of the protocols by a drawn number."""
+        """The drawn one of the protocols."""
         return self.dialects[pick % len(self.dialects)].name
 
     def producer(self, dialect: str) -> StageProducer:
@@ -61,7 +61,7 @@ class TxnGroup(Group):
         topic: Topic | None = None,
         version: int | None = None,
     ) -> TxnOffsetCommitAnswer:
-        """TxnOffsetCommit at this epoch with the member's id, or without one; by default in the newest version of the
+        """Send TxnOffsetCommit at this epoch with the member's id, or without one; by default in the newest version of the
         producer's protocol and the broker.
         """
         most = self.newest if producer.dialect.bumps else LEGACY.txn_offset_commit
@@ -79,7 +79,9 @@ class TxnGroup(Group):
     def commit_in(
         self, producer: StageProducer, member: GroupMember, offsets: Mapping[int, int], *, first: bool
     ) -> None:
-        """A commit at the member's epoch that must succeed, in a transaction that has this group unless it is its `first`."""
+        """Commit at the member's epoch, in a transaction that has this group unless it is its `first` commit; KitError if that
+        is refused.
+        """
         if first and not producer.dialect.bumps:
             producer.require(producer.add_offsets(self.name), "producer")
         producer.require(self.txn_commit(producer, member, offsets, member.epoch), "commit")

@@ -56,7 +56,7 @@ class Crashing(Partition):
 
     @property
     def replicas(self) -> tuple[int, ...]:
-        """In assignment order, the preferred leader first."""
+        """The ids of its replicas in assignment order, the preferred leader first."""
         return self.whole().replicas
 
     def bystander(self) -> int:
@@ -72,10 +72,10 @@ class Crashing(Partition):
         return [Written(self._write_committed(state.leader, value), state.leader_epoch, value) for value in values]
 
     def _write_committed(self, leader: int, value: bytes) -> int:
-        """The offset of a record that every in-sync replica has.
+        """Write a record that every in-sync replica has. Returns its offset.
 
-        A follower adds a new partition, or one whose epoch rose, only to its next fetch: that is, after the current one
-        has ended its wait.
+        A follower adds a new partition, or one whose epoch rose, only to its next fetch: that is, after the current one has
+        ended its wait.
         """
         answer = self.bench.node(leader).produce(self.topic, self.index, batch(value), timeout_ms=PATIENCE_MS)
         if answer.error is not Error.NONE:
@@ -101,7 +101,9 @@ class Crashing(Partition):
     # --- as one broker sees it; None where it does not answer, or it is not so
 
     def state_if_led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata | None:
-        """By its own Metadata this broker leads, with such an ISR, at an epoch above this one; and it serves at that epoch."""
+        """The state if this broker's own Metadata names it as leader, with such an ISR, at an epoch above this one, and it
+        serves at that epoch.
+        """
         state = self.known_to(id)
         right = state is not None and state.leader == id and isr in (None, set(state.isr))
         return state if right and self.acting(id, above=above) else None
@@ -118,7 +120,7 @@ class Crashing(Partition):
         return state if state is not None and state.leader == -1 else None
 
     def in_sync(self, asked: int, *ids: int) -> PartitionMetadata | None:
-        """Exactly these are in the ISR."""
+        """The state if exactly these are in the ISR."""
         state = self.known_to(asked)
         return state if state is not None and set(state.isr) == set(ids) else None
 
@@ -179,7 +181,7 @@ class Crashing(Partition):
         return node.fetch(self.at(start), FetchOptions(replica_id=FUTURE_REPLICA))
 
     def lags(self, id: int, end: int) -> PremiseClaim:
-        """Premise: the replica's high watermark is below this log end, which was acknowledged."""
+        """The premise that the replica's high watermark is below this log end, which was acknowledged."""
         mark, held = watermark_and_end(self, self.bench.node(id))
         return premise(mark < end, f"the high watermark {mark} of broker {id} is below {end}; its log ends at {held}")
 

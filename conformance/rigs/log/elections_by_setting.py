@@ -56,11 +56,11 @@ class Settings:
         return [one for found in self.partitions.values() for one in found]
 
     def bystander_metadata(self) -> MetadataAnswer:
-        """All of them in the bystander's Metadata."""
+        """The bystander's Metadata of all the partitions."""
         return self.bench.node(self.bystander).metadata([one.name for one in self.all])
 
     def led_by(self, broker: str, kinds: Sequence[str] = tuple(KINDS)) -> bool:
-        """Does this broker lead the partitions of all these kinds? The leaders of all partitions are noted."""
+        """True if this broker leads the partitions of all these kinds. The leaders of all partitions are noted."""
         answer = self.bystander_metadata()
         for one in self.all:
             self.leaders[one.name].add(answer.topic(one.name).partition(0).leader)
@@ -70,7 +70,7 @@ class Settings:
     # --- what happens to them
 
     def lose_isr(self, records: int) -> None:
-        """The second broker is killed, the first takes records alone and is killed, and the second starts again."""
+        """Kill the second broker, let the first take records alone, kill it, and start the second again."""
         first = self.bench.id_of(self.first)
         self.bench.processes.kill(self.second, role="follower")
         self._until(lambda one: one.isr == (first,), f"{self.first} alone in the ISR")
@@ -107,7 +107,7 @@ class Settings:
             self.bench.node(self.bystander).describe_topic_partitions([one.name for one in self.all])
 
     def rest(self) -> None:
-        """The last in-sync replica starts again, and a record is written to each partition: in the end the replicas agree."""
+        """Start the last in-sync replica again, and write a record to each partition: in the end the replicas agree."""
         self.bench.processes.start(self.first)
         for one in self.all:
             one.whole()
@@ -122,7 +122,7 @@ class Settings:
 
     @contextmanager
     def on_by_default(self) -> Iterator[None]:
-        """The cluster default permits unclean elections."""
+        """Permit unclean elections by the cluster default for as long as the block lasts."""
         try:
             self._alter(ResourceType.BROKER, "", "true")
             yield

@@ -15,7 +15,7 @@ LATE = 5.0
 
 
 def entries_of(file: File) -> tuple[Boundary, ...] | None:
-    """Its entries; None if it is missing or not in the documented form, including the number of entries."""
+    """The entries of a file; None if it is missing or not in the documented form, including the number of entries."""
     form = _FORM.fullmatch(file.content or b"")
     if form is None:
         return None

@@ -62,18 +62,18 @@ def is_refusal(answer: AnyAnswer, error: Error) -> bool:
 
 
 def ends(answer: EpochEnd, epoch: int, offset: int) -> bool:
-    """OffsetForLeaderEpoch succeeded, with this epoch and end offset."""
+    """True if OffsetForLeaderEpoch succeeded, with this epoch and end offset."""
     return (answer.error, answer.leader_epoch, answer.end_offset) == (Error.NONE, epoch, offset)
 
 
 def diverges(answer: FetchedPartition, epoch: int, end: int) -> bool:
-    """Error 0, no records, and this epoch and end offset as DivergingEpoch."""
+    """True if there is no error and no record, and DivergingEpoch has this epoch and end offset."""
     no_records = answer.error is Error.NONE and not answer.batches
     return no_records and answer.diverging_epoch == EpochAndOffset(epoch, end)
 
 
 def out_of_range(answer: FetchedPartition) -> bool:
-    """OFFSET_OUT_OF_RANGE, no records, and no diverging epoch."""
+    """True if the error is OFFSET_OUT_OF_RANGE, without records and without a diverging epoch."""
     return answer.error is Error.OFFSET_OUT_OF_RANGE and not answer.batches and answer.diverging_epoch is None
 
 

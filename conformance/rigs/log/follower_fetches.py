@@ -34,7 +34,7 @@ A_WHILE = 1.0
 
 @contextmanager
 def freeze(bench: Bench, name: str) -> Iterator[float]:
-    """The broker is frozen for as long as the block lasts. Yields the time in seconds at which that began."""
+    """Freeze the broker for as long as the block lasts. Yields the time in seconds at which that began."""
     began = bench.now().seconds
     bench.processes.pause(name)
     try:
@@ -45,7 +45,7 @@ def freeze(bench: Bench, name: str) -> Iterator[float]:
 
 @contextmanager
 def leaving(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
-    """The broker is in controlled shutdown when the block begins, and back when it has ended.
+    """Begin a controlled shutdown of the broker before the block, and start it again after it.
 
     Yields a function that waits until the broker has ended.
     """
@@ -112,7 +112,7 @@ class FollowerRoles(NamedTuple):
 
 
 class IsrAttempt(NamedTuple):
-    """Whether the follower joined the ISR, and its last fetch."""
+    """The success of an attempt to join the ISR, and its last fetch."""
 
     inside: bool
     last: FetchedPartition
@@ -141,7 +141,7 @@ class OneFollower(Partition):
         broker_epoch: int = -1,
         at: str = "leader",
     ) -> FetchedPartition:
-        """A fetch with the follower's id. `epoch_ahead` is how far its current epoch is from the leader's."""
+        """Fetch with the follower's id. `epoch_ahead` is how far its current epoch is from the leader's."""
         node = cast.leader if at == "leader" else cast.outsider
         return node.fetch(
             self.at(offset, current_leader_epoch=cast.state.leader_epoch + epoch_ahead, last_fetched_epoch=last),
@@ -253,12 +253,12 @@ class SharedFollower:
         return self.bench.eventually(states_if_sized, f"ISRs of {size}")
 
     def produce(self, topics: tuple[Topic, ...], *values: bytes, timeout_ms: int = 5_000) -> ProduceAnswer:
-        """One batch to each of the topics, with acks=all. Returns an answer for each of them."""
+        """Send one batch to each of the topics, with acks=all. Returns an answer for each of them."""
         wanted = [ProducePartition(topic, 0, batch(*values)) for topic in topics]
         return self.leader.produce_many(wanted, timeout_ms=timeout_ms)
 
     def fetch_as_follower(self, offset: int) -> FollowerFetch:
-        """A fetch at `offset` of all partitions, with the follower's id and the epochs that the leader names."""
+        """Fetch at `offset` of all partitions, with the follower's id and the epochs that the leader names."""
         seen = self.look()
         wanted = [
             FetchPartition(topic=topic, partition=0, fetch_offset=offset, current_leader_epoch=state.leader_epoch)
@@ -267,7 +267,7 @@ class SharedFollower:
         return FollowerFetch(seen, self.leader.fetch_many(wanted, FetchOptions(replica_id=self.follower_id)))
 
     def fetch_for_a_while(self, offset: int, seconds: float = A_WHILE) -> list[FollowerFetch]:
-        """Repeat such fetches for a while."""
+        """Repeat such fetches until `seconds` have passed."""
         began = self.bench.now().seconds
         tries: list[FollowerFetch] = []
 

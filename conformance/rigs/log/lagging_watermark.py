@@ -25,7 +25,7 @@ class Behind(NamedTuple):
     """The followers that are not paused and copy the records above the high watermark."""
 
     def still(self, partition: Partition) -> PremiseClaim:
-        """Premise: high watermark and log end are apart, and unchanged."""
+        """The premise that high watermark and log end are apart, and unchanged."""
         now = watermark_and_end(partition, self.leader)
         met = now == (self.watermark, self.end) and self.watermark < self.end
         return premise(met, f"the high watermark held at {self.watermark} below the log end {self.end}: now {now}")
@@ -45,7 +45,7 @@ class Behind(NamedTuple):
 
 @contextmanager
 def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
-    """`records` records with acks=1 that cannot commit as long as the block lasts.
+    """Write `records` records with acks=1 that cannot commit as long as the block lasts.
 
     Keep it short: after broker.session.timeout.ms the follower is fenced and leaves the ISR.
     """

@@ -30,11 +30,11 @@ class Several:
         self.partitions = [Partition(bench, one) for one in data.partitions]
 
     def write(self, *values: bytes) -> list[int]:
-        """One batch to each. Returns their base offsets."""
+        """Write one batch to each. Returns their base offsets."""
         return [partition.write(*values).base_offset for partition in self.partitions]
 
     def move_leaders(self) -> list[PartitionMetadata]:
-        """An ordinary leader change of each: the last replica becomes the preferred one and is elected."""
+        """Change each leader by an ordinary election: the last replica becomes the preferred one and is elected."""
         before = [partition.whole() for partition in self.partitions]
         orders = [(*state.replicas[-1:], *state.replicas[:-1]) for state in before]
         moves = [Reassignment(one.name, one.index, order) for one, order in zip(self.partitions, orders, strict=True)]

@@ -42,6 +42,7 @@ class LostDisks:
         self._data = data
 
     def take_shape(self, shape: Shape) -> None:
+        """Go on with the partitions of this shape, and give the brokers their roles in it."""
         self.partitions = [Partition(self.bench, one) for one in self._data.partitions[SHAPES.index(shape)]]
         replicas = self.bench.brokers[: shape.factor]
         self.victims, [self.holder, *self.others] = (
@@ -59,12 +60,12 @@ class LostDisks:
         self.bench.eventually(is_so, f"an ISR of {names}", every=0.1)
 
     def holds(self, records: int) -> bool:
-        """Has the holder all acknowledged records?"""
+        """True if the holder has all acknowledged records."""
         reads = [read_whole(one, self.bench.node(self.holder), one.state().leader_epoch) for one in self.partitions]
         return all(sum(len(batch.records) for batch in read.batches) == records for read in reads)
 
     def lose_disks(self) -> None:
-        """The victims are killed together, and their replicas are gone when they start again."""
+        """Kill the victims together, and start them again without their replicas."""
         self.bench.processes.crash(*self.victims)
         for name in self.victims:
             for one in self.partitions:
@@ -73,7 +74,7 @@ class LostDisks:
             self.bench.processes.start(name)
 
     def alive(self) -> bool:
-        """Do the victims answer, and list each other as alive?"""
+        """True if the victims answer, and list each other as alive."""
         ids = {self.bench.id_of(name) for name in self.victims}
         try:
             answers = [self.bench.node(name).metadata([]) for name in self.victims]

@@ -97,7 +97,7 @@ class ManyPartitions:
         return self.bench.eventually(without, "no partition with a leader")
 
     def elect(self) -> dict[str, int]:
-        """An unclean election of the second broker, the only one that is up, for all partitions. Returns their epochs."""
+        """Elect the second broker, the only one that is up, uncleanly for all partitions. Returns their epochs."""
         node = self.bench.node(self.bystander)
 
         def try_to_elect() -> bool:
@@ -128,8 +128,8 @@ class RepeatedFetches:
     def __init__(
         self, crowd: ManyPartitions, broker: str, offset: int, end: int, epochs: dict[str, int] | None = None
     ) -> None:
-        """Every other fetch has no epoch; the others have `epochs`, which the broker serves once it knows them. Only
-        these show its progress; those without epochs are served from the moment it listens.
+        """Prepare the fetches. Every other one has no epoch; the others have `epochs`, which the broker serves once it knows
+        them. Only these show its progress; those without epochs are served from the moment it listens.
         """
         self.crowd = crowd
         self.node: NodeClient = crowd.bench.node(broker, purpose="hammer")

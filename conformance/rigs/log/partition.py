@@ -52,7 +52,7 @@ class Partition(PartitionView):
     # --- writing, moving
 
     def write(self, *values: bytes, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
-        """One batch of plain values to the leader; KitError if it is refused."""
+        """Write one batch of plain values to the leader; KitError if it is refused."""
         return self.append(batch(*values), acks=acks, to=to)
 
     def append(self, records: NewBatch, *, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
@@ -62,7 +62,7 @@ class Partition(PartitionView):
         return answer
 
     def move_leader(self, to: int | None = None) -> PartitionMetadata:
-        """An ordinary leader change: put a follower first among the replicas and elect the preferred leader."""
+        """Change the leader by an ordinary election: put a follower first among the replicas and elect the preferred leader."""
         before = self.whole()
         new = to if to is not None else next(id for id in before.replicas if id != before.leader)
         order = (new, *(id for id in before.replicas if id != new))
@@ -85,7 +85,7 @@ class Partition(PartitionView):
 
 
 def keep_last(partition: Partition, node: NodeClient, keep: int) -> None:
-    """DeleteRecords up to `keep` offsets below the high watermark, asked of a node; whatever it answers is on the tape."""
+    """Ask a node to delete the records up to `keep` offsets below the high watermark; whatever it answers is on the tape."""
     latest = node.list_offsets(partition.name, partition.index, LATEST).offset
     node.delete_records(partition.name, partition.index, max(0, latest - keep), timeout_ms=2_000)
 

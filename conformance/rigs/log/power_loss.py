@@ -28,7 +28,7 @@ class PowerLossWrites:
     """Writes with acks=all one after the other, until one is not acknowledged."""
 
     def __init__(self, partition: Crashing, enough: int) -> None:
-        """Ready once `enough` writes were acknowledged."""
+        """Begin to write, and return once `enough` writes were acknowledged."""
         self.acknowledged: list[Written] = []
         self._partition = partition
         self._state = partition.whole()
@@ -79,7 +79,7 @@ class Power:
         return self.bench.word(self.bench.controllers[0], partition.topic, partition.index)
 
     def start_controllers(self) -> None:
-        """Start them, and wait until the sessions of all brokers known to them have expired without a check.
+        """Start the controllers, and wait until the sessions of all brokers known to them have expired without a check.
 
         An active controller checks sessions when a broker sends it a heartbeat; none does, since all are down.
         """

@@ -21,10 +21,10 @@ WHOLE_BYTES = 64 * 1024 * 1024
 
 
 def at_rest(*partitions: Partition) -> bool:
-    """Wait until all replicas converge, and read the data for the judges from the wire and from disk.
+    """True if all replicas converge in time. Reads the data for the judges from the wire and from disk.
 
     Call it when everything is healed and writes have ended. If the replicas do not converge in time, that is a finding
-    (KIP101-INV-18) and not an error: the result is False, and their logs are read all the same.
+    (KIP101-INV-18) and not an error, and their logs are read all the same.
     """
     bench = partitions[0].bench
     bench.tape.premise(HEALED, not bench.lacking())
@@ -55,7 +55,7 @@ def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_
 
 
 def log_start(partition: Partition, node: NodeClient) -> int:
-    """The log start offset of any replica; 0 where it does not tell."""
+    """The log start offset of any replica; 0 if it does not tell."""
     return max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGING_CONSUMER).offset)
 
 
@@ -67,7 +67,7 @@ def _read_on(partition: Partition, node: NodeClient, epoch: int, offset: int, la
 
 
 def read_out(partition: Partition) -> PartitionMetadata:
-    """Every replica's log and the part visible to consumers, and the leader's epoch end offsets. Returns the replicas."""
+    """Read every replica's log and the part visible to consumers, and the leader's epoch end offsets. Returns the replicas."""
     state = partition.state()
     for id in state.replicas:
         node = partition.bench.node(id)
@@ -79,7 +79,9 @@ def read_out(partition: Partition) -> PartitionMetadata:
 
 
 def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
-    """OffsetForLeaderEpoch for all epochs from -2 to two above the current one (KIP320-OFLE-08), and both ends of the log."""
+    """Look up all epochs from -2 to two above the current one by OffsetForLeaderEpoch (KIP320-OFLE-08), and both ends of the
+    log.
+    """
     for epoch in range(-2, current + 3):
         leader.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
     leader.list_offsets(partition.name, partition.index, EARLIEST, current_leader_epoch=current)
@@ -87,7 +89,8 @@ def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
 
 
 def _agree(partitions: Sequence[Partition]) -> bool:
-    """For each partition the same state at every broker, a full ISR, and one log end that is every replica's high watermark.
+    """True if each partition has the same state at every broker, a full ISR, and one log end that is every replica's high
+    watermark.
 
     A leader's log start may be lower than a follower's, which executed DeleteRecords, but not higher.
     """

@@ -28,7 +28,7 @@ Java client does), or sends LastFetchedEpoch with each Fetch and gets DivergingE
 
 
 class Rewind(msgspec.Struct, frozen=True):
-    """`answered` is the epoch that the leader has in place of the reader's, and its end offset."""
+    """A rewind of the reader. `answered` is the epoch that the leader has in place of the reader's, and its end offset."""
 
     before: Position
     answered: EpochAndOffset
@@ -49,7 +49,9 @@ class Reader:
         by: By = "lookup",
         find: Callable[[], PartitionMetadata | None] | None = None,
     ) -> None:
-        """`find` returns the leader; by default every broker is asked. While one is frozen, ask the others only."""
+        """Begin at offset 0. `find` returns the leader; by default every broker is asked. While one is frozen, ask the others
+        only.
+        """
         self.partition = partition
         self.name = name
         self.by = by
@@ -63,7 +65,7 @@ class Reader:
     # --- reading
 
     def poll(self) -> bool:
-        """Send one fetch to the leader. False without progress: there is no leader, it is gone, or it just changed."""
+        """True if one fetch to the leader made progress: False if there is no leader, it is gone, or it just changed."""
         state = self._find()
         if state is None or state.leader < 0:
             return False
@@ -164,7 +166,7 @@ class Reader:
         self.rewinds.append(Rewind(before, answered, after))
 
     def _restart(self, leader: NodeClient) -> None:
-        """Out of range: continue from the log start, and keep delivered records that are no longer in the log."""
+        """Continue from the log start after an offset out of range, and keep delivered records that are no longer in the log."""
         start = leader.list_offsets(self.partition.name, self.partition.index, EARLIEST).offset
         if start >= 0:
             self._starts, before = {}, self.position

@@ -64,5 +64,5 @@ def serves(answer: FetchedPartition, log: FetchedLog, offset: int) -> bool:
 
 
 def reads_nothing(answer: FetchedPartition) -> bool:
-    """True without records or log offsets, as in an error response."""
+    """True if the answer has no records and no log offsets, like an error response."""
     return not answer.batches and answer.high_watermark == -1 and answer.log_start_offset == -1

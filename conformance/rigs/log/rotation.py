@@ -85,7 +85,7 @@ def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetad
 
 
 def prefer(partition: Partition, to: int) -> PartitionMetadata:
-    """An immediate election of an in-sync replica, requested from itself, since the others may be frozen."""
+    """Elect an in-sync replica at once, by a request to itself, since the others may be frozen."""
     before = partition.state(to)
     put_first(partition, to, asked=to)
     return elect_preferred(partition, to, before.leader_epoch)
@@ -105,7 +105,7 @@ class LeaderLog(NamedTuple):
 
 
 class Rotation:
-    """The frozen brokers, and the leader. None is frozen in the beginning."""
+    """The frozen brokers, and the leader. At first none is frozen."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -163,7 +163,7 @@ class Rotation:
             record(self.bench.tape, UNCLEAN, "witness", node=name, detail={"leader": to})
 
     def take(self, values: int) -> LeaderLog:
-        """The leader's turn: it takes these records, which no other replica gets."""
+        """Let the leader take these records in its turn, which no other replica gets."""
         node = self.alone()
         if values:
             records = [f"of {self.leader} at epoch {self.epoch}, {n}".encode() for n in range(values)]

@@ -18,7 +18,7 @@ def log_scenario(
     lasts: float = 0.0,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
-    """Like `conformance.core.checks.scenario`, that aims at partitions: ``log_scenario("KIP320-SC-03",
+    """Declare a scenario that aims at partitions, like `conformance.core.checks.scenario`: ``log_scenario("KIP320-SC-03",
     "KIP320-CONS-01", …)``.
     """
     return scenario(

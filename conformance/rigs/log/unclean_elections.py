@@ -34,8 +34,8 @@ UNCLEAN = UncleanElection(own_topic=False)
 
 
 class LeaderlessTime(NamedTuple):
-    """The leaders seen while no replica may lead, for `seconds` after the heir's restart, and the replicas eligible
-    without data loss.
+    """The leaders seen while no replica may lead, for `seconds` after the heir's restart, and the replicas eligible without
+    data loss.
     """
 
     leaders: set[int]
@@ -115,7 +115,7 @@ class UncleanPartition(Partition):
     # --- the election
 
     def elect(self, heir: str) -> PartitionMetadata:
-        """An unclean election of the only replica that is up. Returns the state once it serves as leader."""
+        """Elect the only replica that is up, uncleanly. Returns the state once it serves as leader."""
         before = self.bystander_state()
         record(self.bench.tape, UNCLEAN, "inject", node=heir)
         self.bench.eventually(self._try_to_elect, f"an unclean election of {heir}", every=0.1)
@@ -125,7 +125,7 @@ class UncleanPartition(Partition):
         return after
 
     def _try_to_elect(self) -> bool:
-        """Refusals pass: the heir may still be fenced."""
+        """True if the heir is elected. Refusals pass: it may still be fenced."""
         answer = self.node(self.bystander).elect_leaders([(self.name, self.index)], ElectionType.UNCLEAN)
         errors = {answer.error, *(one.error for one in answer.partitions)} - {Error.NONE}
         return errors <= {Error.ELECTION_NOT_NEEDED}
@@ -147,7 +147,7 @@ class UncleanPartition(Partition):
 
 
 def couple_led_by(bench: Bench, first: str) -> UncleanPartitionData:
-    """One replica is enough for acks=all."""
+    """Create the partition, on which one replica is enough for acks=all."""
     bystander, second = (name for name in bench.brokers if name != first)
     made = new_partition(bench, (bench.id_of(first), bench.id_of(second)), min_insync_replicas="1")
     return UncleanPartitionData(made.data, first, second, bystander)

@@ -139,7 +139,7 @@ class StageProducer(CheckProducer):
         return super().add(*partitions, version=version, **fields)
 
     def commit_offset(self, group: str, log: Log, offset: int, **fields: Any) -> TxnOffsetCommitAnswer:
-        """TxnOffsetCommit of one offset, without a member id."""
+        """Send TxnOffsetCommit of one offset, without a member id."""
         return self.commit_offsets(group, [NewOffset(log.topic, 0, offset)], coordinator=self.coordinator, **fields)
 
 
@@ -206,7 +206,7 @@ class Stage:
         return self._await_leaders(*(Log(self, topic) for topic in new_topics(self.bench, [self._replicas] * count)))
 
     def log_with(self, **configs: str) -> Log:
-        """The same, one whose topic has settings."""
+        """A new partition that takes requests, of a topic with settings."""
         [topic] = new_topics(self.bench, [self._replicas], **configs)
         [log] = self._await_leaders(Log(self, topic))
         return log
@@ -257,7 +257,7 @@ def is_unchanged(before: DescribedTransaction, after: DescribedTransaction) -> b
 
 
 def ready(bench: Bench) -> Ready:
-    """Both coordinators found and loaded: their topics are created by the first look-up."""
+    """Find both coordinators, and wait until they have loaded: their topics are created by the first look-up."""
     [broker] = bench.brokers
     stage = Stage(bench, Ready(broker))
     for kind in (CoordinatorType.TRANSACTION, CoordinatorType.GROUP):

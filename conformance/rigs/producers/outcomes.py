@@ -21,8 +21,8 @@ ALL = 1024 * 1024
 def delivered_records(read: FetchedPartition, position: int) -> dict[int, bytes | None]:
     """The records that a read_committed consumer at `position` hands on, by offset.
 
-    As clients do it: from the first offset that the answer lists for an aborted transaction, the batches of its producer are
-    skipped up to the marker.
+    As in clients, the batches of a producer are skipped from the first offset that the answer lists for its aborted transaction
+    up to the marker.
     """
     waiting = sorted(read.aborted_transactions or (), key=lambda one: one.first_offset)
     skipped: set[int] = set()
@@ -48,7 +48,7 @@ class KnownRecords:
         self._open: dict[str, dict[int, bytes | None]] = {}
 
     def write(self, producer: StageProducer, count: int) -> None:
-        """The next batch: of the producer's transaction, if it has a transactional id, which the first batch opens."""
+        """Write the next batch: in the producer's transaction, if it has a transactional id, which the first batch opens."""
         values = [record.value for record in producer.batch(self.log, count).records]
         opens = producer.transactional_id not in self._open
         answer = (
@@ -71,7 +71,7 @@ class KnownRecords:
         return min((offset for records in self._open.values() for offset in records), default=None)
 
     def read(self, offset: int, version: int | None = None, *, most: int = ALL) -> FetchedPartition:
-        """A Fetch of a read_committed consumer, of at most that many bytes or one batch."""
+        """Fetch as a read_committed consumer, at most that many bytes or one batch."""
         return self.log.leader().fetch(
             self.log.at(offset, partition_max_bytes=most),
             FetchOptions(isolation_level=READ_COMMITTED),
@@ -79,7 +79,7 @@ class KnownRecords:
         )
 
     def shown_by(self, read: FetchedPartition, offset: int) -> bool:
-        """Whether an answer gives exactly what is visible from `offset` to its last batch, and stops at an open transaction."""
+        """True if an answer gives exactly what is visible from `offset` to its last batch, and stops at an open transaction."""
         if read.error is not Error.NONE:
             return False
         last = read.batches[-1].last_offset if read.batches else offset - 1
@@ -88,14 +88,16 @@ class KnownRecords:
         return bounded and delivered_records(read, offset) == owed
 
     def through(self, version: int | None = None) -> tuple[bool, FetchedPartition]:
-        """Whether one Fetch from the log start gives all that is visible below the first open transaction; and its answer."""
+        """Fetch once from the log start. Returns whether that gives all that is visible below the first open transaction; and
+        the answer.
+        """
         read = self.read(0, version)
         bound = self.first_open
         owed = {at: value for at, value in self.visible.items() if bound is None or at < bound}
         return self.shown_by(read, 0) and delivered_records(read, 0) == owed, read
 
     def from_any_offset(self, row: str, case: str, *, most: int = ALL) -> Iterator[ObservationClaim]:
-        """A Fetch from each offset below the first open transaction, or the log end: all of it has to be given."""
+        """Fetch from each offset below the first open transaction, or the log end, and observe whether all of it is given."""
         bound = self.first_open
         for offset in range(self.log.end() if bound is None else bound):
             read = self.read(offset, most=most)

@@ -29,7 +29,7 @@ class CheckProducer(Producer):
         timeout_ms: int = 60_000,
         coordinator: Callable[[], NodeClient] | None = None,
     ) -> None:
-        """`began` is the timestamp of its records, in ms since 1970."""
+        """Prepare the producer. `began` is the timestamp of its records, in ms since 1970."""
         super().__init__(bench, transactional_id, dialect, timeout_ms=timeout_ms, coordinator=coordinator)
         self.bench = bench
         self._began = began
@@ -48,7 +48,7 @@ class CheckProducer(Producer):
         return self.send_accepted(to, self.batch(to, count))
 
     def enter(self, to: WritablePartition, count: int = 1) -> ProducedPartition:
-        """The first write of the transaction to a partition, in the producer's protocol."""
+        """Write to a partition for the first time in the transaction, in the producer's protocol."""
         if not self.dialect.bumps:
             self.require(self.add(to), "producer")
         return self.write(to, count)

@@ -20,43 +20,43 @@ REFUSED = Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def gives(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
-    """InitProducerId succeeded with this producer id and epoch."""
+    """True if InitProducerId succeeded with this producer id and epoch."""
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
 def is_fenced(answer: InitProducerIdAnswer) -> bool:
-    """The fencing error of this request version, without producer id and epoch."""
+    """True if the answer has the fencing error of this request version, without producer id and epoch."""
     error = Error.PRODUCER_FENCED if answer.version >= PRODUCER_FENCED_FROM else Error.INVALID_PRODUCER_EPOCH
     return (answer.error, answer.producer_id, answer.producer_epoch) == (error, -1, -1)
 
 
 def is_bumped(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseClaim:
-    """Premise: the producer, which has no open transaction, was answered its next epoch."""
+    """The premise that the producer, which has no open transaction, was answered its next epoch."""
     met = gives(answer, producer.producer_id, producer.epoch + 1)
     return premise(met, f"bumped to {producer.epoch + 1}", promised=("KIP360-INIT-03", "untouched"))
 
 
 def described_as(met: bool, what: str, producer: StageProducer) -> PremiseClaim:
-    """Premise: the coordinator describes what it acknowledged. A transaction with a short time-out may end at any time."""
+    """The premise that the coordinator describes what it acknowledged; one with a short time-out may end at any time."""
     lasts = producer.timeout_ms >= LASTING * 1000
     return premise(met, what, promised=("KIP360-TXN-06", producer.dialect.name) if lasts else None)
 
 
 def open_at(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
-    """Premise: the coordinator describes an open transaction at the producer's epoch."""
+    """The premise that the coordinator describes an open transaction at the producer's epoch."""
     return described_as(
         (shown.state, shown.producer_epoch) == ("Ongoing", producer.epoch), "an open transaction", producer
     )
 
 
 def at_epoch(known: ProducerState | None, epoch: int) -> PremiseClaim:
-    """Premise: DescribeProducers has the producer at this epoch, at which it wrote."""
+    """The premise that DescribeProducers has the producer at this epoch, at which it wrote."""
     met = known is not None and known.producer_epoch == epoch
     return premise(met, f"the partition holds epoch {epoch}", promised=("KIP360-TXN-07", "legacy"))
 
 
 def appended_once(end: int, written: int) -> PremiseClaim:
-    """Premise: the log, which only this producer writes, ends after as many records as it wrote."""
+    """The premise that the log, which only this producer writes, ends after as many records as it wrote."""
     row = "KIP360-INV-02" if end < written else "KIP360-INV-01"
     return premise(end == written, "every batch was appended once", promised=(row, "idempotent"))
 
@@ -82,13 +82,13 @@ def ready_to_write(stage: Stage, kind: str, log: Log, epoch: int) -> StageProduc
 
 
 def join_transaction(producer: StageProducer, log: Log) -> None:
-    """The partition belongs to the transaction, where a write does not add it by itself."""
+    """Add the partition to the transaction, if a write does not do so by itself."""
     if producer.transactional_id and not producer.dialect.bumps:
         producer.require(producer.add(log), "producer")
 
 
 def at_the_next_epoch(producer: StageProducer, log: Log) -> None:
-    """A producer goes on at its next epoch, a transactional one in its next transaction."""
+    """Let a producer go on at its next epoch, a transactional one in its next transaction."""
     if not producer.transactional_id:
         producer.go_on_at(producer.producer_id, producer.epoch + 1)
         return
@@ -111,19 +111,19 @@ def fill(producer: StageProducer, log: Log, sizes: list[int]) -> list[Sent]:
 
 
 def is_appended(answer: ProducedPartition, at: int) -> bool:
-    """Appended at this offset."""
+    """True if the batch was appended at this offset."""
     return answer.error is Error.NONE and answer.base_offset == at
 
 
 def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
-    """EndTxn succeeded, with this producer id and epoch for the next transaction (KIP-890)."""
+    """True if EndTxn succeeded, with this producer id and epoch for the next transaction (KIP-890)."""
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
 def is_rolled_back(
     producer: StageProducer, log: Log, aborted: DescribedTransaction, case: str = ""
 ) -> ObservationClaim:
-    """The producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
+    """The observation whether the producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
     at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + 1)
     marker, before = log.last_marker(), log.end()
     stable_end = log.stable_end()

@@ -34,8 +34,9 @@ How = Literal["move", "kill", "stop", "freeze"]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a producer's last transaction ended on a partition: its last marker, and what the leader still holds open; `answers`
-    are those that show it."""
+    """The end of a producer's last transaction on a partition: its last marker, and what the leader still holds open; `answers`
+    are those that show it.
+    """
 
     marker: ControlType | None
     open_from: int
@@ -142,7 +143,7 @@ class ThreeBrokers:
 
     @contextmanager
     def replace_leader(self, partition: Partition, how: How) -> Iterator[PartitionMetadata]:
-        """Another broker leads the partition for as long as the block lasts; afterwards all brokers are up again.
+        """Let another broker lead the partition for as long as the block lasts; afterwards all brokers are up again.
 
         A coordinator is replaced by its partition of the internal topic. All replicas are in the ISR before, so that there is
         one that may lead.
@@ -162,7 +163,7 @@ class ThreeBrokers:
 
     @contextmanager
     def without(self, name: str, how: How) -> Iterator[None]:
-        """The broker is killed, stopped or frozen for as long as the block lasts."""
+        """Kill, stop or freeze the broker for as long as the block lasts."""
         processes = self.bench.processes
         {"kill": processes.kill, "stop": processes.stop, "freeze": processes.pause}[how](name, role="broker")
         try:
@@ -174,9 +175,9 @@ class ThreeBrokers:
     def lost_while_prepared(
         self, producer: CheckProducer, leader: str, how: How, *, committed: bool
     ) -> Iterator[tuple[EndTxnAnswer, DescribedTransaction]]:
-        """EndTxn is answered while this leader is frozen, so that markers hang; then another broker coordinates in the block.
+        """Freeze this leader, so that markers hang, send EndTxn, and let another broker coordinate in the block.
 
-        Gives the answer, and the transaction as the coordinator described it before it was lost.
+        Yields the answer, and the transaction as the coordinator described it before it was lost.
         """
         coordinator = self.coordinator_of(producer)
         asked = producer.at(self.bench.node(coordinator))
@@ -239,7 +240,9 @@ class ThreeBrokers:
         return Outcome(marker, open_from, stable.offset, log_end(partition, leader), (fetched, stable))
 
     def completes(self, partition: Partition, producer: CheckProducer, wanted: ControlType) -> tuple[bool, Outcome]:
-        """Whether the transaction has its marker there in time, and nothing is left open; and what was seen last."""
+        """Wait for the transaction's marker there. Returns whether it came in time, and nothing is left open; and what was seen
+        last.
+        """
         met = self.bench.wait.comes_true(
             lambda: self.outcome(partition, producer).is_complete(wanted),
             f"{wanted.name} on {partition}",
@@ -249,7 +252,7 @@ class ThreeBrokers:
 
 
 def log_end(partition: Partition, node: NodeClient) -> int:
-    """A new leader tells consumers none before its high watermark has reached its own epoch."""
+    """The log end that a leader tells consumers; a new one tells none before its high watermark has reached its own epoch."""
     return node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGING_CONSUMER).offset
 
 
@@ -262,7 +265,7 @@ def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> Partiti
 
 
 def ready(bench: Bench) -> Ready:
-    """A transactional id has a coordinator: its topic is created by the first look-up."""
+    """Give a transactional id a coordinator: its topic is created by the first look-up."""
     CheckProducer(bench, 0, bench.fresh("tid")).start()
     name = LOGS[CoordinatorType.TRANSACTION]
     described = bench.node(bench.brokers[0]).metadata([name]).topic(name)

@@ -28,7 +28,7 @@ class LoggedPartitions(msgspec.Struct, frozen=True):
 
 
 class LoggedTransaction(msgspec.Struct, frozen=True):
-    """TransactionLogValue (KIP-98)."""
+    """The fields of TransactionLogValue (KIP-98)."""
 
     producer_id: int
     producer_epoch: int
@@ -42,7 +42,7 @@ class LoggedTransaction(msgspec.Struct, frozen=True):
         return frozenset((one.topic, id) for one in self.transaction_partitions or () for id in one.partition_ids)
 
     def is_described_by(self, shown: DescribedTransaction) -> bool:
-        """Whether a coordinator that has loaded this record describes it so.
+        """True if a coordinator that has loaded this record describes it so.
 
         An epoch without a transaction has no start: up to 3.9 that of the last transaction is described.
         """

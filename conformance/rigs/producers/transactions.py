@@ -43,7 +43,7 @@ class Transaction:
         require_accepted(self.producer.finish(committed))
 
     def marker(self, partition: Partition, after: int) -> tuple[FetchedPartition, Batch]:
-        """A fetch from the offset `after` that returns the transaction's marker, and the marker in it."""
+        """Fetch from the offset `after` until the transaction's marker is returned. Returns the answer, and the marker in it."""
         leader = partition.leader()
 
         def marker_if_there() -> tuple[FetchedPartition, Batch] | None:

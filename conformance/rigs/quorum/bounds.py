@@ -24,8 +24,9 @@ SLOWER = 4
 
 
 class Wait(NamedTuple):
-    """Milliseconds of the wait, infinite if nothing came, and of a step just before it that needs no waiting. `late` is the most
-    seconds by which the kit itself woke late meanwhile; 0 if the wait was not too long."""
+    """The milliseconds of a wait, infinite if nothing came, and of a step just before it that needs no waiting. `late` is the
+    most seconds by which the kit itself woke late meanwhile; 0 if the wait was not too long.
+    """
 
     lasted: float
     step: float
@@ -49,8 +50,8 @@ def bound_holds(
     detail: str = "",
     **more: Any,
 ) -> Claim:
-    """Whether the shortest wait lasts `share` milliseconds (or, with `at_most`, no longer) and ends right after that; `right` is
-    whether everything else is as required.
+    """Observe whether the shortest wait lasts `share` milliseconds (or, with `at_most`, no longer) and ends right after that;
+    `right` is whether everything else is as required.
 
     Waits that are too long are excused if the kit was starved of CPU each time, or if the step explains them.
     """

@@ -49,7 +49,7 @@ def own_end(id: int, described: QuorumAnswer) -> int:
 
 
 def majority_has(described: QuorumAnswer) -> bool:
-    """Whether the log ends of a majority of the voters have reached the high watermark."""
+    """True if the log ends of a majority of the voters have reached the high watermark."""
     reached = [voter for voter in described.current_voters if voter.log_end_offset >= described.high_watermark]
     return len(reached) > len(described.current_voters) // 2
 

@@ -127,14 +127,14 @@ class Frozen:
         )  # fmt: skip
 
     def fetch_as(self, replica: int, epoch: int, log: LogEnd) -> FetchedPartition:
-        """Fetch in its epoch as a replica whose log ends there."""
+        """Fetch in the voter's epoch as a replica whose log ends there."""
         options = FetchOptions(replica_id=replica, cluster_id=self.cluster_id)
         return self.client.fetch(FetchPartition(METADATA, 0, log.offset, epoch, log.epoch), options)
 
     # --- bringing it into a state
 
     def follow(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make it follow a peer in a later epoch. Returns its first fetch, which waits for an answer."""
+        """Make the voter follow a peer in a later epoch. Returns its first fetch, which waits for an answer."""
         epoch = self.next_epoch(ahead)
         answer = self.begin(leader, epoch)
         if answer.error is not Error.NONE or of(answer) != LeaderAndEpoch(leader, epoch):
@@ -181,7 +181,7 @@ class Frozen:
             _answer_raft(self.peers, asked, {"error_code": Error.NONE, **plain(leader)}, leader.leader_id)
 
     def stand(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make it a candidate, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
+        """Make the voter a candidate, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
         epoch = epoch_of(self.follow(leader, ahead))
         self.end(leader, epoch, [self.id])
         return self.await_vote(epoch)
@@ -215,14 +215,14 @@ class Frozen:
         return sent
 
     def await_vote(self, epoch: int) -> Received:
-        """Like `vote_after`; Overdue if there is none."""
+        """Wait as `vote_after` does; Overdue if there is no Vote."""
         asked = self.vote_after(epoch)
         if asked is None:
             raise self.bench.wait.overdue("candidacy", f"{self.name} does not ask for votes after epoch {epoch}", SOON)
         return asked
 
     def candidate(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make it a candidate. Returns its Vote, still unanswered."""
+        """Make the voter a candidate. Returns its Vote, still unanswered."""
         return self.vote_of(self.stand(leader, ahead))
 
     def vote_of(self, asked: Received) -> Received:
@@ -236,7 +236,7 @@ class Frozen:
         return vote
 
     def lead(self, leader: int = PEERS[0], ahead: int = 1) -> int:
-        """Make it the leader of a later epoch, by one peer's vote, after another leader. Returns the epoch."""
+        """Make the voter the leader of a later epoch, by one peer's vote, after another leader. Returns the epoch."""
         asked = self.candidate(leader, ahead)
         epoch = candidate_epoch(asked)
         self.grant(asked)
@@ -270,8 +270,9 @@ class Frozen:
         self.bench.eventually(answer_and_look, what, within, due=due)
 
     def _repeats(self, asked: Received, earlier: Received) -> bool:
-        """Whether a request repeats an earlier one. A voter repeats it once its time-out has passed; it then ignores the answer
-        to the earlier one, and that is counted."""
+        """True if a request repeats an earlier one. A voter repeats it once its time-out has passed; it then ignores the answer
+        to the earlier one, and that is counted.
+        """
         again = (asked.api, asked.peer, asked.body) == (earlier.api, earlier.peer, earlier.body)
         if again and given_up(earlier, asked):
             self.bench.excuse(GIVEN_UP)
@@ -311,7 +312,7 @@ class Frozen:
         return batches(self.bench.read_file(self.name, SEGMENT).content)
 
     def log_end(self) -> LogEnd:
-        """Its log end, as it reports it to a new leader."""
+        """The log end as the voter reports it to a new leader."""
         return log_end_of(self.follow())
 
     # --- answering it
@@ -321,7 +322,7 @@ class Frozen:
         grant(self.peers, asked)
 
     def outdate(self, asked: Received, current: LeaderAndEpoch) -> None:
-        """Answer its Vote with a later epoch, and that epoch's leader if it has one."""
+        """Answer the voter's Vote with a later epoch, and that epoch's leader if it has one."""
         _answer_vote(self.peers, asked, current, error=Error.FENCED_LEADER_EPOCH)
 
     def serve(
@@ -334,7 +335,7 @@ class Frozen:
         high_watermark: int = -1,
         diverging: EpochAndOffset | None = None,
     ) -> bool:
-        """Answer a fetch; False if the voter has given it up. A high watermark of -1 is unknown; one that falls would
+        """True if a fetch is answered before the voter has given it up. A high watermark of -1 is unknown; one that falls would
         end the process.
         """
         current = leader or LeaderAndEpoch(fetch.peer, epoch_of(fetch))
@@ -390,13 +391,14 @@ def endpoints(peer: int, version: int) -> tuple[Listener, ...]:
 
 
 def given_up(earlier: Received, later: Received) -> bool:
-    """Whether the voter gave up the earlier request before it sent the later one. Two connections may have different delays, so
-    half its time-out is enough."""
+    """True if the voter gave up the earlier request before it sent the later one. Two connections may have different delays, so
+    half its time-out is enough.
+    """
     return (later.at - earlier.at) * 1000 >= REQUEST_TIMEOUT / 2
 
 
 def follows(asked: Received, pre_vote: Received) -> bool:
-    """Whether a Vote may be the one that follows a granted pre-vote. Checks judge its epoch."""
+    """True if a Vote may be the one that follows a granted pre-vote. Checks judge its epoch."""
     return not asked.partition.get("pre_vote") and candidate_epoch(asked) >= candidate_epoch(pre_vote)
 
 
@@ -410,7 +412,7 @@ def log_end_of(fetch: Received) -> LogEnd:
 
 
 def candidate_epoch(asked: Received) -> int:
-    """KIP-996 calls the candidate the replica."""
+    """The epoch of a Vote's candidate, which KIP-996 calls the replica."""
     partition = asked.partition
     epoch: int = partition["replica_epoch"] if "replica_epoch" in partition else partition["candidate_epoch"]
     return epoch
@@ -436,7 +438,7 @@ def prepare_frozen(bench: Bench) -> FrozenData:
 
 
 def _first_records(frozen: Frozen) -> int:
-    """Make it leader, and wait until it has committed its first metadata, which both peers fetch. Returns its log end."""
+    """Make the voter leader, and wait until it has committed its first metadata, which both peers fetch. Returns its log end."""
     epoch = frozen.lead()
 
     def has_committed() -> bool:

@@ -98,7 +98,7 @@ def fetcher(fetch: Received) -> int:
 
 
 def prepare_mixed(bench: Bench) -> QuorumData:
-    """All three agree on a leader that commits."""
+    """Wait until all three agree on a leader that commits."""
     data = QuorumData(cluster_id_of(bench))
     mixed = Mixed(bench, data)
 

@@ -42,7 +42,7 @@ TRIES = 3
 
 
 class Stored(msgspec.Struct, frozen=True, rename="camel"):
-    """quorum-state, reduced to the fields of both versions."""
+    """The fields of quorum-state that both of its versions have."""
 
     leader_id: int
     leader_epoch: int
@@ -257,7 +257,7 @@ def prepare_quorum(bench: Bench) -> QuorumData:
 
 
 def _raise_epoch(quorum: Quorum, before: LeaderAndEpoch) -> None:
-    """A candidate with an empty log, which cannot be elected, makes the leader give up its epoch for a later one."""
+    """Stand as a candidate with an empty log, which cannot be elected, so that the leader gives up its epoch for a later one."""
     leader = quorum.bench.name_of(before.leader_id)
     epoch = before.leader_epoch + OLD_EPOCHS
     quorum.client(leader).vote(
