@@ -406,7 +406,8 @@ def test_a_judge_that_now_says_something_else_is_named(
         after = log.end()
         yield held_if(before.offset <= after.offset <= before.offset + 1, before, after)
 
-    monkeypatch.setattr(known, "body", grows_by_one_at_most)
+    stricter = msgspec.structs.replace(known, body=grows_by_one_at_most)
+    monkeypatch.setitem(checks.REGISTRY, known.id, stricter)
     assert rejudge.main([str(out)]) == 1
     assert capsys.readouterr().out.splitlines() == [f"e-1 ({known.id}): judged differently now"]
     assert rejudge.main([str(out), "--format", "json"]) == 1
