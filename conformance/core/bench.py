@@ -241,7 +241,9 @@ class Bench:
         self.excuses.append(name)
 
     def malformed(self, how: str) -> AbstractContextManager[None]:
-        """While it lasts, requests break the protocol's rules on purpose; the law of internal errors leaves them out."""
+        """Break the protocol's rules on purpose for as long as the block lasts; the law of internal errors leaves these
+        requests out.
+        """
         return self.tape.malformed_requests(how)
 
     # --- faults

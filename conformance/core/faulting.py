@@ -21,7 +21,7 @@ CLUSTER = "cluster"
 
 
 def record(tape: Tape, fault: Fault, phase: Phase, *, node: str, detail: dict[str, Any] | None = None) -> None:
-    """A phase of a fault on a named node that a rig brings about by recorded calls; the injection carries its effects."""
+    """Record a phase of a fault on a named node that a rig brings about by recorded calls; the injection carries its effects."""
     tape.fault(fault.recorded_phase(phase, node, detail))
 
 

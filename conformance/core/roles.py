@@ -63,7 +63,7 @@ class Roles:
         self._look()
 
     def _look(self) -> dict[str, PartitionMetadata | None]:
-        """Each partition at its newest leader epoch, by one request to each broker."""
+        """Each partition at its newest leader epoch, found by one request to each broker."""
         widest = max(self._views.values(), key=lambda view: len(view.asked_topics), default=None)
         answers = widest.answers(self.down) if widest is not None else {}
         return {on: view.newest_in(answers) for on, view in self._views.items()}

@@ -61,7 +61,7 @@ class Waiting:
         return 0.0 if self._cluster is None else self._cluster.late(self._cluster.now().seconds - within)
 
     def recorded_late(self, within: float) -> float:
-        """`late`, recorded: for a check that looks at it. Ask once a bound has passed."""
+        """Ask `late` on the tape, for a check that looks at it, once a bound has passed."""
         return self._tape.call("kit", "late", {}, Late, lambda: Late(self.late(within))).seconds
 
 

@@ -35,7 +35,7 @@ VERSIONS: dict[str, tuple[int, int | None]] = {
 def absent_epoch_is_not_compared(
     partition: Partition, case: str, offset: int, back: int, below: int
 ) -> Generator[Claim, None, None]:
-    """Without a current epoch the leader serves a fetch; a follower refuses it up to version 10 and serves it from 11."""
+    """A fetch with no current epoch is served by the leader; a follower refuses it up to version 10 and serves it from 11."""
     node, _, state = sender(partition, "follower" if case.startswith("follower") else "consumer")
     log = replica_log(partition, node)
     low, high = VERSIONS[case]

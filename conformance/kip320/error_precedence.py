@@ -186,7 +186,7 @@ def follower_does_not_serve_a_follower(
 def each_partition_is_answered_on_its_own(
     apart: OppositeLeaders, case: str, order: list[str], epoch: int, back: int
 ) -> Generator[Claim, None, None]:
-    """Of the partitions in one request only the one that the broker leads is answered; the others are refused."""
+    """A request for several partitions is answered for the one that the broker leads, and refused for the others."""
     one, other = apart.one.await_agreement(), apart.other.await_agreement()
     yield premise(one.leader != other.leader, f"{apart.one.name} and {apart.other.name} have different leaders")
     version = choose_version(

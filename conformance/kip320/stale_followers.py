@@ -55,7 +55,7 @@ class StaleFollower:
         self.epoch = before.leader_epoch
 
     def state(self) -> PartitionMetadata:
-        """As seen by the two brokers that hear from the controller."""
+        """The state as the two brokers see it that hear from the controller."""
         return self.partition.await_agreement([self.leader.node, self.bench.name_of(self.other)])
 
     def own_isr(self) -> tuple[int, ...]:

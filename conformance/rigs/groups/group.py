@@ -356,7 +356,7 @@ class Group:
         return self._partitions_in(answer.assignment.topic_partitions if answer.assignment else ())
 
     def topic_partitions(self, partitions: Iterable[int]) -> list[TopicPartitions]:
-        """Partitions of the group's topic as a heartbeat names them."""
+        """The partitions of the group's topic as a heartbeat names them."""
         return list_partitions(frozenset((id_of(self.topic), partition) for partition in partitions))
 
     def _partitions_in(self, topics: Iterable[TopicPartitions]) -> frozenset[int]:

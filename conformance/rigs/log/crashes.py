@@ -67,7 +67,7 @@ class Crashing(Partition):
     # --- actions
 
     def write_acknowledged(self, *values: bytes, by: int | None = None) -> list[Written]:
-        """One batch for each of the values, written with acks=all; to this leader while other brokers are down."""
+        """Write one batch for each of the values with acks=all, to the leader `by` while other brokers are down."""
         state = self.await_agreement() if by is None else self.led_by(by)
         return [Written(self._write_committed(state.leader, value), state.leader_epoch, value) for value in values]
 

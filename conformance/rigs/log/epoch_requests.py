@@ -47,7 +47,7 @@ def sender(partition: Partition, case: str) -> Sender:
 
 
 def same_leader_and_epoch(partition: Partition, before: PartitionMetadata) -> PremiseClaim:
-    """Premise: leader and epoch are unchanged, so that all answers in between belong to one epoch."""
+    """The premise that leader and epoch are unchanged, so that all answers in between belong to one epoch."""
     now = partition.await_agreement()
     same = (now.leader, now.leader_epoch) == (before.leader, before.leader_epoch)
     return premise(same, f"still epoch {before.leader_epoch} of leader {before.leader}: {now}")

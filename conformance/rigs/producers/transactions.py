@@ -36,7 +36,7 @@ class Transaction:
         require_accepted(self.producer.add(partition))
 
     def write(self, partition: Partition, *values: bytes, **fields: Any) -> ProducedPartition:
-        """Its first batch to a partition that was added; `fields` are those of NewBatch."""
+        """Write its first batch to a partition that was added; `fields` are those of NewBatch."""
         return require_accepted(self.producer.send(partition, self.producer.records(partition, *values, **fields)))
 
     def end(self, *, committed: bool) -> None:
