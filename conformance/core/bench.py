@@ -315,12 +315,12 @@ class Bench:
         return Disk(self.tape, name, partition, lambda: self._live().container(name))
 
     def word(self, controller: str, topic: Topic, index: int) -> Word:
-        """A controller's word on a partition, from its log on disk: no broker needs to be up."""
+        """A controller's registration of a partition, from its log on disk: no broker needs to be up."""
         wanted = ReadWord(topic.name, index)
         return self._read(controller, wanted, lambda: word(self._live().container(controller), topic, index))
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
-        """All registrations of partitions, by what the controllers' logs on disk have committed."""
+        """All registrations of partitions that the controllers' logs on disk have committed."""
         wanted = ReadRegistrations([(topic.name, index) for topic, index in partitions])
         return self._read("cluster", wanted, lambda: self._live().registrations(partitions))
 
