@@ -125,7 +125,7 @@ def _is_applicable(id: str, case: str, facts: Facts) -> bool:
 
 @cache
 def _cases() -> dict[tuple[str, str], Case]:
-    """Those of all rows, by row and case."""
+    """The cases of all rows, by row and case."""
     return {(row.id, case.id): case for row in shipped_rows() for case in row.cases}
 
 
