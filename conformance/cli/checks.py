@@ -13,6 +13,8 @@ import pytest
 from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE, WRONG_USE_OF_PYTEST
 
 ROOT = Path(__file__).parents[2]
+SHORT = {"--out": "--conformance-out", "--profile": "--conformance-profile"}
+"""The short names that options of pytest's have in each command of the kit."""
 
 
 def complete(word: str) -> str:
@@ -24,11 +26,17 @@ def complete(word: str) -> str:
     return f"{own}{sign}{rest}" if is_own else word
 
 
+def long_form(word: str) -> str:
+    """Return an option of the kit's by its name for pytest; any other word as it is."""
+    flag, sign, value = word.partition("=")
+    return f"{SHORT.get(flag, flag)}{sign}{value}"
+
+
 def main() -> int:
     """Run pytest. Its codes for wrong use, and for a selection that matches nothing, become 2; an error that ends it becomes
     3."""
     try:
-        code = int(pytest.main(list(map(complete, sys.argv[1:]))))
+        code = int(pytest.main([complete(long_form(word)) for word in sys.argv[1:]]))
     except Exception:  # of any plugin; Python's own code for it, 1, is that of a violation
         traceback.print_exc()
         return EXIT_TROUBLE

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from conformance.campaign.plan import ColumnRun, column_runs_for
+from conformance.cli.checks import long_form
 from conformance.running.columns import (
     AS,
     HOME,
@@ -124,5 +125,11 @@ def progress_apart(form: Form) -> AbstractContextManager[object]:
     return redirect_stdout(sys.stderr) if form == "json" else nullcontext()
 
 
-pytest_options = click.argument("rest", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST OPTIONS]...")
+pytest_options = click.argument(
+    "rest",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    metavar="[PYTEST OPTIONS]...",
+    callback=lambda _context, _parameter, words: tuple(map(long_form, words)),
+)
 """Words that the command does not know, in their order."""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli.checks import long_form
+
 ROOT = Path(__file__).parents[4]
 FAILING = "def pytest_sessionfinish():\n    raise UserWarning('of another plugin')\n"
 OURS = """
@@ -55,3 +57,16 @@ def test_an_error_of_another_plugin_is_trouble_and_no_violation(ended: subproces
 
 def test_it_keeps_no_cluster_up(ended: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
     assert (tmp_path / "finished").read_text() == str(int(pytest.ExitCode.OK))
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("--out", "--conformance-out"),
+        ("--profile=quick", "--conformance-profile=quick"),
+        ("--outs", "--outs"),
+        ("out", "out"),
+    ],
+)
+def test_a_short_name_is_that_of_pytests_option(word: str, name: str) -> None:
+    assert long_form(word) == name
