@@ -1,6 +1,6 @@
 """The floors under `satisfied`: what each case of a row needs, as data in `floors.toml`.
 
->>> from conformance.catalogue import shipped
+>>> from conformance.catalogue import shipped_rows
 >>> floor_of(shipped_rows()["KIP101-INV-11"], "metadata")
 Floor(observations=30, inputs=1, examples=5, changed=10)
 """
