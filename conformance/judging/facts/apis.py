@@ -74,7 +74,7 @@ class Items(msgspec.Struct, frozen=True):
         items: Sequence[Any] | None = (found,) if isinstance(found, dict) else found
         return items
 
-    def named(self, item: Any) -> Named:
+    def name_of(self, item: Any) -> Named:
         first = item[self.by[0]] if self.by else item
         rest = tuple([item[field] for field in self.by[1:]])
         if type(first) is dict:
@@ -144,7 +144,7 @@ BATCHES: dict[str, Batch] = {
 
 
 class Kept(msgspec.Struct, frozen=True, gc=False):
-    """Whether one answer keeps a law of all answers, with the events of request and answer; `wrong` is empty if it does."""
+    """The test of one answer by a law of all answers, with the events of request and answer; `wrong` is empty if it is kept."""
 
     case: str
     asked: int
@@ -229,7 +229,7 @@ def _pairings(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator
     items, parts = asked.of(recorded), answered.of(at.answer.value)
     if items is None or parts is None or not (items or parts) or _is_of_the_whole(answered, answer, items, at):
         return
-    if len(items) == len(parts) == 1 and _is_same(asked.named(items[0]), answered.named(parts[0])):
+    if len(items) == len(parts) == 1 and _is_same(asked.name_of(items[0]), answered.name_of(parts[0])):
         yield Pairing(CASES[op], at.call.n, at.answer.n, "")
     else:
         for case, wrong in _compared(op, items, parts, answer):
@@ -270,7 +270,7 @@ def _error_of(part: object) -> Error:
 
 
 def _is_same(asked: Named, answered: Named) -> bool:
-    """By name where the answer has it, else by id."""
+    """True if both are one item: by name where the answer has it, else by id."""
     name, id, rest = answered
     return rest == asked[2] and (
         name == asked[0] if name is not None and asked[0] is not None else id == asked[1] is not None
@@ -278,7 +278,7 @@ def _is_same(asked: Named, answered: Named) -> bool:
 
 
 def _compared(op: str, items: Sequence[Any], parts: Sequence[Any], answer: Answer) -> Sequence[tuple[str, str]]:
-    asked_names, answered_names = map(BATCHES[op][0].named, items), [*map(BATCHES[op][1].named, parts)]
+    asked_names, answered_names = map(BATCHES[op][0].name_of, items), [*map(BATCHES[op][1].name_of, parts)]
     by_id = bool(answered_names) and all(name is None and id is not None for name, id, _ in answered_names)
     asked = Counter((id if by_id else name or id, *rest) for name, id, rest in asked_names)
     answered = Counter(_key(named, asked) for named in answered_names)
@@ -296,7 +296,7 @@ def _compared(op: str, items: Sequence[Any], parts: Sequence[Any], answer: Answe
 
 
 def _key(named: Named, asked: Counter[Key]) -> Key:
-    """By name, unless it was asked for by id only."""
+    """The key of an item: its name, unless it was asked for by id only."""
     name, id, rest = named
     return (name, *rest) if id is None or (name is not None and (name, *rest) in asked) else (id, *rest)
 

@@ -138,7 +138,7 @@ def decodes(
 
 @cache
 def decoders_of(kinds: frozenset[Kind]) -> dict[str, list[Entry]]:
-    """By operation, the decoders that give facts about any of these kinds."""
+    """The decoders that give facts about any of these kinds, by operation."""
     wanted = {op: [entry for entry in found if entry.about & kinds] for op, found in DECODERS.items()}
     return {op: found for op, found in wanted.items() if found}
 

@@ -103,7 +103,7 @@ class FetchResult(Exchange, frozen=True, gc=False):
 
     @property
     def log_end(self) -> int:
-        """Of a full read."""
+        """The log end offset that a full read shows."""
         return self.batches[-1].last + 1 if self.batches else max(self.fetch_offset, self.log_start)
 
     def shows(self, offset: int) -> bool:
@@ -166,7 +166,7 @@ class ProduceResult(Exchange, frozen=True, gc=False):
         return self.offset + len(self.values) - 1
 
     @property
-    def committed(self) -> bool:
+    def is_committed(self) -> bool:
         """Acknowledged with acks=all."""
         return self.acks == -1 and self.error == NONE and self.offset >= 0
 

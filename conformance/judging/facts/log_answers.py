@@ -311,7 +311,7 @@ def _delete_records(request: DeleteRecords, answer: DeletedRecords, at: Decoding
 
 @decodes(ElectLeaders, about=["partition"], lost=True)
 def _elect_leaders(request: ElectLeaders, answer: PartitionResults, at: Decoding) -> Iterator[Attributed]:
-    """Where the answer does not name a partition it was not asked for, which is a refusal."""
+    """Take a partition that the answer does not name as one that was not asked for, which is a refusal."""
     if request.election_type != ElectionType.UNCLEAN:
         return
     for topic, index in request.partitions or ():

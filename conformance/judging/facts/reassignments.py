@@ -25,7 +25,7 @@ class ReassignmentResult(Exchange, frozen=True, gc=False):
     error: int
 
     @property
-    def refused(self) -> bool:
+    def is_refused(self) -> bool:
         return self.error != NONE and self.error not in CONTROLLER_UNKNOWN
 
 

@@ -83,7 +83,7 @@ class Change(Exchange, frozen=True, gc=False):
 
     @property
     def replaces(self) -> bool:
-        """Whether nothing of what a topic was before outlives it."""
+        """True if nothing of the former topic outlives it."""
         return self.kind in ("create", "delete")
 
     def __str__(self) -> str:

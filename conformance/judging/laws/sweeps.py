@@ -278,9 +278,9 @@ def _items_of(history: History, answer: Answer) -> Iterator[About]:
     asked, answered = BATCHES[call.op]
     items, value, version = asked.of(call.request) or (), answer.value, answer.value["version"]
     outer = {name: one for name, one in call.request.items() if name not in (asked.field, "version")}
-    parts = [(answered.named(part), part) for part in answered.of(value) or ()]
+    parts = [(answered.name_of(part), part) for part in answered.of(value) or ()]
     for item in items:
-        name, id, rest = asked.named(item)
+        name, id, rest = asked.name_of(item)
         own = next((part for (n, i, r), part in parts if r == rest and (n == name if n else i == id)), None)
         if (of_all := value.get("error_code", NONE)) != NONE:
             own = {"error_code": of_all}

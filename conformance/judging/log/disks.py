@@ -31,7 +31,7 @@ def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]
     if not reads or not story.derive(Damage).hits(_loses_log) or story.derive(Replicas).may_have_changed:
         return
     survivor: tuple[int, int] | None = None
-    for write in (write for write in story.produced if write.committed and write.values):
+    for write in (write for write in story.produced if write.is_committed and write.values):
         lost = _lost_since(story, write)
         since = [read for read in reads if 0 <= lost < read.asked]
         found = _lasted(story, write, since)

@@ -25,7 +25,7 @@ def late_copy_of_a_produce_appends_nothing(story: PartitionStory) -> Iterator[Cl
         original = first.get(identity)
         if original is not None and original.event < write.asked and _is_answered(write):
             yield _again(story, original, write)
-        elif original is None and write.committed:
+        elif original is None and write.is_committed:
             first[identity] = write
     for late in story.produced_to_deleted:
         if late.error != UNKNOWN_OUTCOME:

@@ -305,7 +305,7 @@ def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
         stale = leadership.leaders.get(leadership.newest_epoch_before(write.event)) != write.node
         epoch = epochs.get((write.offset, write.values[0])) if write.values else None
         passed_over = _passed_over(story, acting)
-        if write.committed and (
+        if write.is_committed and (
             epoch < acting.cur if epoch is not None else _is_of_no_later_epoch(story, write, acting)
         ):
             shown = f"{write.node} acknowledged offset {write.offset} after {acting.node} led at epoch {acting.cur}"

@@ -31,7 +31,7 @@ def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
     """When replicas leave, the added replicas are in the ISR and hold what was acknowledged. Cancelling restores the former
     replicas, and in the end the partition has those that the last request names.
     """
-    asked = [one for one in story.reassignments if not one.refused]
+    asked = [one for one in story.reassignments if not one.is_refused]
     known: set[tuple[int, str]] = set()
     for change in _completed(story, asked):
         if (claim := _in_sync(story, change)) is None:
@@ -153,7 +153,7 @@ def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
 
 def _changed_again(story: PartitionStory, change: Completed) -> float:
     """The event from which on replicas may move again."""
-    later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.refused]
+    later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.is_refused]
     moved = [span.began for span in story.derive(Damage).hits(_moves_replicas) if span.ended > change.request.asked]
     return min([*later, *(event for event in moved if event > change.request.asked)], default=NEVER)
 
@@ -164,7 +164,7 @@ def _moves_replicas(effects: Effects) -> bool:
 
 def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Iterator[Claim]:
     shown, kept_as = offsets_shown_by(read, story.derive(LogStarts).limit(read.event)), dict[tuple[int, int], Batch]()
-    writes = [write for write in story.produced if write.committed and write.values and _was_before(change, write)]
+    writes = [write for write in story.produced if write.is_committed and write.values and _was_before(change, write)]
     for write in writes:
         if trouble := loss_in(read, write, shown, story.is_compacted, kept_as):
             since = moment_of(story, write)

@@ -152,7 +152,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
     acknowledged, permitted = story.derive(Acknowledged), story.derive(PermittedLosses)
     if not acknowledged.writes:
         return
-    ends = [(write.event, write.offset + len(write.values)) for write in story.produced if write.committed]
+    ends = [(write.event, write.offset + len(write.values)) for write in story.produced if write.is_committed]
     ends = [*accumulate(ends, lambda one, two: (two[0], max(one[1], two[1])))]
     starts = story.derive(LogStarts)
     lost: set[tuple[int, str]] = set()
@@ -186,7 +186,7 @@ class Acknowledged:
     """All writes that were acknowledged with acks=all, by offset, each with its leader epoch."""
 
     def __init__(self, story: PartitionStory) -> None:
-        found = sorted((write for write in story.produced if write.committed and write.values), key=_by_offset)
+        found = sorted((write for write in story.produced if write.is_committed and write.values), key=_by_offset)
         self.writes = [(write, _epoch_of(story, write)) for write in found]
         self._firsts = [write.offset for write in found]
         self._lasts = [write.last for write in found]
@@ -274,7 +274,7 @@ def loss_in(
 @log_judge("KIP101-INV-06", "produced")
 def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]:
     """Two writes acknowledged with acks=all share an offset only with the same records; a record of another leader tests it."""
-    rivals, commits = story.derive(_Rivals), [one for one in story.produced if one.committed and one.values]
+    rivals, commits = story.derive(_Rivals), [one for one in story.produced if one.is_committed and one.values]
     shared = {event for pair in _shared(commits) for event in (pair.one.event, pair.two.event)}
     for pair in _shared(commits):
         if (permission := _permits_both(story, pair)) is not None:

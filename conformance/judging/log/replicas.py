@@ -33,7 +33,7 @@ class Replicas:
     def _always(self) -> set[str]:
         always = set(self._names.values()) - {node for span in self._moves for node in span.nodes}
         for one in self._story.reassignments:
-            if one.replicas is not None and not one.refused:  # a cancellation removes only what was being added
+            if one.replicas is not None and not one.is_refused:  # a cancellation removes only what was being added
                 always &= {self._names.get(id, "") for id in one.replicas}
         for seen in self._story.first_metadata:
             if seen.replicas:
@@ -46,13 +46,13 @@ class Replicas:
         story = self._story
         first = {*story.metadata[0].replicas} if story.metadata else set[int]()
         return bool(self._moves) or any(
-            not one.refused and {*(one.replicas or first)} != first for one in story.reassignments
+            not one.is_refused and {*(one.replicas or first)} != first for one in story.reassignments
         )
 
     def fewest(self, event: int) -> int:
         """The fewest replicas that there may have been before an event: acks=all never waits for more than all of them."""
         seen = [len(one.replicas) for one in self._story.first_metadata if one.event < event]
-        asked = (one for one in self._story.reassignments if one.replicas and not one.refused and one.asked < event)
+        asked = (one for one in self._story.reassignments if one.replicas and not one.is_refused and one.asked < event)
         return min([*seen, *(len(one.replicas or ()) for one in asked)], default=1)
 
     def was_out_of_sync(self, node: str, event: int) -> bool:

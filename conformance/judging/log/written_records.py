@@ -267,7 +267,7 @@ def _handed(story: PartitionStory) -> Iterator[Claim]:
 
 def _staying(story: PartitionStory) -> list[int]:
     """Offsets of records that were acknowledged with acks=all, or that the last full read of a leader has."""
-    found = {offset for w in story.produced if w.committed for offset, _ in enumerate(w.values, w.offset)}
+    found = {offset for w in story.produced if w.is_committed for offset, _ in enumerate(w.values, w.offset)}
     own = [read for read in story.derive(Leadership).leader_reads if read.full]
     found |= {offset for read in own[-1:] for batch in read.batches for offset, _ in batch.records}
     return sorted(found)

@@ -164,7 +164,7 @@ def _not_past(transaction: Transaction) -> Iterator[Claim]:
     """
     until = _open_until(transaction)
     for partition, writes in by_partition(transaction.writes).items():
-        if (first := next((one for one in writes if one.committed), None)) is not None:
+        if (first := next((one for one in writes if one.is_committed), None)) is not None:
             reads = [read for read in partition.reads if first.event < read.asked and read.event < until]
             yield from _stays_below(transaction, partition, first, reads)
 

@@ -94,7 +94,7 @@ def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Ite
     # A log start that falls again, after a crash, need not bring back what was deleted.
     shown = range(int(min(deleted, stop)), stop)
     for write in story.produced:
-        case = producers.case(write.producer_id) if write.committed and write.event < read.asked else ""
+        case = producers.case(write.producer_id) if write.is_committed and write.event < read.asked else ""
         if not case or not any(offset in shown for offset in range(write.offset, write.offset + len(write.values))):
             continue
         trouble = loss_in(read, write, shown, story.is_compacted, {})

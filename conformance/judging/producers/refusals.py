@@ -85,7 +85,7 @@ def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
         if may and _may_write(write.partition, write.result):
             yield from _answered(write.partition, write.result, dialect, transaction.first_asked)
     end = next(iter(transaction.ends), None)
-    written = [one.result for one in transaction.writes if one.result.committed]
+    written = [one.result for one in transaction.writes if one.result.is_committed]
     if end is not None and any(one.event < end.asked for one in written) and _is_current(transaction, end):
         yield from _ended(transaction, end)
 
