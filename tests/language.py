@@ -1,4 +1,5 @@
-"""The word list: phrases that this project does not use, looked for in every tracked text file.
+"""The word list: phrases that this project does not use, looked for in every tracked text file, and the form of docstrings and
+of function names, looked for in every Python module.
 
 `python -m tests.language [FILE ...]` prints each finding as `path:line: phrase: what to write instead` and ends with 1 if there
 is any. The glossary of CONTRIBUTING.md has the words to use.
@@ -6,6 +7,7 @@ is any. The glossary of CONTRIBUTING.md has the words to use.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -97,6 +99,42 @@ def found(path: str, text: str) -> Iterator[Finding]:
                 yield Finding(path, number, match.group(), phrase.instead)
 
 
+OPENINGS = frozenset({"Of", "By", "As", "Where", "Without", "Beside", "Whether"})
+"""First words with which no docstring begins: the sentence would lack its verb or its noun."""
+PARTICIPLE = re.compile(
+    r"(?!un|mal)[a-z]+ed|begun|bound|bought|broken|brought|built|caught|chosen|come|done|drawn|driven|found|frozen|given|gone|grown|held|hidden|kept|known|led|"
+    r"left|lost|made|meant|met|seen|sent|shown|sought|spoken|taken|taught|thought|told|torn|understood|woken|written"
+)
+"""Irregular ones are listed if they are nothing else; unfenced or malformed is an adjective."""
+NO_PARTICIPLES = frozenset(
+    {"feed", "need", "speed", "seed", "shed", "embed", "exceed", "proceed", "succeed", "red", "nested"}
+)
+"""Words that end like one."""
+
+
+def misshapen(path: str, text: str) -> Iterator[Finding]:
+    """Docstrings that begin with a preposition, handlers without a name, and public functions named by a bare participle."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        opening = (ast.get_docstring(node) or "").partition(" ")[0]
+        if opening in OPENINGS:
+            yield Finding(path, node.lineno, f"{node.name}: {opening} ...", "begin with a verb, a noun, or: True if")
+        if isinstance(node, ast.ClassDef) or path.startswith("tests/"):
+            continue
+        if node.name == "_":
+            yield Finding(path, node.lineno, "def _", "name the handler after what it does")
+        elif is_participle(node.name):
+            yield Finding(
+                path, node.lineno, f"def {node.name}", "a filter, a predicate or an action: is_seen, answers_to, end"
+            )
+
+
+def is_participle(name: str) -> bool:
+    """True if a public name is nothing but a participle."""
+    return PARTICIPLE.fullmatch(name) is not None and name not in NO_PARTICIPLES
+
+
 def tracked() -> list[str]:
     """The text files under version control that the list is for, relative to the checkout."""
     listed = subprocess.run(
@@ -106,7 +144,13 @@ def tracked() -> list[str]:
 
 
 def findings(paths: Iterable[str]) -> list[Finding]:
-    return [one for path in paths for one in found(path, (ROOT / path).read_text(encoding="utf-8"))]
+    """The listed phrases and misshapen definitions of some files of the checkout."""
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in paths}
+    modules = ((path, text) for path, text in texts.items() if path.endswith(".py"))
+    return [
+        *(one for path, text in texts.items() for one in found(path, text)),
+        *(one for path, text in modules for one in misshapen(path, text)),
+    ]
 
 
 def main(arguments: Sequence[str]) -> int:

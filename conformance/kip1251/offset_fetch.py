@@ -22,7 +22,7 @@ def fetch(group: Group, member_id: str | None, epoch: int, *, by_name: bool) -> 
 
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["current", "no-member"], offset=OFFSETS, by_name=booleans())
-def served(group: Group, case: str, offset: int, by_name: bool) -> Generator[Claim, None, None]:
+def committed_offset_is_served(group: Group, case: str, offset: int, by_name: bool) -> Generator[Claim, None, None]:
     """A member at its own epoch, and a client without a member id, reads the committed offset."""
     member = group.alone()
     group.store(member, 0, offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.language import findings, found, tracked
+from tests.language import findings, found, misshapen, tracked
 
 DIALECT = (
     "Who has the vote of an epoch gets it again; nobody else does, however long his log.",
@@ -51,6 +51,39 @@ def test_a_listed_phrase_is_found(text: str) -> None:
 @pytest.mark.parametrize("text", PLAIN)
 def test_plain_english_passes(text: str) -> None:
     assert not list(found("a.py", text))
+
+
+MISSHAPEN = (
+    'def batches(self):\n    """Of each leader epoch, the batches."""',
+    'def is_led(self):\n    """Whether the partition has a leader."""',
+    'class Reads:\n    """By node, what was read."""',
+    "def answered(self): ...",
+    "def seen(self): ...",
+    "def _(call): ...",
+)
+WELL_SHAPED = (
+    'def batches(self):\n    """Yields the batches of each leader epoch."""',
+    'def is_led(self):\n    """True if the partition has a leader."""',
+    'class Reads:\n    """Reads by node."""',
+    "def answered_calls(self): ...",
+    "def _answered(self): ...",
+    "def feed(self): ...",
+    "class _Sent: ...",
+)
+
+
+@pytest.mark.parametrize("text", MISSHAPEN)
+def test_a_misshapen_definition_is_found(text: str) -> None:
+    assert list(misshapen("a.py", text))
+
+
+@pytest.mark.parametrize("text", WELL_SHAPED)
+def test_a_well_shaped_definition_passes(text: str) -> None:
+    assert not list(misshapen("a.py", text))
+
+
+def test_tests_may_name_their_helpers_by_participles() -> None:
+    assert not list(misshapen("tests/a.py", "def answered(self): ..."))
 
 
 def test_a_finding_names_file_line_and_what_to_write_instead() -> None:

@@ -96,7 +96,7 @@ def led_by_one(count: int) -> Rig[SeveralData, Several]:
     return Rig(QUICK_CLUSTER, prepare, Several)
 
 
-def retained(bench: Bench) -> SeveralData:
+def retained_partitions(bench: Bench) -> SeveralData:
     """Partitions with one batch per segment, and two segments in each of four epochs: offsets 0 to 7."""
     ids = [bench.id_of(broker) for broker in bench.brokers]
     topics = new_topics(bench, [tuple(ids)] * RETAINED_COUNT, segment_ms="1")
@@ -117,7 +117,7 @@ SEGMENTS = 8
 SEGMENT_BYTES = 1_000
 """Bytes of the record in each batch."""
 
-RETAINED = Rig(QUICK_CLUSTER, retained, Several, shared=True)
+RETAINED = Rig(QUICK_CLUSTER, retained_partitions, Several, shared=True)
 """For retention to delete the oldest segments of each, once."""
 
 FIVE = several_partitions("five", 5, epochs=0)
