@@ -35,7 +35,7 @@ class RunningColumn(msgspec.Struct, frozen=True):
 
 
 class Runner:
-    """Runs the columns of a plan, `at_once` of them in parallel, and writes to `file` how each ended."""
+    """The processes of a plan's columns, `at_once` of them in parallel; `file` says how each ended."""
 
     def __init__(
         self,

@@ -64,7 +64,7 @@ def _state_in(name: str, state: str, seconds: float, progress: Sequence[ColumnPr
 
 
 class Violated:
-    """Reports each violated row of a column once; columns that ended before this command started are not reported."""
+    """The violated rows of columns, each reported once; columns that ended before this command started are not reported."""
 
     def __init__(self) -> None:
         self._reported: set[tuple[str, str]] | None = None

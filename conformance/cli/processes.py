@@ -55,7 +55,7 @@ def benchmarks(words: Sequence[str]) -> None:
 
 
 def _refuse_installed(command: str) -> None:
-    """Raises WrongUse where only the wheel is installed: it has no tests/."""
+    """Raise WrongUse if only the wheel is installed: it has no tests/."""
     if not (ROOT / "tests").is_dir():
         raise WrongUse(
             f"{command}: the kit's own tests are in its repository and are not installed. Run ./kit {command} in a checkout."

@@ -53,7 +53,8 @@ class Hindered(KitError):
 
 
 class Lab:
-    """Holds at most one cluster; asking for another topology or image closes it first. Its `judges` look at every example."""
+    """A worker's cluster, one at most; asking for another topology or image closes it first. Its `judges` look at every
+    example."""
 
     judges: Sequence[Judge] = JUDGES
 

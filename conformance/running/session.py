@@ -249,7 +249,7 @@ class Listing:
 
 
 def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
-    """One code from pytest's and the verdicts': 130, 2, 1, 3 or 0 (README, exit codes)."""
+    """Combine pytest's code and the verdicts' into one: 130, 2, 1, 3 or 0 (README, exit codes)."""
     verdicts = {cell.verdict for cell in cells}
     return exit_code_of(
         interrupted=exitstatus == pytest.ExitCode.INTERRUPTED,
@@ -298,7 +298,7 @@ def _label(name: str, settings: Settings) -> str:
 
 
 def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
-    """Raises WrongUse for a second build that would be the same column."""
+    """Raise WrongUse for a second build that would be the same column."""
     if label in others and others[label].id != image.id:
         raise WrongUse(
             f"{image.reference} and {others[label].reference} are both called {label!r}, and two builds never share a column. "

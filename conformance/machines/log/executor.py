@@ -40,8 +40,8 @@ GROUP = "group"
 
 
 class LogExecutor(TopicAdministration[do.LogStep]):
-    """Runs log steps on fresh topics: two strict partitions, a loose and a compacted one on all three brokers, and a lone one;
-    and on the topics that its steps create."""
+    """The executor of log steps on fresh topics: two strict partitions, a loose and a compacted one on all three brokers, and
+    a lone one; and on the topics that its steps create."""
 
     def __init__(self, bench: Bench) -> None:
         self.partitions = new_partitions(bench)
@@ -123,6 +123,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
     def _create_as(
         self, on: str, name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]
     ) -> None:
+        """Create the topic with the setting for segments that this release accepts; its partitions take part from now on."""
         named = {self._setting(key): value for key, value in configs.items()}
         super()._create_as(on, name, partitions, replication_factor, named)
         made = self.topics[on]
@@ -139,7 +140,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
 
     @run.register
     def _add_to_known_partitions(self, step: steps.AddPartitions) -> None:
-        """Let those that a broker names afterwards take part from now on."""
+        """Add the partitions that a broker names afterwards to those that take part."""
         super().run(step)
         topic = self.topic(step.on)
         for made in self.asked_broker().metadata([topic.name]).topic(topic.name).partitions:

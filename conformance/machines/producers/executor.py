@@ -25,8 +25,8 @@ from strategies.steps import Step, Sweep
 
 
 class ProducersExecutor(TopicAdministration[do.ProducerStep]):
-    """Runs producer steps on fresh topics: three strict partitions, each led by another broker, and a loose one; with fresh
-    transactional ids and a fresh group."""
+    """The executor of producer steps on fresh topics: three strict partitions, each led by another broker, and a loose one;
+    with fresh transactional ids and a fresh group."""
 
     def __init__(self, bench: Bench) -> None:
         self.partitions = new_partitions(bench)

@@ -44,7 +44,7 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explorer:
-    """Draws examples while more are wanted; `drawn` is how many there were.
+    """A source of drawn examples while more are wanted; `drawn` is how many there were.
 
     Hypothesis begins each run with the simplest example, which is the same every time: it takes no step on the cluster. Nor does
     one that Hypothesis draws again to reproduce a failure; it fails as before.

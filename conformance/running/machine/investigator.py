@@ -42,7 +42,7 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Investigator:
-    """Investigates what a machine found, within `seconds` for all findings together.
+    """The investigation of what a machine found, within `seconds` for all findings together.
 
     `concluded` are the breaches that were replayed. `out` is the directory of evidence, `tell` reports progress.
     """

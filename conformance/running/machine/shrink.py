@@ -48,7 +48,7 @@ Simpler: TypeAlias = Callable[[S], Sequence[S]]
 
 
 class Shrinker(Generic[S]):
-    """Works on places in the first schedule, which was seen to show the violation once: `first`.
+    """A search for a shorter schedule among places in the first one, which was seen to show the violation once: `first`.
 
     `left` is the remaining share of its time, from 1 to 0. `report` gets each shorter schedule, and the number of runs up to it.
     """

@@ -22,7 +22,7 @@ from history.shards import (
 
 
 class ShardWriter:
-    """Appends the lines of one worker and column to `shards/<shard>.jsonl`."""
+    """The shard of one worker and column, to which lines are appended: `shards/<shard>.jsonl`."""
 
     def __init__(self, folder: Path, shard: str, column: Column, **header: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ class ShardWriter:
         self._write(ReplayLine(**self._base(), **fields), "replay")
 
     def close(self, spent: Mapping[str, float] | None = None, ended_early: str = "") -> None:
-        """`spent` are the seconds of this worker on this column, by part."""
+        """Write the last line. `spent` are the seconds of this worker on this column, by part."""
         seconds = {part: round(count, 1) for part, count in sorted((spent or {}).items())}
         counts = dict(sorted(self._counts.items()))
         self._write(Footer(**self._base(), counts=counts, spent=seconds, ended_early=ended_early), "footer")
