@@ -15,7 +15,7 @@ from conformance.catalogue.applicability import applies
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, held_if
 from conformance.judging.due import hindrance
-from conformance.judging.judge import Judge, Judged, judge_history
+from conformance.judging.judge import Judge, Judged, judge_apart
 from fixtures.spending import spending
 from history.events import Fault, History, Premise
 from history.observations import Observation
@@ -106,8 +106,8 @@ def _facts(bench: Bench) -> Facts:
 def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged:
     """The results of judges in the history of an example that has ended and was healed, as far as they apply to a column."""
     with spending("judge"):
-        found = judge_history(judges, history)
-    return Judged(applicable(found.observations, facts), applicable(found.excuses, facts))
+        found = judge_apart(judges, history)
+    return Judged(applicable(found.observations, facts), applicable(found.excuses, facts), found.raised)
 
 
 def applicable(found: list[C], facts: Facts) -> list[C]:

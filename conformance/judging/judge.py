@@ -25,6 +25,7 @@ it is counted by its name, judge and case, so that what is forgiven can be seen.
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
@@ -70,14 +71,30 @@ Claim = Finding | Excuse
 """The result of one instance of a case."""
 
 
+class Raised(msgspec.Struct, frozen=True):
+    """An error of a judge of `row`; of reading the history if it has no row. It is trouble of the kit."""
+
+    row: str
+    error: Exception
+
+    def __str__(self) -> str:
+        shown = "".join(traceback.format_exception(self.error))
+        return f"{self.row or 'the history'} could not be judged: {shown}"
+
+
 class Judged(msgspec.Struct, frozen=True):
-    """The results of judges in one example."""
+    """The results of judges in one example. Of judges that `raised` they are the violations until then."""
 
     observations: list[Observation]
     excuses: list[ExcuseCount] = []
+    raised: list[Raised] = []
 
     def __add__(self, other: Judged) -> Judged:
-        return Judged([*self.observations, *other.observations], [*self.excuses, *other.excuses])
+        return Judged(
+            [*self.observations, *other.observations],
+            [*self.excuses, *other.excuses],
+            [*self.raised, *other.raised],
+        )
 
 
 Look = Callable[[History, Sequence[AnyEvent]], Sequence[Any]]
@@ -229,6 +246,8 @@ class Judging:
         self._claims: dict[tuple[object, str, int], list[tuple[int, list[Claim]]]] = {}
         """By what is looked at, its name and its number of that name: the numbers of the judges, each with its claims."""
         self._versions: dict[tuple[object, str, int], tuple[int, int]] = {}
+        self._raised: dict[tuple[object, str, int, int], Raised] = {}
+        """By what was looked at last, its name and its number, and the number of the judge."""
 
     @cached_property
     def _reading(self) -> Reading:
@@ -253,6 +272,7 @@ class Judging:
         return Judged(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
             _counted((judge.row, claim.case, claim.name) for judge, claim, _ in found if type(claim) is Excuse),
+            [*self._raised.values()],
         )
 
     def violations(self) -> list[Observation]:
@@ -282,18 +302,21 @@ class Judging:
     def _of_look(self, look: Look) -> list[tuple[int, list[Claim]]]:
         """The claims about a whole history; it is looked at again when it has grown."""
         if self._has_changed((look, "", 0), (len(self._history.events), 0)):
-            parts = look(self._history, self._noted)
-            judges = self._plan.of_all(look) if parts else ()
-            self._claims[look, "", 0] = [
-                (n, [c for part in parts for c in judge.function(part)]) for n, judge in judges
-            ]
+            at, judges = (look, "", 0), self._plan.of_all(look)
+            try:
+                parts = look(self._history, self._noted)
+            except Exception as error:  # a bug of a look is that of its judges
+                self._claims[at] = []
+                self._raised |= {(*at, n): Raised(judge.row, error) for n, judge in judges}
+            else:
+                self._claims[at] = [(n, self._ask(n, judge, parts, at)) for n, judge in judges]
         return self._claims[look, "", 0]
 
     def _of_story(self, story: Story) -> list[tuple[int, list[Claim]]]:
         at = (type(story), story.name, story.number)
         if self._has_changed(at, (story.version, story.timeline.version)):
             story.forget()
-            found = [(n, [*judge.function(story)]) for n, judge in self._plan.of_story(story)]
+            found = [(n, self._ask(n, judge, [story], at)) for n, judge in self._plan.of_story(story)]
             self._claims[at] = [pair for pair in found if pair[1]]
         return self._claims[at]
 
@@ -301,8 +324,22 @@ class Judging:
         """The claims about all stories of some types; they are judged again when any of them has grown."""
         together = Together(self._reading.timeline, {type: self._reading.stories(type) for type in joint})
         if self._has_changed((joint, "", 0), (together.version, together.timeline.version)):
-            self._claims[joint, "", 0] = [(n, [*judge.function(together)]) for n, judge in self._plan.of_all(joint)]
+            at = (joint, "", 0)
+            self._claims[at] = [(n, self._ask(n, judge, [together], at)) for n, judge in self._plan.of_all(joint)]
         return [(n, claims, together) for n, claims in self._claims[joint, "", 0]]
+
+    def _ask(self, n: int, judge: Judge, parts: Sequence[Any], at: tuple[object, str, int]) -> list[Claim]:
+        """The claims of a judge about each part. One that raises keeps its violations, and keeps no other judge from its own."""
+        claims: list[Claim] = []
+        self._raised.pop((*at, n), None)
+        try:
+            for part in parts:
+                for claim in judge.function(part):
+                    claims.append(claim)
+        except Exception as error:  # a bug of one judge must not lose what others found
+            self._raised[*at, n] = Raised(judge.row, error)
+            return [one for one in claims if isinstance(one, Finding) and not one.held]
+        return claims
 
     def _has_changed(self, at: tuple[object, str, int], version: tuple[int, int]) -> bool:
         known, self._versions[at] = self._versions.get(at), version
@@ -322,16 +359,23 @@ def _counted(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:
 
 
 def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:
-    """Every judge's observations of an example, in the order of the judges."""
+    """Every judge's observations of an example, in the order of the judges. Raises what a judge raises."""
     return judge_history(judges, history).observations
 
 
 def judge_history(judges: Sequence[Judge], history: History) -> Judged:
-    """Every judge's observations and excuses of a whole example."""
-    return _fed(judges, history).results()
+    """Every judge's observations and excuses of a whole example. Raises what a judge raises."""
+    found = judge_apart(judges, history)
+    for one in found.raised:
+        raise one.error
+    return found
 
 
-def _fed(judges: Sequence[Judge], history: History) -> Judging:
+def judge_apart(judges: Sequence[Judge], history: History) -> Judged:
+    """Every judge's observations and excuses of a whole example, whatever others raise."""
     judging = Judging(judges, history.example)
-    judging.feed(history.events)
-    return judging
+    try:
+        judging.feed(history.events)
+        return judging.results()
+    except Exception as error:  # a history that can't be read is trouble of the kit, and must not end the run
+        return Judged([], raised=[Raised("", error)])

@@ -60,6 +60,8 @@ def _judged(history: History, header: Header, judge: Judging) -> JudgedExample:
     known = JudgedExample(shard=header.shard, example=history.example.example, check=history.example.check)
     try:
         found = judge(history, header.column)
+        if found.raised:
+            return msgspec.structs.replace(known, error="\n".join(map(str, found.raised)))
         return msgspec.structs.replace(known, observations=found.observations, excuses=found.excuses)
     except Exception:  # a judge's bug on one example must not lose the others
         return msgspec.structs.replace(known, error=traceback.format_exc())

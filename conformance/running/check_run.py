@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from conformance.core.registry import AnyCheck
+from conformance.judging.judge import Raised
 from conformance.running.lab import Hindered, Lab
 from conformance.running.standing import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Standing
 from conformance.running.violations import breaks_its_row
@@ -129,8 +130,12 @@ class CheckRun:
         seconds: float,
         detail: str = "",
         excuses: Sequence[ExcuseCount] = (),
+        raised: Sequence[Raised] = (),
     ) -> None:
-        """File an example's observations, and then its own line. `evidence` is by identity of the observation."""
+        """File an example's observations, and then its own line. `evidence` is by identity of the observation.
+
+        Judges that `raised` are trouble of the check, which counts for their rows too.
+        """
         shard = self.lab.shard(standing.column)
         for observation in observations:
             shard.observation(
@@ -141,6 +146,9 @@ class CheckRun:
             )
             if breaks_its_row(observation):
                 self.violations.append(observation)
+        for one in raised:
+            self.rows += [one.row] if one.row and one.row not in self.rows else []
+            self.trouble += [str(one)] if str(one) not in self.trouble else []
         self.lab.progress.observes(self.label, observations)
         rows = sorted({o.requirement for o in observations})
         self._line(standing, history, seconds, detail, rows=rows, excuses=[*excuses])

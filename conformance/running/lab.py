@@ -238,8 +238,14 @@ class Lab:
         history = tape.end(End(example=tape.example.example, outcome=outcome, detail=detail))
         column = standing.column
         facts = Facts(version=column.version, ranges=column.ranges)
-        for seen in judged_on(facts, self.judges, history).observations:
-            self.shard(column).observation(seen, check=tape.example.check, history=self.history_path, evidence="")
+        found, check = judged_on(facts, self.judges, history), tape.example.check
+        for seen in found.observations:
+            self.shard(column).observation(seen, check=check, history=self.history_path, evidence="")
+        if found.raised:
+            rows, detail = sorted({one.row for one in found.raised} - {""}), "\n".join(map(str, found.raised))
+            self.shard(column).check(
+                check=check, rows=rows, outcome="error", examples=1, seconds=0.0, detail=detail[:4000]
+            )
         return history
 
     def _give_up(self, bench: Bench, tape: LiveTape, error: Exception) -> str:

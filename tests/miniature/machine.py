@@ -56,10 +56,10 @@ def begun(check: AnyMachine, bugs: Iterable[str] = (), stops: Stops = lambda obs
 
 
 def finished(example: ExampleRun) -> Played:
-    """The example at its end, unless a bug of the executor kept it from there."""
+    """The example at its end, unless a bug of the executor kept it from there, or one of a judge from being judged."""
     played = example.finish()
-    if played.trouble.startswith("Traceback"):
-        raise AssertionError(played.trouble)
+    if bugs := [*map(str, played.raised), *([played.trouble] if played.trouble.startswith("Traceback") else [])]:
+        raise AssertionError(bugs[0])
     return played
 
 

@@ -15,7 +15,7 @@ from conformance.core.bench import Bench
 from conformance.core.evaluate import applicable, judged_on
 from conformance.core.machines import AnyMachine, Executor
 from conformance.judging.due import ended_by_itself, hindrance
-from conformance.judging.judge import Judge, Judging
+from conformance.judging.judge import Judge, Judging, Raised
 from conformance.running.standing import HEALED_WITHIN, HURRIED, Standing, with_reason
 from conformance.running.violations import breaks_its_row
 from fixtures.spending import spending
@@ -58,6 +58,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     history: History
     observations: list[Observation]
     excuses: list[ExcuseCount] = []
+    raised: list[Raised] = []
     suspicion: Suspicion | None
     trouble: str
     hindered: str
@@ -167,6 +168,7 @@ class ExampleRun:
             history=history,
             observations=found.observations,
             excuses=found.excuses,
+            raised=found.raised,
             suspicion=self._suspicion,
             trouble=trouble,
             hindered=hindered if trouble else "",
@@ -212,10 +214,13 @@ class ExampleRun:
 
     def _look(self) -> None:
         """Judge what is new since the step before."""
-        with spending("judge"):
-            self._judging.follow(self._tape.events)
-            suspected = applicable(self._judging.violations(), self._facts)
-            seen = next((one for one in suspected if self._ending.stops(one)), None)
+        try:
+            with spending("judge"):
+                self._judging.follow(self._tape.events)
+                suspected = applicable(self._judging.violations(), self._facts)
+        except Exception:  # told when the whole history is judged
+            return
+        seen = next((one for one in suspected if self._ending.stops(one)), None)
         if seen is not None:
             self._suspicion = Suspicion(seen, len(self._steps))
             self._tape.note(SUSPICION_NOTE, {"requirement": seen.requirement, "detail": seen.detail})

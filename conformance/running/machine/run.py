@@ -216,6 +216,7 @@ class MachineRun(CheckRun):
             played.seconds,
             detail=played.explanation,
             excuses=played.excuses,
+            raised=played.raised,
         )
         if reason := played.replaced or self.lab.clear(played.history.example.example):
             self.replace_cluster(reason)

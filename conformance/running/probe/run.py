@@ -133,7 +133,7 @@ class ProbeRun(CheckRun):
         shown = [o for o in first if breach_of(o) not in self._shown or breach_of(o) == shows]
         self._shown |= {breach_of(o) for o in first}
         evidence = {id(o): self._evidence(standing, history, o, seconds) for o in shown}
-        self.file(standing, history, found.observations, evidence, seconds, excuses=found.excuses)
+        self.file(standing, history, found.observations, evidence, seconds, excuses=found.excuses, raised=found.raised)
         broken = {breach_of(o): evidence.get(id(o), "") for o in first if breaks_its_row(o)}
         for breach, folder in broken.items():
             self._broken.setdefault(breach, BrokenInputs(case=case, inputs=drawn, evidence=folder))

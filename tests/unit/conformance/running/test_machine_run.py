@@ -257,6 +257,38 @@ def test_what_a_judge_left_undecided_is_counted_in_the_line_of_the_example(play:
     assert [word for _, _, word in heard(histories[0])] == ["b", "a", "b", "rest"]
 
 
+def test_a_judge_that_raises_loses_no_observation_of_others_nor_its_violations(play: Play) -> None:
+    @judge(OTHER)
+    def broken(history: History) -> Iterator[Finding]:
+        yield Finding(False, CASES[OTHER], (0,), "seen before the bug")
+        yield Finding(True, CASES[OTHER], (0,))
+        raise ZeroDivisionError
+
+    check = machine_of(words("a"), broken, never(ROW, "a"), never(SHARED, "z"))
+    _, shard, histories = play(check, [[]])
+    first = histories[0].example.example
+    seen = {(o.requirement, o.result) for o in of(shard, ObservationLine) if o.example == first}
+    assert seen == {(OTHER, "violated"), (ROW, "violated"), (SHARED, "held")}
+    [line] = of(shard, CheckLine)
+    assert line.outcome == "error"
+    assert f"{OTHER} could not be judged" in line.detail
+    assert "ZeroDivisionError" in line.detail
+
+
+def test_a_row_whose_judge_raises_is_in_trouble_whatever_its_check(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    @judge("GEN-12")
+    def broken(history: History) -> Iterator[Finding]:
+        if history.events:
+            raise ZeroDivisionError
+        yield Finding(True, "errors", ())
+
+    monkeypatch.setattr("tests.support.fake_lab.JUDGES", (broken,))
+    _, shard, _ = play(machine_of(words("a"), never(ROW, "z")), [[]])
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.rows) == ("error", [ROW, "GEN-12"])
+    assert {o.result for o in of(shard, ObservationLine)} == {"held"}
+
+
 # --- shrunk and replayed
 
 
