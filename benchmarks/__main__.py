@@ -1,4 +1,4 @@
-"""`./kit benchmarks startup|faults --kafka-version 4.3.1`, `./kit benchmarks judging|reports|small-merges`.
+"""`./kit benchmarks startup|faults|other-faults --kafka-version 4.3.1`, `./kit benchmarks judging|reports|small-merges`.
 
 Prints Markdown tables; progress goes to stderr.
 """

@@ -5,6 +5,7 @@ A further mutant is one class in agent/src/main/java/mutants/planted/ and one en
 committed before the mutant runs for the first time.
 """
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -61,5 +62,7 @@ def mutant(name: str) -> Mutant:
     """Raises UnknownMutant with the known names."""
     known = {each.name: each for each in all_mutants()}
     if name not in known:
-        raise UnknownMutant(f"no mutant is named '{name}': take one from {TABLE.name}: {', '.join(sorted(known))}.")
+        near = " or ".join(get_close_matches(name, known))
+        meant = f"Did you mean {near}" if near else f"{TABLE.name} has {', '.join(sorted(known))}"
+        raise UnknownMutant(f"no mutant is named '{name}'. {meant}{'?' if near else '.'}")
     return known[name]

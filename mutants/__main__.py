@@ -11,10 +11,12 @@ from fixtures.errors import UnknownVersion
 from fixtures.images import from_image, obtain
 from history.command import COMMAND
 from history.exit_codes import EXIT_SATISFIED, exit_code_of
-from mutants import all_mutants, mutant
+from mutants import Mutant, UnknownMutant, mutant
 from mutants.build import mutant_image
 from mutants.compare import compare
 from protocol.errors import KitError
+
+_NAME = "a mutant of mutants/table.toml"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,13 +36,13 @@ def _build(options: argparse.Namespace) -> int:
         base = from_image(options.kafka_image, progress=_tell)
     else:
         base = obtain(options.kafka_version, progress=_tell)
-    print(mutant_image(options.name, base, _tell).reference)
+    print(mutant_image(options.mutant.name, base, _tell).reference)
     return EXIT_SATISFIED
 
 
 def _compare(options: argparse.Namespace) -> int:
     """0 if the mutant did what the table says, else 1."""
-    comparison = compare(mutant(options.name), options.matrix, options.mutated, options.unharmed)
+    comparison = compare(options.mutant, options.matrix, options.mutated, options.unharmed)
     print(comparison)
     return exit_code_of(violated=not comparison.as_promised)
 
@@ -49,16 +51,23 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"{COMMAND} mutants", description=__doc__)
     commands = parser.add_subparsers(required=True, dest="command")
     held = commands.add_parser("compare", help="compare a mutant's column with the table")
-    held.add_argument("name", choices=[each.name for each in all_mutants()])
+    held.add_argument("mutant", metavar="NAME", type=_named, help=_NAME)
     held.add_argument("matrix", type=Path, help="a matrix.json")
     held.add_argument("mutated", help="the mutant's column")
     held.add_argument("unharmed", help="the column of the same version without the mutant")
     build = commands.add_parser("build", help="an image of Kafka with one planted bug")
-    build.add_argument("name", choices=[each.name for each in all_mutants()])
+    build.add_argument("mutant", metavar="NAME", type=_named, help=_NAME)
     base = build.add_mutually_exclusive_group(required=True)
     base.add_argument("--kafka-version", metavar="V", help="a released version")
     base.add_argument("--kafka-image", metavar="IMAGE", help="an image of Kafka")
     return parser
+
+
+def _named(name: str) -> Mutant:
+    try:
+        return mutant(name)
+    except UnknownMutant as unknown:
+        raise argparse.ArgumentTypeError(str(unknown)) from None
 
 
 def _tell(text: str) -> None:

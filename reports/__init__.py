@@ -1,6 +1,6 @@
 """From shards to the conformance matrix: a Spark job, and its reports.
 
-    python -m reports --in DIR/shards --out DIR/matrix
+    ./kit merge --in DIR/shards --out DIR/matrix
 
 runs on all cores of this machine (`local[*]`). The same through `spark-submit`, on the master it is given, with
 the code as a zip:
@@ -23,8 +23,8 @@ other pages (offline, no JavaScript needed), `matrix.md` (for a pull request; wi
 `summary.md` (for a job), `junit.xml`, `badges/*.json` (for the endpoint of shields.io), and `parquet/` with a table for
 each question.
 
-    python -m reports diff 3.9.2 4.3.1             # or two matrix.json files
-    python -m reports explain KIP320-FETCH-03 4.3.1
+    ./kit diff 3.9.2 4.3.1             # or two matrix.json files
+    ./kit explain KIP320-FETCH-03 4.3.1
 
 read matrix.json and insights.json, without Spark.
 """

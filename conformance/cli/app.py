@@ -54,7 +54,7 @@ kit = _Kit(
     name="kit",
     help="Does this Kafka do what its specifications promise, also while things break?",
     epilog="Each command has its own --help. A program of the environment is run by its name, "
-    f"as in `{COMMAND} python -m reports`.\n\nExit codes: 0 nothing violated, 1 a requirement is violated, 2 wrong use, "
+    f"as in `{COMMAND} spark-submit`.\n\nExit codes: 0 nothing violated, 1 a requirement is violated, 2 wrong use, "
     "3 trouble of the kit or the machine, 130 interrupted.",
     places={name: place for name, (place, _) in COMMANDS.items()},
     summaries={name: summary for name, (_, summary) in COMMANDS.items()},

@@ -7,6 +7,7 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from conformance.core.machines import AnyMachine, all_machines
 from history.command import COMMAND
@@ -50,8 +51,11 @@ def _options() -> argparse.Namespace:
         help="the kit's for live clusters, or Hypothesis' own, which takes some hundred runs more",
     )
     options = parser.parse_args()
-    if unknown := set(options.bugs) - set(bugs):
-        parser.error(f"no bug is named {', '.join(sorted(unknown))}; there are {', '.join(bugs)}")
+    for unknown in sorted(set(options.bugs) - set(bugs)):
+        near = " or ".join(get_close_matches(unknown, bugs))
+        parser.error(
+            f"no bug is named {unknown!r}. " + (f"Did you mean {near}?" if near else f"There are {', '.join(bugs)}.")
+        )
     return options
 
 

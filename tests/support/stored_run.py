@@ -1,12 +1,12 @@
 """Stored examples of a smoke run of unmodified releases, in `tests/stored`: few, small, and enough for most judges to hold.
 
-`python -m tests.support.stored_run OUT` selects them again from the histories of a run.
+`./kit python -m tests.support.stored_run OUT` selects them again from the histories of a run.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import argparse
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from conformance.catalogue import Facts
@@ -54,5 +54,14 @@ def _keys(history: History) -> set[tuple[str, ...]]:
     return {*seen, (history.example.check.partition(".")[0],)}
 
 
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="./kit python -m tests.support.stored_run", description=__doc__)
+    parser.add_argument("out", metavar="OUT", type=Path, help="the --conformance-out of the run")
+    out = parser.parse_args(arguments).out
+    if not any((out / "histories").rglob("*.jsonl.zst")):
+        parser.error(f"{out} has no histories/: give the directory that was --conformance-out")
+    select(out)
+
+
 if __name__ == "__main__":
-    select(Path(sys.argv[1]))
+    main()

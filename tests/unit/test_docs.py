@@ -1,4 +1,4 @@
-"""The commands in README and docs/ are ones that the command line takes."""
+"""The commands in the pages are ones that the command line takes, and the files that they name are there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from conformance.cli import options
 from conformance.cli.app import COMMANDS, kit
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = (*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")), *DOCS)
+ALL_PAGES = (*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "TRACK_RECORD.md")))
+FOLDERS = re.compile(r"(benchmarks|conformance|docs|fixtures|history|mutants|protocol|reports|strategies|tests)/")
+TO_BE_WRITTEN = {"conformance/kip320/absent.py"}
+"""Files that a page asks the reader to write."""
 COLUMNS = ("kafka_version", "kafka_image", "kafka_home", "label", "judged_as", "kafka_libs")
 
 
@@ -26,14 +31,21 @@ def commands() -> Iterator[tuple[str, list[str]]]:
                 for command in line.split(" && "):
                     words = shlex.split(command, comments=True)
                     if words[:1] == ["./kit"] and words[1] in COMMANDS:
-                        yield page.name, words[1:]
+                        yield str(page.relative_to(ROOT)), words[1:]
+
+
+def paths(page: Path) -> Iterator[str]:
+    """Words in backticks that begin with a folder of the kit."""
+    for path in re.findall(r"`([\w-]+/[\w./*-]*)`", page.read_text()):
+        if FOLDERS.match(path) and path not in TO_BE_WRITTEN:
+            yield path
 
 
 FOUND = list(commands())
 
 
 def test_each_page_has_commands() -> None:
-    assert {page for page, _ in FOUND} == {page.name for page in PAGES}
+    assert {page for page, _ in FOUND} == {str(page.relative_to(ROOT)) for page in PAGES}
 
 
 @pytest.mark.parametrize("words", [words for _, words in FOUND], ids=lambda words: " ".join(words))
@@ -45,3 +57,8 @@ def test_a_command_is_taken(words: list[str], monkeypatch: pytest.MonkeyPatch) -
     given = command.make_context(words[0], words[1:]).params
     named = {name: given[name] for name in COLUMNS if name in given and isinstance(given[name], tuple)}
     assert options.choose(**named).columns
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_files_that_a_page_names_are_there(page: Path) -> None:
+    assert [path for path in paths(page) if not any(ROOT.glob(path))] == []
