@@ -46,8 +46,9 @@ class Reading:
                 if call.op in CONFIGURES:
                     self.timeline.note_configuration(call, event)
                 self._recreations.follow_answer(call, event)
-                for kind, name, fact in self._decoding.facts(call, event, self._decoders.get(call.op, ())):
-                    self._attribute(kind, name, fact, call)
+                if (decoders := self._decoders.get(call.op)) is not None:
+                    for kind, name, fact in self._decoding.facts(call, event, decoders):
+                        self._attribute(kind, name, fact, call)
             elif type(event) is not Call or event.op in NOTED:
                 self._note(event)
 

@@ -186,7 +186,7 @@ def answers(request: Operation[Any], answer: Answer, at: Decoding) -> Iterable[A
             return ()
         seen.add(case)
         facts = [kind(case, at.call.n, at.answer.n, "") for kind in (_OF_BATCH if op in BATCHES else _OF_OTHER)]
-    elif answer.version < 0:  # a consumer notes what it did, under the name of its request
+    elif "version" not in at.answer.value:  # a consumer notes what it did, under the name of its request
         return ()
     else:
         facts = [*_pairings(request, answer, at), *_error_codes(request, answer, at)]
@@ -223,7 +223,7 @@ def _pairings(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator
     recorded: Plain | None = at.call.request
     if isinstance(request, ParkedFetch):
         request, recorded = at.parked.get((at.call.node, request.parked.number)) or (request, None)
-    if op not in BATCHES or recorded is None or _is_exempt(request, answer):
+    if op not in BATCHES or recorded is None or (op in _EXEMPT and _is_exempt(request, answer)):
         return
     asked, answered = BATCHES[op]
     items, parts = asked.of(recorded), answered.of(at.answer.value)
@@ -234,6 +234,12 @@ def _pairings(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator
     else:
         for case, wrong in _compared(op, items, parts, answer):
             yield Pairing(case, at.call.n, at.answer.n, wrong)
+
+
+_EXEMPT = frozenset(
+    [kind.op for kind in (DescribeTopicPartitions, FetchMany, ParkedFetch, LeaveGroup, Metadata, Produce, ProduceMany)]
+)
+"""Operations of which some requests are exempt."""
 
 
 def _is_exempt(request: Operation[Any], answer: Answer) -> bool:
@@ -319,7 +325,7 @@ def _shown(value: object) -> str:
 
 
 def _error_codes(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator[ErrorCodes]:
-    if not at.call.malformed and not (isinstance(request, Produce | ProduceMany) and request.acks == 0):
+    if not at.call.malformed and getattr(request, "acks", -1) != 0:
         op, internal = request.op, sorted(_codes(answer, PARTS[request.op]) & INTERNAL)
         names = ", ".join(code.name for code in internal)
         wrong = f"{op} {_shown(at.call.request)} is answered with {names}" if names else ""

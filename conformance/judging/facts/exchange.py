@@ -54,6 +54,14 @@ class Entry(msgspec.Struct, frozen=True):
     lost: bool
 
 
+class Decoders(msgspec.Struct, frozen=True):
+    """The decoders of one operation: those of an answered request, and those of a lost one. `request` is its struct."""
+
+    request: type[Operation[Any]]
+    of_answered: tuple[Decoder, ...]
+    of_lost: tuple[Decoder, ...]
+
+
 class Decoding:
     """The state that decoders share within one history: the timeline, equal values as one object, sessions of consumers, requests
     in flight by node and number (None where two share one), and the laws of all answers that already have a fact.
@@ -77,17 +85,17 @@ class Decoding:
         self.known: dict[Any, Any] = {}
         """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""
 
-    def facts(self, call: Call, answer: Answer, entries: Sequence[Entry]) -> Sequence[Attributed]:
+    def facts(self, call: Call, answer: Answer, decoders: Decoders) -> Sequence[Attributed]:
         """The facts of a request by these decoders.
 
         Where no answer came, that of which some make facts is empty, with the error NEVER_SENT or UNKNOWN_OUTCOME.
         """
         self.call, self.answer = call, answer
         is_lost = answer.outcome != "ok"
-        called = [entry.decoder for entry in entries if entry.lost] if is_lost else [entry.decoder for entry in entries]
+        called = decoders.of_lost if is_lost else decoders.of_answered
         if not called:
             return ()
-        kind = OPERATIONS[call.op]
+        kind = decoders.request
         self.request = msgspec.convert(call.request, kind)
         self.value = msgspec.convert(self._nothing() if is_lost else answer.value, kind.answer)
         found: list[Attributed] = []
@@ -137,10 +145,18 @@ def decodes(
 
 
 @cache
-def decoders_of(kinds: frozenset[Kind]) -> dict[str, list[Entry]]:
+def decoders_of(kinds: frozenset[Kind]) -> dict[str, Decoders]:
     """The decoders that give facts about any of these kinds, by operation."""
     wanted = {op: [entry for entry in found if entry.about & kinds] for op, found in DECODERS.items()}
-    return {op: found for op, found in wanted.items() if found}
+    return {
+        op: Decoders(
+            OPERATIONS[op],
+            of_answered=tuple([entry.decoder for entry in found]),
+            of_lost=tuple([entry.decoder for entry in found if entry.lost]),
+        )
+        for op, found in wanted.items()
+        if found
+    }
 
 
 class InPartition(Protocol):

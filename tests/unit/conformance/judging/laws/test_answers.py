@@ -215,6 +215,11 @@ def test_a_request_that_expects_no_answer_has_no_items() -> None:
     assert violated(WireHistory().asked("produce", request | {"acks": 1}, of("b", 0)), PAIRED) == ["produce"]
 
 
+def test_an_answer_that_tells_no_version_is_judged_all_the_same() -> None:
+    history = WireHistory().asked("vote", {"topics": ["a"]}, of("b", 0, error=-1) | {"version": -1})
+    assert (violated(history, PAIRED), violated(history, EXTERNAL)) == (["vote"], ["vote"])
+
+
 def test_a_commit_that_a_consumer_notes_is_no_answer() -> None:
     answered: Plain = {"partitions": [{"topic": "a", "partition": 0, "error_code": 0}]}
     history = WireHistory().asked(
