@@ -135,6 +135,7 @@ class _Pool:
 
 def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str]) -> CaseTally:
     results = Counter(line.result for line in lines)
+    examples = {(line.shard, line.example) for line in lines}
     variants: dict[tuple[str, str], set[str]] = defaultdict(set)
     for line in lines:
         if line.variant:
@@ -146,9 +147,9 @@ def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str]) -> CaseT
         kept=sum(line.variant == KEEPS for line in lines),
         changed=sum(line.result == "held" and bool(line.lived) for line in lines),
         inputs=len({shaping(line.inputs, incidental) for line in lines}),
-        examples=len({(line.shard, line.example) for line in lines}),
+        examples=len(examples),
         calm=sum(line.result == "held" and line.calm for line in lines),
-        calm_examples=len({(line.shard, line.example) for line in lines if line.calm}),
+        calm_examples=len(examples - {(line.shard, line.example) for line in lines if not line.calm}),
         wavering=any(len(answers) > 1 for answers in variants.values()),
     )
 

@@ -34,7 +34,8 @@ VERDICTS: tuple[Verdict, ...] = (
 
 class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
     """Pooled observations of one case. `inputs` and `examples` count distinct ones, `changed` the held observations that lived
-    through a change; `calm` are those held observations, and `calm_examples` their examples, that fill no floor of a property.
+    through a change; `calm` are the held observations, and `calm_examples` the examples with no others, that fill no floor of a
+    property.
 
     `kept` counts recorded observations that keep the promise of a later KIP. `wavering`: identical tries of a probe gave
     different legal answers.

@@ -79,10 +79,12 @@ def count_results(alike: DataFrame) -> DataFrame:
 
 def distinct(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFrame:
     """Distinct inputs and examples of each case; `incidental` names, by row, the inputs that do not shape the situation."""
+    examples = F.count_distinct("shard", "example")
+    disturbed = F.count_distinct(F.when(~F.col("calm"), F.struct("shard", "example")))
     return alike.groupBy(*CELL, "case").agg(
         F.count_distinct(_shaping(incidental)).alias("inputs"),
-        F.count_distinct("shard", "example").alias("examples"),
-        F.count_distinct(F.when(F.col("calm"), F.struct("shard", "example"))).alias("calm_examples"),
+        examples.alias("examples"),
+        (examples - disturbed).alias("calm_examples"),
     )
 
 

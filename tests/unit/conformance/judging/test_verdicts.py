@@ -317,6 +317,15 @@ def test_identical_tries_with_different_answers_are_flaky(tmp_path: Path) -> Non
     assert found["4.3.0", ROW.id].verdict == "satisfied"
 
 
+def test_an_example_is_calm_if_all_its_observations_of_the_case_are(tmp_path: Path) -> None:
+    shard = ShardBuilder("s1", **FULL).observe(PROPERTY.id, "kept", count=7, calm=True)
+    shard.observe(PROPERTY.id, "kept", count=5).observe(PROPERTY.id, "kept", "violated", count=1, calm=True)
+    cell = cells(read(tmp_path, shard.finish()))["4.3.1", PROPERTY.id]
+    tally = cell.cases["kept"]
+    assert (tally.held, tally.calm, tally.examples, tally.calm_examples) == (12, 7, 7, 2)
+    assert cell.verdict == "violated"
+
+
 def test_other_runs_do_not_count(tmp_path: Path) -> None:
     ours = ShardBuilder("r1-a", **FULL).satisfy(ROW).finish()
     theirs = ShardBuilder("r2-a", run="r2", **FULL).observe(ROW.id, "consumer", "violated", 1).finish()
