@@ -16,8 +16,6 @@ import pytest
 from hypothesis import seed
 from hypothesis.stateful import run_state_machine_as_test
 
-from conformance.catalogue import shipped_rows
-from conformance.catalogue.rows import RECORDED
 from conformance.cli.rejudge import rejudge
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.judging.judges import JUDGES
@@ -202,18 +200,6 @@ def test_a_bug_is_caught_and_what_meets_it_is_not_to_blame(check: AnyMachine, bu
         wanted.row in {row for row, _ in broken}
         and wanted.label in {label for row, label in broken if row in wanted.rows}
     )
-
-
-NOT_PLAYED = {"GEN-20"}
-"""A broker of the miniature has one log directory; the bad histories are in tests/unit/conformance/judging/log."""
-
-
-def test_the_row_of_each_judge_has_a_bug_that_is_caught() -> None:
-    """Those of what is due are broken in tests/unit/conformance/judging/test_due.py."""
-    bugs = [(check, bug) for check in CHECKS for bug in planted_for(check).bugs]
-    caught = {row for check, bug in bugs for row, _ in violations(check, planted_for(check), bug, [bug])}
-    rows = {judge.row for judge in JUDGES if not judge.after_healing}
-    assert {row for row in rows if shipped_rows()[row].level not in RECORDED} - caught - NOT_PLAYED == set()
 
 
 @every_legal
