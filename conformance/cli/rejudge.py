@@ -60,8 +60,12 @@ def rejudge(history: History, column: Column) -> Judged:
         column = msgspec.structs.replace(column, ranges=history.example.ranges)
     facts = Facts(version=column.version, ranges=column.ranges)
     check = all_checks().get(history.example.check)
-    own = _again(check, history, column) if check is not None else Judged([])
-    return own + judged_on(facts, JUDGES, history)
+    by_judges = judged_on(facts, JUDGES, history)
+    if check is None:
+        return by_judges
+    found = _again(check, history, column) + by_judges
+    # The outcome stays as recorded, whatever came to light when the cluster was healed after the trouble.
+    return Judged(proofs(found.observations), raised=found.raised) if history.end.outcome == "error" else found
 
 
 def _again(check: Check, history: History, column: Column) -> Judged:
@@ -72,9 +76,7 @@ def _again(check: Check, history: History, column: Column) -> Judged:
         return Judged([])
     bench = Bench(StoredTape(history), column, Bench.members_of(example.members), None)
     outcome = evaluate(check, bench, check.parse_inputs(example.inputs), example.context)
-    # The outcome stays as recorded, whatever came to light when the cluster was healed after the trouble.
-    in_trouble = history.end is not None and history.end.outcome == "error"
-    return Judged(proofs(outcome.observations)) if in_trouble else Judged(outcome.observations, outcome.excuses)
+    return Judged(outcome.observations, outcome.excuses)
 
 
 @click.command(context_settings=HELP)

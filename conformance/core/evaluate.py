@@ -32,8 +32,8 @@ ExampleEnd = Literal["judged", "premise lost", "error"]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The end of an example and what it observed: in trouble of the kit its violations only; without a premise all that was
-    observed before it was asked for. `excuses` are those of its body, its rig and its judges, none after trouble.
+    """The end of an example and what its body observed: in trouble of the kit the violations only; without a premise all that
+    was observed before it was asked for. `excuses` are those of the body and the rig, none after trouble.
     """
 
     end: ExampleEnd

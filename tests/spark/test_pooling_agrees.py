@@ -123,7 +123,7 @@ def test_drawn_runs_reach_every_verdict_but_untested_ones_alike() -> None:
     """The comparison is not vacuous: the drawn cells have every verdict that observations can give."""
     seen: set[str] = set()
 
-    @settings(deadline=None, max_examples=25, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=60, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(shards=run())
     def look(shards: DrawnRun) -> None:
         with tempfile.TemporaryDirectory() as name:

@@ -1,6 +1,6 @@
-"""Stored examples of a smoke run of unmodified releases, in `tests/stored`: few, small, and enough for most judges to hold.
+"""Stored examples of a smoke run of unmodified releases, in `tests/stored`: one of each check, and enough for most judges.
 
-`./kit python -m tests.support.stored_run OUT` selects them again from the histories of a run.
+`./kit python -m tests.support.stored_run OUT` selects those of the checks in OUT again, from the histories of that run.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+from zstandard import ZstdCompressor
+
 from conformance.catalogue import Facts
 from conformance.core.evaluate import applicable
 from conformance.judging.judge import Judging
 from conformance.judging.judges import JUDGES
 from history.events import History
 from history.observations import Observation
-from history.store import group, lines_of, read_frames, read_histories
+from history.store import read_histories
 
 FOLDER = Path(__file__).parents[1] / "stored"
-MOST_BYTES = 60_000
-"""The largest example that is kept."""
+MOST_BYTES = 3_000_000
+"""The largest example that is kept, as JSON."""
 
 
 def stored_examples() -> Iterator[History]:
@@ -36,22 +39,36 @@ def observed_by(history: History) -> list[Observation]:
 
 
 def select(out: Path) -> None:
-    """Keep of each column the smallest examples that show each row, case and result, and one of each folder of checks."""
+    """Keep the smallest examples of a run that show each row, case and result of each column, and the smallest of each check.
+
+    Examples of checks that the run did not run stay as they are.
+    """
     shown: dict[str, dict[tuple[str, ...], bytes]] = {}
-    for path in sorted((out / "histories").rglob("*.jsonl.zst")):
-        for _, frame in read_frames(path):
-            for history in group(lines_of(frame)):
-                kept = shown.setdefault(history.example.column, {})
-                for key in _keys(history) if len(frame) <= MOST_BYTES else ():
-                    kept[key] = min(kept.get(key, frame), frame, key=len)
+    new = [lines for path in sorted((out / "histories").rglob("*.jsonl.zst")) for lines in _examples(path)]
+    checks = {(history.example.column, history.example.check) for history, _ in new}
+    old = [one for path in sorted(FOLDER.glob("*.jsonl.zst")) for one in _examples(path)]
+    stay = [one for one in old if (one[0].example.column, one[0].example.check) not in checks]
+    for history, lines in [*stay, *new]:
+        kept = shown.setdefault(history.example.column, {})
+        for key in _keys(history) if len(lines) <= MOST_BYTES else ():
+            kept[key] = min(kept.get(key, lines), lines, key=len)
     FOLDER.mkdir(exist_ok=True)
     for column, kept in shown.items():
-        (FOLDER / f"{column}.jsonl.zst").write_bytes(b"".join(sorted(set(kept.values()))))
+        together = b"".join(sorted(set(kept.values())))
+        (FOLDER / f"{column}.jsonl.zst").write_bytes(ZstdCompressor(level=19).compress(together))
+
+
+def _examples(path: Path) -> Iterator[tuple[History, bytes]]:
+    """Examples that were judged, each with its lines: schedules and events as JSON."""
+    for history in read_histories(path):
+        if history.end is not None and history.end.outcome == "judged":
+            lines = [history.example, *history.events, history.end]
+            yield history, b"".join(msgspec.json.encode(line, order="sorted") + b"\n" for line in lines)
 
 
 def _keys(history: History) -> set[tuple[str, ...]]:
     seen = {(one.requirement, one.case, one.result) for one in observed_by(history)}
-    return {*seen, (history.example.check.partition(".")[0],)}
+    return {*seen, (history.example.check,)}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -124,8 +124,9 @@ class ProbeRun(CheckRun):
         if rig.shared:
             standing.sent[rig.name] = sent_until(history, sent)
         facts = Facts(version=standing.column.version, ranges=standing.column.ranges)
-        own = Judged(proofs(outcome.observations)) if end == "error" else Judged(outcome.observations, outcome.excuses)
-        found = own + judged_on(facts, self.lab.judges, history)
+        found = Judged(outcome.observations, outcome.excuses) + judged_on(facts, self.lab.judges, history)
+        if end == "error":
+            found = Judged(proofs(found.observations), raised=found.raised)
         for observation in found.observations:
             self._seen[observation.requirement, observation.case].append(observation)
         seconds = time.monotonic() - began

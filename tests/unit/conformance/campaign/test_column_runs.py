@@ -18,6 +18,7 @@ from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
 from fixtures.waiting import eventually
+from history.schema import SCHEMA
 from history.shards import read_shards
 from tests.support.fake_column_run import OTHER
 from tests.support.fake_matrix import ALL_COLUMNS, ROOT, Kit, fresh_kit
@@ -113,7 +114,7 @@ def test_a_folder_serves_one_command_at_a_time(kit: Kit) -> None:
 
 def test_a_plan_that_is_none_is_refused(kit: Kit) -> None:
     kit.out.mkdir()
-    (kit.out / "plan.json").write_text("{}")
+    (kit.out / "plan.json").write_text(f'{{"schema": {SCHEMA}}}')
     with pytest.raises(WrongUse, match="is not a plan of this kit"):
         kit()
 
