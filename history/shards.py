@@ -19,12 +19,14 @@ from history.schema import refuse_older
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """The judged system: a label, the image behind it and the cluster's own declarations.
+    """The judged system: a label, the image behind it, and the versions that the cluster itself reports.
 
-    `version` is the release that it is judged as, `build` what its own jars say where that differs. `ranges` maps an API
-    (`Fetch`, `controller.Vote`) to its highest version, and after `lowest.` to its lowest one, a finalized feature
-    (`transaction.version`) to its level and a supported one (`supported.metadata.version`) to its highest. `digest` is that of
-    its jars and its configuration, equal on every machine; `selection` are the options that select the column.
+    `version` is the release that it is judged as; `build` is the one that its jars name, where that differs. `digest` is a hash
+    of its jars and its configuration, the same on every machine. `selection` has the options that select the column.
+
+    `ranges` maps the name of an API (`Fetch`, `controller.Vote`) to its highest version, and the same name after `lowest.` to
+    its lowest version. It also maps a finalized feature (`transaction.version`) to its level, and the name of a supported
+    feature after `supported.` (`supported.metadata.version`) to its highest level.
     """
 
     label: str

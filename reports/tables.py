@@ -78,7 +78,7 @@ def replays(sums: Sums) -> list[Row]:
 
 
 def paths(observed: Iterable[Row], sums: Sums, most: int) -> list[Row]:
-    """The first paths of evidence of each cell, at most `most`, those of replays among them."""
+    """Return at most `most` paths of evidence for each cell, including those of replays."""
     found: dict[tuple[str, str], set[tuple[int, str]]] = defaultdict(set)
     for row in observed:
         found[_cell(row)].update((path["rank"], path["path"]) for path in row["paths"])

@@ -235,7 +235,10 @@ class _Episode:
             successor = "leader" if then == "followed" else "follower"
 
     def _cut_short(self, hits: Sequence[Hit]) -> Iterator[Step]:
-        """Replace one leader after the other, with nothing written to the second before that; then it appends alone."""
+        """Make one leader after the other lose its leadership, without a write to the second one while it leads.
+
+        Then the second one appends to its own log alone, not knowing its successor.
+        """
         yield from self._write_before("leader")
         for fault, role in hits:
             if self._standing < self._most:

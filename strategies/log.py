@@ -188,7 +188,7 @@ class OffsetForLeaderEpoch(PartitionStep, frozen=True, kw_only=True, tag="offset
 
 
 class ListOffsets(PartitionStep, frozen=True, kw_only=True, tag="list-offsets"):
-    """ListOffsets, earliest and latest. The request names as current the leader epoch `current_back` before the current one."""
+    """ListOffsets for the earliest and the latest offset, with a current leader epoch `current_back` below the true one."""
 
     reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"

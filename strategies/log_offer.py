@@ -146,7 +146,7 @@ def deletions(on: str) -> SearchStrategy[do.DeleteRecords]:
 
 
 def reassignments(on: str) -> SearchStrategy[steps.ReassignPartition]:
-    """Reassignments; a partition with a replica on every broker has to lose one before it can get one."""
+    """Draw reassignments. A partition that has a replica on every broker has to lose one before it can get another."""
     changes = (
         ["shrink", "shrink", "grow", "swap", "reorder"] if on in REPLICATED else ["grow", "swap", "shrink", "reorder"]
     )

@@ -96,7 +96,7 @@ def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard], plan
 def seen_again(
     violated: Sequence[ViolatedCase], columns: Sequence[ColumnRun], shards: Sequence[Shard]
 ) -> list[CaseRerun]:
-    """The rerun of each violated case, and of each other case of these rows that it violated."""
+    """Return the rerun of each violated case, and of each other case of the same rows that is violated in the rerun only."""
     runs = {column.name: column.run for column in columns}
     rows = groupby(violated, key=lambda case: (case.label, case.row))
     return [

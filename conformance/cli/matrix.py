@@ -273,7 +273,7 @@ def _say_each(lines: Sequence[str]) -> None:
 
 
 def say_bad_ends(out: Path, plan: Plan, expected: Sequence[int] = (EXIT_SATISFIED, EXIT_VIOLATED)) -> None:
-    """Print the last log lines of columns that began and whose exit code was not expected, and what was kept on the engine."""
+    """Print the last log lines of each column that ended with an unexpected exit code, and the notes on all kept runs."""
     for column in plan.columns:
         if column.run and column.code not in expected:
             say(

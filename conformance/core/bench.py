@@ -130,9 +130,10 @@ class Bench:
         return self.members[name].id
 
     def node(self, name: str | int, *, controller: bool = False, purpose: str = "") -> NodeClient:
-        """The client of a node's broker listener (`controller`: of its controller listener), by name or id.
+        """Return the client of a node, given by name or id.
 
-        `purpose` gives a client, and so a connection, of its own.
+        It connects to the broker listener, or to the controller listener if `controller` is set or the node is no broker.
+        Each `purpose` has a client of its own, and so a connection of its own.
         """
         name = self.name_of(name) if isinstance(name, int) else name
         controller = controller or not self.members[name].is_broker
@@ -236,8 +237,8 @@ class Bench:
         text = f"a request that has to succeed was refused: {answer}"
         raise Overdue(text, due=owed, within=lasts, late=self.wait.late(lasts))
 
-    def excuse(self, name: str) -> None:
-        """Count an excuse of a rig while it prepares something, such as a repeated try."""
+    def count_excuse(self, name: str) -> None:
+        """Count an excuse of a rig that is being prepared, such as a repeated try."""
         self.excuses.append(name)
 
     def malformed(self, how: str) -> AbstractContextManager[None]:
@@ -315,7 +316,7 @@ class Bench:
         return Disk(self.tape, name, partition, lambda: self._live().container(name))
 
     def word(self, controller: str, topic: Topic, index: int) -> Word:
-        """A controller's registration of a partition, from its log on disk: no broker needs to be up."""
+        """Return a controller's registration of a partition, read from its log on disk; no broker needs to be running."""
         wanted = ReadWord(topic.name, index)
         return self._read(controller, wanted, lambda: word(self._live().container(controller), topic, index))
 

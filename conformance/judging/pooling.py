@@ -155,9 +155,9 @@ def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str]) -> CaseT
 
 
 def cell_of(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally], *, ran: int, errors: int) -> Cell:
-    """The cell of a row on a column, from the pooled observations of each case.
+    """Return the cell of a row on a column, judged by the pooled observations of each case.
 
-    `ran` and `errors` count the row's checks that ran, and that ended in trouble of the kit.
+    `ran` is the number of the row's checks that ran, and `errors` the number of those that failed with an error of the kit.
     """
     if row.id == patch_releases.ROW and column.patches:
         cases, ran = _of_patches(column.patches), 1

@@ -17,7 +17,10 @@ SentValues: TypeAlias = dict[str, dict[str, int]]
 
 
 def sent_until(history: History, before: SentValues | None) -> SentValues | None:
-    """Those of an example and of all before it; None if some are not known, being sent as bytes or appended by a fault."""
+    """Count the values that an example and all earlier ones (`before`) sent to each partition.
+
+    Returns None if some values are not known, because they were sent as raw bytes or appended by a fault.
+    """
     reading = Reading(history.example, [PartitionStory])
     reading.feed(history.events)
     sent = {name: Counter(values) for name, values in (before or {}).items()}

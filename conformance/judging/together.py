@@ -12,7 +12,10 @@ S = TypeVar("S", bound=Story)
 
 
 class Together(Story):
-    """All stories of some types: of each transactional id and of each partition, say. It takes no facts of its own."""
+    """All stories of several types, such as those of each transactional id and of each partition.
+
+    It takes no facts: these go to the stories of their subjects.
+    """
 
     def __init__(self, timeline: Timeline, stories: Mapping[type[Story], Sequence[Story]]) -> None:
         super().__init__("", timeline)

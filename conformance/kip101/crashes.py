@@ -111,7 +111,7 @@ def newest_entries(partition: Crashing, leader: int, start: int) -> tuple[int, t
 
 
 def ends_before(answer: EpochEnd, lost: Boundary) -> bool:
-    """True if an earlier epoch is answered in place of the lost one, with the offset where the lost one had begun."""
+    """True if the answer names an earlier epoch than the lost one, and as its end offset the lost one's start offset."""
     return answer.error is Error.NONE and 0 <= answer.leader_epoch < lost.epoch and answer.end_offset == lost.start
 
 

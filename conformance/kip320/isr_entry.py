@@ -56,7 +56,7 @@ class EntryAttempt(NamedTuple):
 
 
 def try_entry(partition: Partition, entrant: Entrant, offset: int) -> EntryAttempt:
-    """Repeat such fetches. Records whether the entrant was in the ISR after any of them."""
+    """Fetch as the entrant `TRIES` times, and note whether the entrant was in the ISR after any of these fetches."""
     inside, answers = False, []
     for _ in range(TRIES):
         answers.append(fetch_as_entrant(partition, entrant, offset))

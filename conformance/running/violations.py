@@ -13,7 +13,7 @@ from history.shards import ObservationLine
 
 
 class Breach(msgspec.Struct, frozen=True, order=True):
-    """One way in which a row is broken. Another anomaly (`label`) or another case of the same row is another bug."""
+    """One way in which a row is broken: another anomaly (`label`) or another case of the row counts as another bug."""
 
     requirement: str
     label: str

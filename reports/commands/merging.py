@@ -9,7 +9,7 @@ from pathlib import Path
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from reports.errors import ReportError
-from reports.ingest.read import SHARDS, no_folder, no_shards
+from reports.ingest.read import SHARDS, folder_not_found, shards_not_found
 from reports.matrix_file import read_compared
 from reports.merge import Merged, merge
 from reports.site.pages import write_site
@@ -64,8 +64,8 @@ def _bytes(shards: str) -> float:
         return math.inf
     folder = Path(shards)
     if not folder.exists():
-        raise no_folder(shards, "not found")
+        raise folder_not_found(shards, "not found")
     files = list(folder.rglob(SHARDS))
     if not files:
-        raise no_shards(shards)
+        raise shards_not_found(shards)
     return sum(file.stat().st_size for file in files)

@@ -28,20 +28,20 @@ def read_text(spark: SparkSession, folder: str) -> DataFrame:
     try:
         texts = reader.text(folder)
     except AnalysisException as error:
-        raise no_folder(folder, str(error.getCondition())) from error
+        raise folder_not_found(folder, str(error.getCondition())) from error
     if not texts.inputFiles():
-        raise no_shards(folder)
+        raise shards_not_found(folder)
     return texts.select(F.col("value").alias("text"))
 
 
-def no_folder(folder: str, why: str) -> ReportError:
+def folder_not_found(folder: str, why: str) -> ReportError:
     return ReportError(
         f"There is no folder {folder!r} to read shards from ({why}). "
         "Give with --in the `shards` folder that a run of pytest left in its --conformance-out."
     )
 
 
-def no_shards(folder: str) -> ReportError:
+def shards_not_found(folder: str) -> ReportError:
     return ReportError(
         f"{folder!r} holds no {SHARDS}, so there is nothing to merge. "
         "Run pytest first, or give the right folder with --in."

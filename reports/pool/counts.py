@@ -25,7 +25,10 @@ SUMS = ("a", "b", "c")
 
 
 def sum_lines(lines: DataFrame, outdated: Outdated) -> DataFrame:
-    """One row per KEY with its SUMS, and `times`, how many entries it is made of; `lines` of shards that count."""
+    """Sum up the entries of lines: one row per KEY, with its SUMS and the number of its entries, `times`.
+
+    Outdated entries are left out.
+    """
     lines = lines.where("type IN ('example', 'check', 'replay')")
     single = lines.select("kafka_version", "shard", F.expr(f"inline({_ENTRIES})"))
     sums = [F.sum(name).alias(name) for name in SUMS]

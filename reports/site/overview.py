@@ -84,10 +84,10 @@ def coverage(groups: Sequence[FamilyView], labels: Sequence[str]) -> dict[str, l
     """Cases reached per family and column; empty where no run recorded any."""
     if not any(view.coverage for group in groups for view in group.rows):
         return {}
-    return {group.family: [_reached(group, label) for label in labels] for group in groups}
+    return {group.family: [_cases_reached(group, label) for label in labels] for group in groups}
 
 
-def _reached(group: FamilyView, label: str) -> CasesReached:
+def _cases_reached(group: FamilyView, label: str) -> CasesReached:
     found = [view.coverage[label] for view in group.rows if label in view.coverage]
     return CasesReached(reached=sum(each.cases_reached for each in found), cases=sum(each.cases for each in found))
 

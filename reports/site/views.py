@@ -56,7 +56,7 @@ class RowView(msgspec.Struct, kw_only=True):
 
     @property
     def columns_by_verdict(self) -> dict[Verdict, str]:
-        """Each verdict, the worst first, with the columns that have it, in a few words."""
+        """The verdicts of the row, the worst first, each with a short text that names the columns with it."""
         labels = [cell.kafka_version for cell in self.cells]
         found = {verdict: [c.kafka_version for c in self.cells if c.verdict == verdict] for verdict in VERDICTS}
         return {verdict: spans(having, labels) for verdict, having in found.items() if having}

@@ -28,7 +28,7 @@ _NOTES = 20
 
 
 def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None, excused: Sequence[Excused] = ()) -> str:
-    """The same matrix gives the same text. With a `baseline` it also lists what changed since."""
+    """Render a matrix as Markdown, always in the same way; with a `baseline`, also list what has changed since then."""
     head = [
         *_head(matrix, baseline, _SHOWN),
         "\n".join(_excused(excused)),

@@ -82,7 +82,7 @@ def by_family(matrix: Matrix) -> list[FamilyRows]:
 
 
 def counts(cells: Iterable[ReportedCell], label: str) -> dict[Verdict, int]:
-    """How many cells of a column have which verdict, in the order of `VERDICTS`, without zeros."""
+    """Count the cells of a column by verdict, in the order of `VERDICTS`; verdicts without a cell are left out."""
     found = Counter(cell.verdict for cell in cells if cell.kafka_version == label)
     return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 

@@ -140,7 +140,10 @@ def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 
 def _all_replaced(story: PartitionStory, look: PartitionMetadata) -> bool:
-    """True if each replica that may be elected, by the last description, lost its log directory."""
+    """True if each replica that may be elected lost its log directory.
+
+    The registration of the leader epoch says which these are, or else the ISR, or else all replicas.
+    """
     described = story.derive(Registrations).of(look.epoch)
     named = {*described.members, *described.last_known} if described is not None else {*look.isr}
     return story.derive(Damage).all_hit(named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir)

@@ -135,7 +135,7 @@ class KnownEpochs:
 
     @property
     def has_successors(self) -> bool:
-        """True if one broker was seen to act as leader after another had led. If not, there is no `successor`."""
+        """True if a broker was seen to lead after another one had led; if not, `successor` always returns None."""
         return len({*self._leadership.leaders.values()}) > 1 and bool(self._takeovers)
 
     def successor(self, node: str, asked: int) -> ServingLeader | None:

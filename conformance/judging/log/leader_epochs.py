@@ -117,7 +117,9 @@ def _may_differ(story: PartitionStory, before: PartitionMetadata, seen: Partitio
 
 
 def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
-    """Judge that a broker that fenced an epoch as older never again calls it, or an older one, newer than its own."""
+    """Judge that a broker's epoch does not fall while it runs: after it answered FENCED_LEADER_EPOCH to one epoch, it never
+    answers UNKNOWN_LEADER_EPOCH to that epoch, to an older one, or to the next.
+    """
     knowledge = story.derive(KnownEpochs)
     floors: dict[tuple[str, int], ErrorResponse] = {}
     for refusal in filter(lambda one: _shows_the_epoch(story, one), story.errors):

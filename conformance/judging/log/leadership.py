@@ -87,6 +87,8 @@ class Leadership:
         return [read for read in self._story.reads if self.is_from_leader(read)]
 
     def role_of(self, read: FetchResult) -> str:
-        """The role of the responding replica, by the epoch that was named or else the newest; empty if no leader is known."""
+        """Return the role of the responding replica in the request's leader epoch, or else in the newest; empty if
+        that epoch's leader is not known.
+        """
         leader = self.leaders.get(read.cur if read.cur >= 0 else self.newest_epoch_before(read.asked))
         return "" if leader is None else "leader" if leader == read.node else "follower"

@@ -204,7 +204,7 @@ class PartitionStory(Story):
 
     @property
     def is_compacted(self) -> bool:
-        """True unless cleanup.policy is delete, by which replicas hold the same bytes, and offsets have no holes."""
+        """True if the topic may have been compacted: replicas may then hold different bytes, and offsets have gaps."""
         policies = {self.configs.get("cleanup.policy"), *self.altered_configs.get("cleanup.policy", ())}
         return self.is_internal or any("compact" in policy for policy in policies if policy is not None)
 

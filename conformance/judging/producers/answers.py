@@ -251,7 +251,8 @@ def _by_leader(one: Asked, outcome: Outcome) -> list[Right]:
 
 
 def _judged(one: Asked, rights: list[Right], excuse: str) -> Iterator[Claim]:
-    """Judge an answer. It is held if all right answers are of one kind, but for those of a coordinator that is busy."""
+    """Judge an answer. A right one counts as held only if all right answers are of one kind, apart from those of a coordinator
+    that is busy (CONCURRENT_TRANSACTIONS)."""
     given = [right for right in rights if right.is_given(one)]
     kinds = {right.kind for right in rights if not right.outcome.excuse} - {"concurrent"}
     case = f"{CASE_OF[one.request.api]}-{min(kinds, key=KINDS.index, default='granted')}"

@@ -104,8 +104,9 @@ def _in_epoch(partition: PartitionStory, same: Sequence[ProduceResult], write: P
 
 
 def _again(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
-    """The right answers to a repeated batch: it is recognised among the last five, and after a restart if it is the last
-    (KIP360-SEQ-04, -12).
+    """Return the right answers to a repeated batch (KIP360-SEQ-04, -12).
+
+    A leader recognises each of the producer's last five batches; after a restart or a change of leader, maybe only the last.
     """
     first = next((one for one in same if identity(one) == identity(write) and one.error == NONE), None)
     if first is None:

@@ -20,9 +20,10 @@ MIN_ISR = "min.insync.replicas"
 
 @contextmanager
 def on_one_replica(bench: Bench, transactional_id: str) -> Iterator[None]:
-    """Move the coordinator's log of this id to its leader alone until the end; no-op if the coordinator keeps no log.
+    """Reassign the transactional id's partition of the coordinator's topic to its leader alone while the block runs.
 
-    Raises KitError where the cluster refuses that, and Overdue where not all replicas are in sync again at the end.
+    Afterwards the former replicas are assigned again. Nothing is done if the coordinator's topic does not exist. Raises
+    KitError if the cluster refuses a change, and Overdue if a reassignment does not complete with all replicas in sync.
     """
     coordinator = Coordinator(bench, transactional_id, CoordinatorType.TRANSACTION)
     partitions = len(coordinator.node().metadata([coordinator.topic]).topic(coordinator.topic).partitions)

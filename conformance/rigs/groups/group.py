@@ -112,7 +112,10 @@ def classic_member(group: Group) -> ClassicMember:
 
 
 def join_mixed_group(member: ClassicMember) -> PremiseClaim:
-    """Join a group that has members of the new protocol. Premise: the coordinator accepts its classic heartbeats."""
+    """Join a group that has members of the new protocol.
+
+    Returns the premise that the coordinator accepts the member's JoinGroup and its classic heartbeat.
+    """
     answer, alive = member.join(), member.heartbeat()
     met = answer.error is Error.NONE and alive.error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
     return premise(met, f"{member.id} is a classic member of {member.group_id}: {answer}, {alive}")

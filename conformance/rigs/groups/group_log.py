@@ -224,7 +224,7 @@ class GroupLog:
             yield from batch.records
 
     def _member(self, record: Record) -> str | None:
-        """The member of this group whose assignment a record has; None if it has another's."""
+        """Return the member whose assignment is in the record; None for another kind of record or another group."""
         if record.key is None or VERSION.unpack_from(record.key) != (CURRENT_ASSIGNMENT_TYPE,):
             return None
         group, member = strings_of(record.key)

@@ -110,7 +110,7 @@ class Owners:
                 yield Ownership(member, partition, since[partition], member.epoch, "pending revocation")
 
     def _has_lost(self, one: Ownership) -> bool:
-        """True if the member is there without the partition."""
+        """True if the member is in the group but no longer owns the partition."""
         has = {*one.member.since, *self._known.get(one.member, {})}
         return one.member in self.present and one.partition not in has
 

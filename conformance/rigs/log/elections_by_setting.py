@@ -107,7 +107,7 @@ class Settings:
             self.bench.node(self.bystander).describe_topic_partitions([one.name for one in self.all])
 
     def rest(self) -> None:
-        """Start the last in-sync replica again, and write a record to each partition: in the end the replicas agree."""
+        """Start the last in-sync replica again, write a record to each partition, and wait for the replicas to agree."""
         self.bench.processes.start(self.first)
         for one in self.all:
             one.whole()

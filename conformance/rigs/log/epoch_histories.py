@@ -7,7 +7,7 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import CLUSTER
-from conformance.rigs.log.partition import Partition, PartitionData, new_partition, with_epochs
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_partition_with_epochs
 from protocol.codes import Error
 from protocol.errors import KitError
 
@@ -149,7 +149,7 @@ def trimmed_to(*starts: int) -> Rig[RaisedStartData, RaisedStartPartitions]:
     """A partition for each start, with epochs that began at 0, 3 and 6 and ended at 9."""
 
     def prepare(bench: Bench) -> RaisedStartData:
-        partitions = tuple(with_epochs(bench, 2) for _ in starts)
+        partitions = tuple(new_partition_with_epochs(bench, 2) for _ in starts)
         for data, start in zip(partitions, starts, strict=True):
             _trim(Partition(bench, data), start)
         return RaisedStartData(partitions, starts, 9)

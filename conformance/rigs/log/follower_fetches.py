@@ -11,7 +11,13 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import CLUSTER, SHRINKING
-from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_topics, with_epochs
+from conformance.rigs.log.partition import (
+    Partition,
+    PartitionData,
+    new_partition,
+    new_partition_with_epochs,
+    new_topics,
+)
 from fixtures.wire import NodeClient, WireError
 from protocol.cluster import MetadataAnswer, PartitionMetadata
 from protocol.codes import Error
@@ -190,7 +196,7 @@ def moving_partition(name: str, moves: int, **configs: str) -> Rig[PartitionData
     """A partition after several leader changes, shared by probes that append to it and reassign it."""
 
     def prepare(bench: Bench) -> PartitionData:
-        return with_epochs(bench, moves, 3, **configs)
+        return new_partition_with_epochs(bench, moves, 3, **configs)
 
     prepare.__qualname__ = name
     return Rig(CLUSTER, prepare, Partition, shared=True)

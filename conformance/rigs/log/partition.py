@@ -119,7 +119,7 @@ def _create(bench: Bench, wanted: list[NewTopic]) -> list[Topic]:
     return [Topic(created.name, created.topic_id) for created in answer.topics]
 
 
-def with_epochs(bench: Bench, epochs: int, records: int = 3, **configs: str) -> PartitionData:
+def new_partition_with_epochs(bench: Bench, epochs: int, records: int = 3, **configs: str) -> PartitionData:
     """A partition whose leader moved `epochs` times, with `records` acknowledged records written in each epoch."""
     partition = new_partition(bench, (), **configs)
     return PartitionData(partition.topic, 0, tuple(_history(partition, epochs, records)))
@@ -138,7 +138,7 @@ def partition_at_epoch(epochs: int) -> Rig[PartitionData, Partition]:
     """A shared partition after `epochs` leader changes, for probes that only read."""
 
     def prepare(bench: Bench) -> PartitionData:
-        return with_epochs(bench, epochs)
+        return new_partition_with_epochs(bench, epochs)
 
     prepare.__qualname__ = f"partition_at_epoch_{epochs}"
     return Rig(CLUSTER, prepare, Partition, shared=True)
@@ -148,7 +148,7 @@ def fresh_partition(epochs: int = 0, records: int = 3, **configs: str) -> Rig[Pa
     """A partition of the example's own, for probes that change it."""
 
     def prepare(bench: Bench) -> PartitionData:
-        return with_epochs(bench, epochs, records, **configs)
+        return new_partition_with_epochs(bench, epochs, records, **configs)
 
     prepare.__qualname__ = f"fresh_partition_{epochs}"
     return Rig(CLUSTER, prepare, Partition)

@@ -65,7 +65,10 @@ class Reader:
     # --- reading
 
     def poll(self) -> bool:
-        """True if one fetch to the leader made progress: False if there is no leader, it is gone, or it just changed."""
+        """Fetch once from the leader. Returns True if that made progress.
+
+        It made none if there is no leader, if the leader did not answer, or if it has just changed.
+        """
         state = self._find()
         if state is None or state.leader < 0:
             return False

@@ -9,7 +9,7 @@ from conformance.core.checks import Rig
 from conformance.core.faulting import record
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.epoch_checkpoint import entry_of, read_epochs
-from conformance.rigs.log.partition import Partition, PartitionData, with_epochs
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition_with_epochs
 from conformance.rigs.log.quiescence import read_whole
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.unclean import UncleanElection
@@ -36,7 +36,7 @@ def quick_partition(epochs: int, **configs: str) -> Rig[PartitionData, Partition
     """A partition of the example's own, on a cluster with short broker sessions."""
 
     def prepare(bench: Bench) -> PartitionData:
-        return with_epochs(bench, epochs, RECORDS, **configs)
+        return new_partition_with_epochs(bench, epochs, RECORDS, **configs)
 
     prepare.__qualname__ = f"quick_partition_{epochs}"
     return Rig(QUICK_CLUSTER, prepare, Partition)

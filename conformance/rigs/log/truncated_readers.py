@@ -31,5 +31,5 @@ def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
 
 
 def epoch_of_last_shared(reader: Reader, cut: int) -> int:
-    """The epoch of the last record that the reader shares with a log truncated there."""
+    """Return the leader epoch of the last record below `cut` that the reader got: a log truncated to `cut` has it as well."""
     return next(record.epoch for record in reversed(reader.delivered) if record.offset < cut)

@@ -79,7 +79,8 @@ class KnownRecords:
         )
 
     def shown_by(self, read: FetchedPartition, offset: int) -> bool:
-        """True if an answer gives exactly what is visible from `offset` to its last batch, and stops at an open transaction."""
+        """True if an answer has exactly the visible records from `offset` up to its last batch, and ends before the first open
+        transaction."""
         if read.error is not Error.NONE:
             return False
         last = read.batches[-1].last_offset if read.batches else offset - 1

@@ -275,7 +275,7 @@ class Frozen:
         """
         again = (asked.api, asked.peer, asked.body) == (earlier.api, earlier.peer, earlier.body)
         if again and given_up(earlier, asked):
-            self.bench.excuse(GIVEN_UP)
+            self.bench.count_excuse(GIVEN_UP)
         return again
 
     def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:
@@ -303,7 +303,7 @@ class Frozen:
             following = self.fetch_in(epoch_of(fetch), fetch.peer)
             if following is None or log_end_of(following) != log_end_of(fetch) or not given_up(fetch, following):
                 break
-            self.bench.excuse(GIVEN_UP)
+            self.bench.count_excuse(GIVEN_UP)
             fetch = following
         return following
 

@@ -208,7 +208,7 @@ class Quorum:
             epoch = tried.before.reported.leader_epoch
             if tried.after.reported == tried.before.reported or self.agreed_leader().leader_epoch <= epoch:
                 break
-            self.bench.excuse(ELECTED_MEANWHILE)
+            self.bench.count_excuse(ELECTED_MEANWHILE)
             tried = self._attempt(name, ask, disk)
         return tried
 

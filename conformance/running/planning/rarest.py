@@ -49,7 +49,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
-    """Add up the shards of one run; None before any has begun."""
+    """Add up the shards that a run has written for a column; None if no shard has its header yet."""
     column: Column | None = None
     observed: dict[str, Counter[RowCase]] = defaultdict(Counter)
     seconds: defaultdict[str, float] = defaultdict(float)

@@ -108,10 +108,9 @@ def weight_of(nodeid: str, *, timed: bool = True) -> int:
 
 
 def cluster_of(nodeid: str, *, timed: bool = True) -> str:
-    """Column and topology of a check: `…/kip320/fencing.py::older_epoch[4.3.1]` is `4.3.1 cluster`.
+    """Return the column and the topology of a check: `4.3.1 cluster` for `…/kip320/fencing.py::older_epoch[4.3.1]`.
 
-    Under a clock each part of a machine is a unit of its own, since it runs for minutes, and so are a soak and a worker's search
-    for the rarest cases.
+    Soaks, searches for the rarest cases and, under a clock, machines are kept apart from other checks: `4.3.1 cluster soak`.
     """
     label = nodeid.rpartition("::")[2].removesuffix("]").partition("[")[2]
     if is_search(nodeid):
