@@ -79,10 +79,10 @@ class TopicMetadata(Part, frozen=True, kw_only=True):
 
 
 class MetadataAnswer(Answer, frozen=True, kw_only=True):
-    brokers: tuple[Node, ...] = ()
+    brokers: tuple[Node, ...]
     cluster_id: str | None = None
     controller_id: int = -1
-    topics: tuple[TopicMetadata, ...] = ()
+    topics: tuple[TopicMetadata, ...]
     error: Error = Error.NONE
 
     def topic(self, name: str) -> TopicMetadata:

@@ -105,7 +105,8 @@ class Decoding:
 
     def _nothing(self) -> dict[str, Any]:
         version = getattr(self.request, "version", None)
-        return {"error_code": self.lost_error, "version": -1 if version is None else version}
+        known = {"error_code": self.lost_error, "version": -1 if version is None else version}
+        return known | {"brokers": (), "topics": ()}
 
     def exchange(self) -> tuple[int, int, str, int]:
         """The fields of an `Exchange`."""

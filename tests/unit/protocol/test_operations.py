@@ -96,10 +96,10 @@ def test_the_answer_of_the_oldest_version_has_defaults_for_what_came_later(
     [
         (PartitionMetadata, PARTITION | {"leader_id": None}),
         (EndTxnAnswer, {"version": 0}),
-        (MetadataAnswer, {"brokers": [], "topics": []}),
+        (MetadataAnswer, {"version": 0, "topics": []}),
         (CreatedTopic, {"name": "t", "error_code": "NONE"}),
     ],
-    ids=["null", "no error", "no version", "a name for a number"],
+    ids=["null", "no error", "no brokers", "a name for a number"],
 )
 def test_an_answer_that_lacks_what_each_version_has_is_refused(answer: type[Any], body: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):

@@ -15,10 +15,9 @@ from hypothesis.strategies import integers
 
 from conformance.catalogue.deviations import Deviation
 from conformance.core.bench import Bench
-from conformance.core.machines import KafkaMachine, smaller
+from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Excuse, Finding, Judge, judge, judge_all
-from conformance.machines.log.machine import LOG_MACHINE
 from conformance.running.evidence.folder import Schedule
 from conformance.running.machine import run as run_module
 from conformance.running.machine.beginning import Beginning
@@ -53,10 +52,7 @@ SHARED = "KIP320-OFLE-06"
 
 
 class Say(Step, frozen=True, kw_only=True, tag="say"):
-    """Says a word about a partition.
-
-    So often that it is heard.
-    """
+    """Says a word about a partition, several times to be heard."""
 
     word: str
     on: str = "strict-0"
@@ -577,18 +573,6 @@ def test_parts_share_the_schedules_and_the_first_has_the_opening() -> None:
     assert [one.opening for one in parts] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("turn", "played"), [(0, [["quick", "another"], ["log-quorum"], ["lagging"]]), (3, [["lagging"], [], ["quick"]])]
-)
-def test_a_schedule_is_played_on_a_cluster_as_it_was_recorded_on(turn: int, played: list[list[str]]) -> None:
-    """Parts have quick, log-quorum and lagging; after three turns log-prompt, log-directories and quick."""
-    one = msgspec.structs.replace(recorded("a"), check=LOG_MACHINE.id)
-    names = ["quick", "log-quorum", "lagging", "another"] if turn == 0 else ["lagging", "quick"]
-    whole = Beginning(turn=turn, schedules=[msgspec.structs.replace(one, topology=name) for name in names])
-    parts = [whole.of_part(LOG_MACHINE, part, 3) for part in (1, 2, 3)]
-    assert [[schedule.topology for schedule in part.schedules] for part in parts] == played
-
-
 def test_the_shard_counts_steps_and_premises(play: Play) -> None:
     _, shard, _ = play(machine_of([*words("a", "b"), Jolt()], never(ROW, "z")), [[]])
     [line] = of(shard, ExampleLine)
@@ -611,20 +595,3 @@ def test_steps_are_found_by_what_they_show_and_what_they_are_about(play: Play) -
     assert about(history, schedule, [b]) == {1, 2}
     [a] = [e.n for e in history.events if isinstance(e, Call) and e.request["word"] == "a"]
     assert about(history, schedule, [a]) == {0, 2, 3}
-
-
-def test_numbers_become_smaller_and_nothing_else() -> None:
-    class Other(msgspec.Struct, frozen=True, kw_only=True):
-        role: str = "follower"
-        records: int
-        back: int = 0
-        fault: Recorded = msgspec.field(default_factory=Recorded)
-
-    step = Other(role="leader", records=4, back=-2, fault=Recorded(pick=2))
-    assert [msgspec.to_builtins(one) | {"fault": one.fault.pick} for one in smaller(step)] == [
-        {"role": "leader", "records": 1, "back": 0, "fault": 0},
-        {"role": "leader", "records": 1, "back": -2, "fault": 2},
-        {"role": "leader", "records": 4, "back": 0, "fault": 2},
-        {"role": "leader", "records": 4, "back": -2, "fault": 0},
-    ]
-    assert smaller(Other(records=1)) == []
