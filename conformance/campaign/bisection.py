@@ -34,7 +34,8 @@ class VerdictBoundary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wanted_next(versions: Sequence[str], anchors: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
-    """The versions to run next: the anchors, then the middle version between each two neighbours that differ."""
+    """Return the versions to run next: the anchors, then the middle version between each two neighbours that
+    differ."""
     missing = [version for version in anchors if version not in outcomes]
     if missing:
         return missing
@@ -43,7 +44,7 @@ def wanted_next(versions: Sequence[str], anchors: Sequence[str], outcomes: Mappi
 
 
 def changes(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[VerdictBoundary]:
-    """All changes that are known, oldest first. `versions` are in ascending order."""
+    """Return all known changes, oldest first. `versions` are in ascending order."""
     decided = [(place, version) for place, version in enumerate(versions) if outcomes.get(version)]
     return [
         VerdictBoundary(before=before, first=first, becomes=outcomes[first], between=list(versions[low + 1 : high]))
@@ -53,5 +54,5 @@ def changes(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[Ve
 
 
 def skipped_versions(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
-    """The versions that were not run, since their neighbours agree."""
+    """Return the versions that were not run, since their neighbours agree."""
     return [version for version in versions if version not in outcomes]

@@ -35,7 +35,7 @@ class RunningColumn(msgspec.Struct, frozen=True):
 
 
 class Runner:
-    """The processes of a plan's columns, `at_once` of them in parallel; `file` says how each ended."""
+    """The processes of a plan's columns, `at_once` of them in parallel; the plan in `file` records how each ended."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Runner:
         self._running: dict[str, RunningColumn] = {}
 
     def seconds_of(self, column: ColumnRun) -> float:
-        """The seconds that a column has been running, or ran."""
+        """Return the seconds that a column has been running, or ran."""
         running = self._running.get(column.name)
         return time.monotonic() - running.began if running else column.seconds
 
@@ -108,8 +108,8 @@ class Runner:
         self._running[column.name] = RunningColumn(column, process, time.monotonic())
 
     def command(self, column: ColumnRun) -> list[str]:
-        """The command of a column. For pytest the last option wins: the user's seed and number of workers override those of
-        the plan."""
+        """Return the command of a column. pytest takes the last value of an option, so the user's seed and number of
+        workers override those of the plan."""
         seed = (
             [] if os.environ.get("KAFKA_CONFORMANCE_CONFORMANCE_SEED") else ["--conformance-seed", str(self.plan.seed)]
         )
@@ -125,7 +125,7 @@ class Runner:
                 write_plan(self.out, self.plan, self._file)
 
     def _end_all(self) -> None:
-        """Interrupt every column as Ctrl-C would, and wait for their ends; a second signal ends the waiting."""
+        """Interrupt every column as Ctrl-C would, and wait for them to end; a second signal ends the waiting."""
         ends = time.monotonic() + self._ends_within
         for running in self._running.values():
             running.process.send_signal(signal.SIGINT)
@@ -144,22 +144,22 @@ class Runner:
 
 
 def given_by_environment() -> dict[str, str]:
-    """Options of the checks that are given by environment variables, by variable."""
+    """Return the options of the checks that are given by environment variables, by variable."""
     shared = [option.variable for option in OPTIONS if option.flag not in _OWN]
     return {variable: os.environ[variable] for variable in shared if os.environ.get(variable)}
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment without variables that would add columns, or belong to the whole campaign."""
+    """Return this process's environment without variables that would add columns, or belong to the whole campaign."""
     own = {option.variable for option in OPTIONS if option.flag in _OWN}
     return {name: value for name, value in os.environ.items() if name not in own}
 
 
 def log_of(out: Path, column: ColumnRun) -> Path:
-    """The file in which a column's output is kept."""
+    """Return the file in which a column's output is kept."""
     return out / "logs" / f"{column.run}.log"
 
 
 def tail(path: Path, lines: int = 20) -> list[str]:
-    """The last lines of a log, for a column that ended badly."""
+    """Return the last lines of a log, for a column that ended badly."""
     return path.read_text(errors="replace").splitlines()[-lines:] if path.exists() else []

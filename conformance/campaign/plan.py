@@ -50,8 +50,8 @@ class ColumnRun(msgspec.Struct, kw_only=True):
 class Plan(msgspec.Struct, kw_only=True):
     """The columns of a campaign, the pytest options that they share, and the seed of all their drawn inputs.
 
-    `environment` are the options that were given by environment variables; `baseline` is the original path of the copy beside the
-    plan.
+    `environment` are the options that were given by environment variables; `baseline` is the original path of the
+    baseline that is copied beside the plan.
     """
 
     schema: int = SCHEMA
@@ -87,7 +87,7 @@ def new_plan(
 
 
 def column_runs_for(columns: Sequence[WantedColumn]) -> list[ColumnRun]:
-    """The processes for these columns, each with the options that select its column."""
+    """Return the processes for these columns, each with the options that select its column."""
     return [ColumnRun(name=column.title, selection=column.selection) for column in columns]
 
 
@@ -133,7 +133,7 @@ def put_aside_unended(out: Path, plan: Plan, say: Say) -> None:
 
 
 def refuse_running(out: Path, columns: Sequence[ColumnRun]) -> None:
-    """Refuse to go on while a column is still running, with WrongUse: two commands would move each other's recordings aside."""
+    """Raise WrongUse while a column is still running: two commands would move each other's recordings aside."""
     running = [column for column in columns if column.run and column.code is None and alive(column.run)]
     if running:
         names = ", ".join(f"{column.name} (run {column.run})" for column in running)
@@ -144,8 +144,8 @@ def refuse_running(out: Path, columns: Sequence[ColumnRun]) -> None:
 
 
 def read_plan(out: Path, file: str = PLAN) -> Plan | None:
-    """The plan in `file`; None if there is no such file. Raises WrongUse for a file that is not a plan, WrongSchema for
-    one of another schema."""
+    """Return the plan in `file`; None if there is no such file. Raises WrongUse for a file that is not a plan,
+    WrongSchema for one of another schema."""
     path = out / file
     if not path.exists():
         return None
@@ -181,7 +181,7 @@ def put_aside(out: Path, parts: Sequence[Path], say: Say) -> None:
 
 
 def recorded_by(out: Path, run: str) -> list[Path]:
-    """All files and folders in `out` that carry a run's id."""
+    """Return all files and folders in `out` that carry a run's id."""
     if not run:
         return []
     return [

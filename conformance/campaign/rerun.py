@@ -25,7 +25,8 @@ class ViolatedCase(msgspec.Struct, frozen=True, order=True):
 
 
 class CaseRerun(msgspec.Struct, frozen=True, kw_only=True):
-    """One case, run again: `violated` of its `observations`. `is_new` if the earlier run did not violate it."""
+    """One case, run again: violated in `violated` of its `observations`; `is_new` if the earlier run did not violate
+    it."""
 
     of: ViolatedCase
     violated: int
@@ -48,7 +49,8 @@ class CaseRerun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def violated_in(out: Path, globs: Sequence[str] = (), labels: Sequence[str] = ()) -> list[ViolatedCase]:
-    """The violated cases in the matrix of `out`, sorted; `globs` and `labels` restrict them. Raises WrongUse without a matrix."""
+    """Return the violated cases in the matrix of `out`, sorted; `globs` and `labels` restrict them. Raises WrongUse
+    without a matrix."""
     path = out / "matrix" / "matrix.json"
     if not path.exists():
         raise WrongUse(
@@ -73,7 +75,8 @@ def _read(path: Path) -> Baseline:
 
 
 def column_runs_again(violated: Sequence[ViolatedCase], shards: Sequence[Shard], plan: Plan | None) -> list[ColumnRun]:
-    """One run for each column, with its earlier profile and features. Raises WrongUse for a column without shards."""
+    """Return one run for each column, with its earlier profile and features. Raises WrongUse for a column without
+    shards."""
     by_column = groupby(violated, key=lambda case: case.label)
     return [_column_run(label, {case.row for case in cases}, shards, plan) for label, cases in by_column]
 

@@ -21,10 +21,12 @@ Line = TypeVar("Line", bound=AnyShardLine)
 
 
 def rewrite(shard: GatheredShard, again: ByExample, *, whole: bool) -> bytes:
-    """Rewrite the lines of a shard (which has a header) with the current rows, and with `again` in place of its observations.
+    """Rewrite the lines of a shard (which has a header) with the current rows, and with `again` in place of its
+    observations.
 
-    An example that is not in `again` keeps its former observations, and the rows that they are about keep their former hash, so
-    that a changed row does not count as judged. A shard that was not `whole` gets no footer, which marks its column.
+    An example that is not in `again` keeps its former observations, and the rows that they are about keep their former
+    hash, so that a changed row does not count as judged. A shard that was not `whole` gets no footer, which marks its
+    column as incomplete.
     """
     return _Rewriting(shard, again, whole).content()
 
@@ -55,8 +57,8 @@ class _Rewriting:
             yield line
 
     def _now(self, line: ObservationLine | ExampleLine) -> Iterator[AnyShardLine]:
-        """The observations of today. All come at the first line of an example, since the line of the example itself may be
-        cut off."""
+        """Yield the observations of the current judges. All come at the first line of an example, since the example's
+        own line may be cut off."""
         found = self.again[line.example]
         if line.example not in self.replaced:
             self.replaced.add(line.example)
@@ -69,7 +71,7 @@ class _Rewriting:
         return today | {row: was for row, was in self.header.rows.items() if row in self.kept}
 
     def _observed(self, example: ObservationLine | ExampleLine, one: Observation) -> ObservationLine:
-        """The line of an observation, with the evidence folder of the same finding, if it has one."""
+        """Return the line of an observation, with the evidence folder of the same finding, if it has one."""
         return ObservationLine.of(
             one,
             shard=self.header.shard,

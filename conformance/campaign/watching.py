@@ -40,7 +40,7 @@ class ColumnState(msgspec.Struct, kw_only=True):
 
 
 def states(runner: Runner) -> list[ColumnState]:
-    """The state of each column, in the order of the plan."""
+    """Return the state of each column, in the order of the plan."""
     return [_state(runner, column) for column in runner.plan.columns]
 
 
@@ -54,7 +54,8 @@ def _state(runner: Runner, column: ColumnRun) -> ColumnState:
 
 
 def _state_in(name: str, state: str, seconds: float, progress: Sequence[ColumnProgress]) -> ColumnState:
-    """The state of a column from its progress: one pytest process has one column, unless its options add more."""
+    """Return the state of a column from its progress: one pytest process has one column, unless its options add
+    more."""
     so_far = progress[0].so_far if progress else SoFar()
     now = progress[0].now if progress and state == "running" else []
     return ColumnState(name=name, state=state, seconds=seconds, so_far=so_far, now=now)
@@ -70,7 +71,7 @@ class Violated:
         self._reported: set[tuple[str, str]] | None = None
 
     def new(self, columns: Sequence[ColumnState]) -> list[str]:
-        """The violated rows that were not reported yet, a line for each."""
+        """Return a line for each violated row that was not reported yet."""
         found = [(column.name, row) for column in columns for row in column.so_far.violated]
         if self._reported is None:
             before = {column.name for column in columns if column.has_ended}
@@ -102,7 +103,8 @@ class Lines:
                 self._say(line_of(column))
 
     def _is_time(self, name: str) -> bool:
-        """True once each interval is over: the first line comes after the first interval, not at once."""
+        """True if an interval is over since the column's last line; the first line comes after one interval, not at
+        once."""
         now = self._clock()
         if now - self._last.setdefault(name, now) < self._every:
             return False
@@ -111,7 +113,7 @@ class Lines:
 
 
 def line_of(column: ColumnState) -> str:
-    """One line about a running column."""
+    """Return one line about a column."""
     parts = [
         f"{column.name}  {column.state}  {minutes(column.seconds)}",
         f"{column.so_far.done} of {column.so_far.of} checks",
@@ -123,7 +125,7 @@ def line_of(column: ColumnState) -> str:
 
 
 def at_work(doing: Doing) -> str:
-    """The check that a worker is at, and the faults that stand there."""
+    """Return the check that a worker is at, with the faults that stand there."""
     faults = f" under {', '.join(doing.faults)}" if doing.faults else ""
     return f"{doing.worker} {doing.check.rpartition('.')[2]}{faults}"
 
@@ -162,7 +164,7 @@ def _cells(column: ColumnState) -> list[str]:
 
 @contextmanager
 def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Runner], None]]:
-    """The function that a runner calls repeatedly while it runs."""
+    """Yield the function that a runner calls repeatedly while it runs."""
     console = console or Console()
     if not console.is_terminal:
         lines = Lines(say)
@@ -185,7 +187,8 @@ def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Run
 
 @contextmanager
 def again_and_again(show: Callable[[], None], every: float = 5.0) -> Iterator[None]:
-    """Calls `show` from its own thread every `every` seconds inside the context, since pytest has the main thread."""
+    """Call `show` from a thread of its own every `every` seconds inside the context, since pytest has the main
+    thread."""
     over = threading.Event()
 
     def until_over() -> None:
@@ -202,7 +205,7 @@ def again_and_again(show: Callable[[], None], every: float = 5.0) -> Iterator[No
 
 
 class RunShown:
-    """The columns of one plain pytest, as the same lines; without a plan, all of them run from the start."""
+    """The progress of one plain pytest, in the same lines; without a plan, all its columns run from the start."""
 
     def __init__(self, out: Path, run: str, say: Say, every: float = LINE_SECONDS) -> None:
         self._out = out

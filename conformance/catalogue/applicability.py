@@ -20,7 +20,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a version: `4.3.1` and `4.3.1-SNAPSHOT` as (4, 3, 1)."""
+    """Return the numbers of a version: `4.3.1` and `4.3.1-SNAPSHOT` as (4, 3, 1)."""
     return tuple(int(part) for part in re.findall(r"\d+", version.split("-")[0])[:3])
 
 
@@ -39,7 +39,7 @@ def in_range(version: str, text: str) -> bool:
 
 @cache
 def need(text: str) -> tuple[str, str, int]:
-    """The parts of a need: `Fetch >= 9` as (name, sign, level)."""
+    """Return the parts of a need: `Fetch >= 9` as (name, sign, level)."""
     match = _NEED.match(text)
     if match is None:
         raise ValueError(

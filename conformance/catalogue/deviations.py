@@ -19,8 +19,8 @@ SHIPPED = files("conformance") / "known-deviations.toml"
 class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A row that released versions are known to break; `ticket` is Kafka's own, if there is one.
 
-    A `race` depends on timing: a column without it is no evidence of a fix. `cases` limits it to these. A machine's
-    schedule with none of the steps, faults and roles in `takes` does not show it.
+    A `race` depends on timing: a column without it is no evidence of a fix. `cases` limits it to these cases. A
+    machine's schedule with none of the steps, faults and roles in `takes` does not show it.
     """
 
     requirement: str

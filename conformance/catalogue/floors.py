@@ -34,7 +34,8 @@ FLOORS: dict[str, Floor] = msgspec.convert(
 
 
 def floor_of(row: Requirement, case: str = "") -> Floor:
-    """The floor of a row's case: that of its own or the row's kind, unless these have other numbers of inputs or observations."""
+    """Return the floor of a row's case: that of the case's kind, or else the row's, with the numbers that case and row
+    have of their own."""
     own = _own(row, case)
     floor = FLOORS[kind_of(row, case)]
     inputs = (own and own.inputs) or row.inputs
@@ -47,7 +48,7 @@ def floor_of(row: Requirement, case: str = "") -> Floor:
 
 
 def kind_of(row: Requirement, case: str) -> Kind:
-    """The kind of a row's case, which may have one of its own."""
+    """Return the kind of a row's case: its own if it has one, or else the row's."""
     own = _own(row, case)
     return (own and own.kind) or row.kind
 
@@ -57,7 +58,7 @@ def _own(row: Requirement, case: str) -> Case | None:
 
 
 def shaping(inputs: str, incidental: Sequence[str]) -> str:
-    """Drawn inputs, as the text of a JSON object, without those that do not shape the situation."""
+    """Return drawn inputs, as the text of a JSON object, without those that do not shape the situation."""
     if not inputs or not incidental:
         return inputs
     kept = {name: value for name, value in msgspec.json.decode(inputs).items() if name not in incidental}

@@ -14,7 +14,8 @@ NAMED = re.compile(r"\bKIP-\d+\b")
 
 
 class Kip(NamedTuple):
-    """`since` are the minor releases that brought the parts that rows depend on; `says` has those parts in our words."""
+    """A later KIP. `since` are the minor releases that brought the parts that rows depend on; `says` has those parts
+    in our words."""
 
     title: str
     since: tuple[str, ...]

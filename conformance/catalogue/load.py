@@ -43,14 +43,14 @@ class Catalogue:
         return id in self._rows
 
     def judges(self, id: str) -> bool:
-        """True if observations of this row can be violations, and its level is not only recorded."""
+        """True if observations of this row can be violations: its level is not one that is only recorded."""
         return id not in self._rows or self._rows[id].level not in RECORDED
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def matching(self, patterns: Iterable[str]) -> list[Requirement]:
-        """Rows whose id matches one of the globs; all of them if there is no glob."""
+        """Return the rows whose id matches one of the globs; all of them if there is no glob."""
         globs = list(patterns) or ["*"]
         return [row for row in self if any(fnmatch.fnmatchcase(row.id, glob) for glob in globs)]
 
@@ -68,7 +68,7 @@ def load(sources: Iterable[Traversable]) -> Catalogue:
 
 @cache
 def shipped_rows() -> Catalogue:
-    """The catalogue in this folder."""
+    """Return the catalogue in this folder."""
     return load(sorted((file for file in SHIPPED.iterdir() if ROWS.fullmatch(file.name)), key=lambda file: file.name))
 
 

@@ -54,7 +54,7 @@ LATER = "-L"
 
 
 def family_of(kip: int) -> str:
-    """The family of rows of a KIP: ``KIP-320``; for 0 ``General laws``, which belong to no KIP."""
+    """Return the family of rows of a KIP: ``KIP-320``; for 0 ``General laws``, which belong to no KIP."""
     return f"KIP-{kip}" if kip else "General laws"
 
 
@@ -108,13 +108,13 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return hashlib.sha256(msgspec.json.encode(judged)).hexdigest()[:16]
 
     def applicable_cases(self, facts: Facts) -> list[Case]:
-        """The cases that this column must show; none if the row as a whole does not apply."""
+        """Return the cases that this column must show; none if the row as a whole does not apply."""
         if not applies(facts, self.applies, self.needs):
             return []
         return [case for case in self.cases if applies(facts, case.applies, case.needs)]
 
     def expected_token(self, facts: Facts) -> str:
-        """The token of the one expectation in force on this column."""
+        """Return the token of the one expectation in force on this column."""
         found = [e.expect for e in self.expectations if applies(facts, e.versions, e.needs)]
         if len(found) != 1:
             raise CatalogueError(

@@ -32,7 +32,7 @@ class BaselineCell(msgspec.Struct, frozen=True):
         return sorted(case for case, tally in self.cases.items() if tally.violated) or [""]
 
     def breaks(self, case: str) -> bool:
-        """True if this case was violated; an unnamed case stands for all cases of a violated cell."""
+        """True if this case was violated. An empty name, here or in the matrix, stands for any case of the row."""
         violated = self.violated_cases
         return bool(violated) and (not case or case in violated or violated == [""])
 
@@ -44,7 +44,8 @@ class Baseline(msgspec.Struct, frozen=True):
     cells: list[BaselineCell] = []
 
     def knows(self, requirement: str, label: str, case: str = "") -> bool:
-        """True if it is violated in the same column, or in any column if the baseline lacks that one."""
+        """True if this case is violated in the column `label` of the baseline, or in any column if the baseline lacks
+        that one."""
         return any(
             cell.requirement == requirement
             and (cell.kafka_version == label or label not in self.kafka_versions)
@@ -62,7 +63,8 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def new_violations(cells: Iterable[Cell], baseline: Baseline) -> list[tuple[str, str]]:
-    """Rows and cases that are violated and were not: a known violation of a row hides no other case of the row."""
+    """Return the violated rows and cases that the baseline does not know; a known violation hides no other case of its
+    row."""
     return [
         (cell.requirement, case)
         for cell in cells

@@ -23,13 +23,14 @@ from history.taken import steps_taken
 from protocol.errors import KitError
 
 MOST_ERRORS, MOST_SECONDS_IN_TROUBLE = 3, 120.0
-"""A check gives up after this many examples that ended in trouble of the kit, or this many seconds of them together."""
+"""A check gives up after this many failed examples, or once failed examples have taken this many seconds together."""
 
 
 class CheckRun:
-    """One check on one column. `violations` are the observations that broke a row, `trouble` is why the check missed its floors.
+    """The run of one check on one column. `violations` are the observations that broke a row, `trouble` is why the
+    check missed its floors.
 
-    A `further` run comes after the one for the floors: if time ends it, no check counts as cut off.
+    A `further` run comes after the one for the floors; a check is not cut off if time ends its further run.
     """
 
     def __init__(self, check: AnyCheck, lab: Lab, label: str, *, further: bool = False) -> None:
@@ -51,10 +52,10 @@ class CheckRun:
         self.ends = math.inf
 
     def run(self, seconds: float = math.inf) -> None:
-        """Run it for at most that many seconds; not at all for 0.
+        """Run the check for at most this many seconds; with 0 it is not run, and counts as cut off.
 
-        All results are in the shard when this returns; raises nothing that a check or a cluster may cause. An interruption from
-        outside passes through, with the check recorded as an error.
+        All results are in the shard when this returns. Errors of the check or the cluster are recorded, not raised; an
+        interruption from outside is recorded as an error of the check, and raised.
         """
         began = time.monotonic()
         self.ends = began + seconds
@@ -78,7 +79,7 @@ class CheckRun:
 
     @property
     def is_over(self) -> bool:
-        """True if its time is up."""
+        """True if the check's time is up."""
         return time.monotonic() >= self.ends
 
     @property
@@ -108,7 +109,8 @@ class CheckRun:
         raise NotImplementedError
 
     def standing(self) -> Standing:
-        """The cluster for the next example: the same as before, or another if that one was given up. Raises KitError."""
+        """Return the cluster for the next example: the same as before, or another if that one was given up. Raises
+        KitError."""
         standing = self.lab.standing(self.label, self.topology)
         self._column = standing.column
         return standing
@@ -132,9 +134,10 @@ class CheckRun:
         excuses: Sequence[ExcuseCount] = (),
         raised: Sequence[Raised] = (),
     ) -> None:
-        """File an example's observations, and then its own line. `evidence` is by identity of the observation.
+        """File an example's observations, and then its own line. `evidence` has the folder of an observation by its
+        `id()`.
 
-        Judges that `raised` are trouble of the check, which counts for their rows too.
+        Errors that judges `raised` are trouble of the check, which then counts for their rows too.
         """
         shard = self.lab.shard(standing.column)
         for observation in observations:
@@ -158,7 +161,7 @@ class CheckRun:
     def note_failure(self, detail: str, seconds: float) -> None:
         """Note an example that ended in trouble.
 
-        After some of them the check gives up; an example cut short by the check's own time does not count.
+        After several of these the check gives up; an example cut short by the check's own time does not count.
         """
         if self.is_over:
             self.cut_off = True
@@ -169,8 +172,8 @@ class CheckRun:
             self.trouble += [error for error in self._errors if error not in self.trouble]
 
     def note_hindrance(self, reason: str, seconds: float) -> None:
-        """Note an example that the tested system kept from its end. After several of these the check gives up; its line names
-        the rows."""
+        """Note an example that the tested system kept from its end. After several of these the check gives up, and its
+        line has the reasons."""
         self._hindered.append(reason)
         self._seconds_in_trouble += seconds
         if self.gave_up:
@@ -215,14 +218,15 @@ def faults_of(history: History) -> dict[str, FaultCount]:
 
 
 def steps_of(history: History, *, left_out: bool = False) -> dict[str, int]:
-    """Count the steps of each kind that were taken, or could not be; nothing for a probe."""
+    """Count the steps that were taken, by kind, or with `left_out` those that could not be taken; empty for a
+    probe."""
     return dict(sorted(Counter(step.kind for step in steps_taken(history) if step.left_out == left_out).items()))
 
 
 def premises_of(history: History) -> dict[str, PremiseCount]:
     """Count for each premise how often it was met in one example.
 
-    The values that were read back are left out, so that it stays one premise.
+    Values that were read back are cut from its text, so that it counts as one premise.
     """
     counts: dict[str, list[bool]] = defaultdict(list)
     for event in history.events:

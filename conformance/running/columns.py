@@ -21,10 +21,10 @@ _LABEL = re.compile(r"[A-Za-z0-9/][\w .:@/+=-]{0,99}")
 
 
 class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """A column that was asked for, before its image is there.
+    """A column that was asked for, before its image is obtained.
 
-    `option` is the one that names it, `name` its value: a released version, an image or a distribution. The others are empty
-    unless the user overrides the default.
+    `option` is the one that names it, `name` its value: a released version, an image or a distribution. The others are
+    empty unless the user overrides the default.
     """
 
     option: str
@@ -41,7 +41,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The name of the column before its image is there."""
+        """The name of the column before its image is obtained."""
         return self.label or self.name
 
     def image(self, progress: Progress = quiet) -> Image:
@@ -58,7 +58,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """Values that replace defaults of columns: each `COLUMN=VALUE`, or `VALUE` for the only one that can be meant."""
+    """Values that override defaults of columns: each is `COLUMN=VALUE`, or `VALUE` if only one column can be meant."""
 
     labels: Sequence[str] = ()
     judged_as: Sequence[str] = ()
@@ -68,9 +68,9 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 def wanted_columns(
     versions: Sequence[str], images: Sequence[str] = (), homes: Sequence[str] = (), overrides: Overrides | None = None
 ) -> list[WantedColumn]:
-    """One column for each version, image and distribution, in this order; distributions by their absolute paths.
+    """Return a column for each version, image and distribution, in this order; distributions by their absolute paths.
 
-    Raises ValueError for a value that is meant for no column, may be meant for several, or is none.
+    Raises ValueError for a value that is malformed, or that fits no column or several.
     """
     overrides = overrides or Overrides()
     named = [(VERSION, version) for version in versions]
@@ -97,7 +97,8 @@ def wanted_columns(
 def _by_column(
     option: str, values: Sequence[str], what: str, names: Sequence[str], others: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The value of each column. One that names no column is for the only one of `names`; `others` have to be named."""
+    """Return the value for each column. A value without a column is for the only one of `names`; `others` have to be
+    named."""
     found: dict[str, str] = {}
     for text in values:
         name, value = _split(option, text, what, names, others)

@@ -45,16 +45,18 @@ from protocol.errors import KitError
 
 READY_AGAIN_WITHIN = 60.0
 WHOLE_AGAIN_WITHIN = 60.0
-"""Seconds after an example that broke something: until all nodes serve again, and until the cluster is healthy."""
+"""Seconds after an example that broke something within which all nodes serve again, and then the cluster is
+healthy."""
 
 
 class Hindered(KitError):
-    """The tested system kept a check from standing: what it owed and failed to do is an observation of its own."""
+    """The error if the tested system kept a rig from being prepared; what the system failed to do is an observation of
+    its own."""
 
 
 class Lab:
-    """A worker's cluster, one at most; asking for another topology or image closes it first. Its `judges` look at every
-    example."""
+    """The lab of one worker, with at most one cluster: asking for another topology or image closes it first. Its
+    `judges` look at every example."""
 
     judges: Sequence[Judge] = JUDGES
 
@@ -79,14 +81,15 @@ class Lab:
     # --- clusters
 
     def standing(self, label: str, topology: Topology) -> Standing:
-        """The cluster for a column and topology, booted if needed. A boot that failed once is not tried again."""
+        """Return the cluster for a column and topology, booted if needed. A boot that failed once is not tried
+        again."""
         settings = self.settings
         topology = adapt_topology(topology, self.images[label].version, settings.features, settings.properties)
         key = (label, topology.name)
         if key in self._failed:
             raise KitError(self._failed[key])
         if self._standing is None or self._standing[0] != key:
-            # Half a boot is lost, so that it outlives the time of the check that needs it.
+            # Half a boot is lost, so a boot may outlast the time of the check that needs it.
             with spending("boot"), deadline(math.inf):
                 self.drop_cluster()
                 self._standing = (key, self._boot(key, topology))
@@ -113,16 +116,15 @@ class Lab:
             return KRaftCluster(topology, image, self.run).boot()
 
     def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
-        """Heal what an example left broken, and wait up to `within` seconds for a healthy
-        cluster.
+        """Heal what an example left broken, and wait up to `within` seconds for a healthy cluster.
 
-        Returns why the cluster has to be replaced, which is also noted in the history; empty if it is healthy. Nothing is
-        checked after an example without faults and trouble.
+        Returns why the cluster has to be replaced, which is also noted in the history; empty if it is healthy. Nothing
+        is checked after an example without faults or trouble.
         """
         if self._standing is None or not (troubled or any(isinstance(event, Fault) for event in tape.events)):
             return ""
         try:
-            # Of its own, since a check whose time is up has to be healed all the same.
+            # A deadline of its own: the cluster has to be healed even if the check's time is up.
             with deadline(time.monotonic() + within):
                 bench.heal_all()
                 self._wait_whole(bench, self._standing[1])
@@ -136,7 +138,8 @@ class Lab:
     def clear(self, example: str) -> str:
         """Delete an example's topics, so that later examples can be reproduced without it.
 
-        Those of a cluster that is kept stay. Returns why the cluster has to be replaced; empty if they are gone.
+        Topics on a cluster that is kept stay. Returns why the cluster has to be replaced; empty if the topics are
+        gone.
         """
         if self._standing is None or self._standing[1].cluster in self.kept:
             return ""
@@ -151,12 +154,12 @@ class Lab:
         up to the check."""
 
         def lacking() -> list[str]:
-            """The parts of the cluster that do not run, or are not in sync."""
+            """Return the parts of the cluster that do not run, or are not in sync."""
             return [] if standing.cluster.topology.scripted else [*bench.lacking(), *standing.watch.lacking()]
 
         if standing.cluster.topology.scripted or lacking():
             try:
-                # Fails at once where a node has ended by itself.
+                # Fails at once if a node has ended by itself.
                 standing.cluster.wait_ready(within=READY_AGAIN_WITHIN)
             except KitError as error:
                 if (overdue := overdue_in(error)) is not None:
@@ -190,7 +193,7 @@ class Lab:
 
     @property
     def history_path(self) -> str:
-        """The path of a history, relative to the output directory."""
+        """The path of this worker's histories, relative to the output directory."""
         return f"histories/{self.run.id}/{self.worker}.jsonl.zst"
 
     def tape(self, check: str, standing: Standing, **fields: Any) -> LiveTape:
@@ -212,7 +215,7 @@ class Lab:
         return Bench(tape, standing.column, cluster.topology.members(), LiveCluster(cluster), standing.clients)
 
     def shared_context(self, rig: Rig[Any, Any], standing: Standing) -> dict[str, Any]:
-        """The data of a shared rig, prepared on a tape of its own at its first use. Raises KitError."""
+        """Return the data of a shared rig, prepared on a tape of its own at its first use. Raises KitError."""
         if rig.name not in standing.rigs:
             tape = self.tape(f"rig:{rig.name}", standing)
             bench = self.bench(tape, standing)
@@ -234,7 +237,7 @@ class Lab:
     def _end_rig(
         self, tape: LiveTape, standing: Standing, outcome: Literal["judged", "premise lost", "error"], detail: str = ""
     ) -> History:
-        """End the history of preparing a rig, which is judged like any other, and filed under the rig's name."""
+        """End the history of a rig's preparation, judge it like any other, and file it under the rig's name."""
         history = tape.end(End(example=tape.example.example, outcome=outcome, detail=detail))
         column = standing.column
         facts = Facts(version=column.version, ranges=column.ranges)
@@ -249,7 +252,8 @@ class Lab:
         return history
 
     def _give_up(self, bench: Bench, tape: LiveTape, error: Exception) -> str:
-        """Heal or replace the cluster, which a rig that could not be prepared may have broken. Returns the message."""
+        """Heal or drop the cluster, which may be broken after a rig could not be prepared. Returns the error's
+        message, with the reason if the cluster was dropped."""
         reason = self.heal(bench, tape, troubled=True)
         if reason:
             self.drop_cluster()
@@ -280,8 +284,8 @@ class Lab:
         )
 
     def bare_column(self, label: str) -> Column:
-        """The facts of a column whose cluster never came up: those of its image, without any that the cluster would have
-        declared."""
+        """Return the facts of a column whose cluster never came up: those of its image, without the ranges that a
+        cluster declares."""
         return column_of(label, self.images[label], {}, self.settings)
 
     @property
@@ -290,16 +294,16 @@ class Lab:
         return time.monotonic() - self._began
 
     def allowance(self, work: Work) -> float:
-        """The seconds for an item that begins now; 0 if it is too late for it."""
+        """Return the seconds for an item that begins now; 0 if it is too late for it."""
         return self.plan.share(work).allowance(self.seconds_elapsed)
 
     def ledger(self, label: str) -> Ledger:
-        """The account of how this worker spends its time on a column."""
+        """Return the account of how this worker spends its time on a column."""
         return self._ledgers.setdefault(label, Ledger())
 
     def close(self, ended_early: str = "") -> None:
-        """Close the cluster and the shards, with the reason if the run `ended_early`: each column has a shard that says so,
-        also one on which nothing was run."""
+        """Close the cluster and the shards. If the run `ended_early`, the shards of all columns have this reason, even
+        where nothing was run."""
         for label in self.images if ended_early else ():
             self.shard(self.bare_column(label))
         if self._standing is not None:
@@ -324,12 +328,12 @@ def column_of(label: str, image: Image, ranges: dict[str, int], settings: Settin
 
 
 def digest_of(image: Image, settings: Settings) -> str:
-    """The identity of a column on every machine: its jars, the version that they are judged as, and all that they are
-    configured with."""
+    """Return the identity of a column, the same on every machine: a hash of its jars, the version that they are judged
+    as, and their configuration."""
     made_of = [image.jars, image.version, image.kafka_opts, settings.configuration]
     return hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
 
 
 def slug(text: str) -> str:
-    """The label as part of a path."""
+    """Return the label in a form that can be part of a path."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", text)

@@ -21,7 +21,7 @@ from history.schema import decode
 
 
 def read_schedule(path: Path) -> Schedule:
-    """Read a schedule. Raises ValueError for a file that is none, WrongSchema for one of another schema."""
+    """Read a schedule. Raises ValueError for a file that is not a schedule, WrongSchema for one of another schema."""
     try:
         return decode(path.read_bytes(), Schedule, path)
     except (OSError, msgspec.DecodeError) as error:
@@ -29,7 +29,7 @@ def read_schedule(path: Path) -> Schedule:
 
 
 class ReplayRun(CheckRun):
-    """A run of the schedule, several times, that reports how often the violation was seen again."""
+    """The replay of one schedule, several times, which reports how often the violation was seen again."""
 
     def __init__(self, check: AnyCheck, schedule: Schedule, lab: Lab, label: str) -> None:
         super().__init__(check, lab, label)
@@ -59,7 +59,8 @@ class ReplayRun(CheckRun):
         return ProbeRun(self._check, self.lab, self.label)
 
     def _topology(self, check: AnyMachine) -> Topology:
-        """The topology that the schedule was recorded on; the machine's usual one if it names none that there still is."""
+        """Return the topology that the schedule was recorded on, or the machine's default if there is none of that
+        name now."""
         named = (one for one in check.topologies if one.name == self._schedule.topology)
         return next(named, check.topology)
 

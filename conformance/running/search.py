@@ -21,11 +21,11 @@ from history.shards import read_shards
 FEWEST_SECONDS = 30.0
 """With less time another round is not worth it: a cluster may have to be booted first."""
 SLICE = 120.0
-"""Seconds of a machine before the rarest cases are determined again."""
+"""Seconds that a machine runs before the rarest cases are determined again."""
 
 
 class Search:
-    """A worker's turn at the rarest cases of one column. Workers side by side take different ones, by their `part`."""
+    """A worker's turn at the rarest cases of one column. Parallel workers take different cases, by their `part`."""
 
     def __init__(self, lab: Lab, label: str, checks: Sequence[AnyCheck], part: int) -> None:
         self._lab = lab
@@ -57,7 +57,8 @@ class Search:
         return rare[min(self._part, len(rare)) - 1] if rare else None
 
     def _run_of(self, rare: Rare) -> CheckRun:
-        """A further run of a check with another seed: rounds and parts are numbered on from the planned ones."""
+        """Return a further run of a check with another seed: its rounds and parts are numbered on from the planned
+        ones."""
         check = self._checks[rare.check]
         again = self._tried[rare.check] + 100 * self._part
         if isinstance(check, MachineCheck):

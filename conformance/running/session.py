@@ -97,14 +97,14 @@ class ConformanceSession:
 
     @classmethod
     def of_worker(cls, workerinput: dict[str, Any]) -> ConformanceSession:
-        """Join the session of a controller, by what it passed to this worker."""
+        """Join the controller's session, from the data that it passed to this worker."""
         given = workerinput["conformance"]
         settings = msgspec.convert(given["settings"], Settings)
         images = {label: msgspec.convert(image, Image, dec_hook=_revive) for label, image in given["images"].items()}
         return cls(settings, Run.join(settings.run), images, workerinput["workerid"], workerinput["workercount"])
 
     def for_worker(self) -> dict[str, Any]:
-        """The data that a worker needs to join."""
+        """Return the data that a worker needs to join."""
         images = {label: msgspec.to_builtins(image, enc_hook=str) for label, image in self.images.items()}
         return {"settings": msgspec.to_builtins(self.settings), "images": images}
 
@@ -147,8 +147,8 @@ class ConformanceSession:
 
     @property
     def lasts(self) -> float:
-        """The seconds in which no check has to finish: the time of the run, and that of a schedule's replays, which are one
-        check."""
+        """The seconds after which some check has to have finished: the time of the run or, if longer, that of a
+        schedule's replays, which are one check."""
         return max(self.seconds, REPLAYS * REPLAY_WITHIN if self._replay is not None else 0.0)
 
     @property
@@ -219,7 +219,7 @@ class ConformanceSession:
         return exit_code(exitstatus, self._cells, self._known)
 
     def summary(self) -> list[str]:
-        """The end of the terminal output.
+        """Return the end of the terminal output.
 
         The coverage of machines and schedules, the verdicts, the use of time, the checks that time cut off, and the
         clusters kept on the engine.
@@ -230,7 +230,7 @@ class ConformanceSession:
 LONGEST_VALUE = 24
 """Characters of a setting's value in the name of a column."""
 REPLAY_WITHIN = 300.0
-"""Seconds that a replay may take: one that ends with a cluster that does not become whole waits for it several times."""
+"""Seconds that a replay may take: one whose cluster does not become healthy again waits for it several times."""
 
 
 class Listing:
@@ -280,19 +280,20 @@ def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]
 
 
 def _is_whole(config: pytest.Config) -> bool:
-    """True if whole folders were named, or none, and no file or check of them."""
+    """True if only whole folders were named on the command line, or nothing, and no single file or check."""
     return all(Path(argument).is_dir() for argument in config.args)
 
 
 def _early_end(exitstatus: int, hung: str) -> str:
-    """The reason why a run ended before its work was done, as `history.shards.Footer` names it."""
+    """Return the reason why a run ended before its work was done, as `history.shards.Footer` names it; empty if it did
+    not."""
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         return "interrupted"
     return "hung" if hung else ""
 
 
 def _label(name: str, settings: Settings) -> str:
-    """The column's name, with what it is configured with: features, then settings."""
+    """Return the column's name with its configuration: features, then settings."""
     configured = (*sorted(settings.features.items()), *sorted(settings.properties.items()))
     return name + "".join(f"+{key}={value[:LONGEST_VALUE]}" for key, value in configured)
 
@@ -307,7 +308,7 @@ def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
 
 
 def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
-    """True if the check is to run: that of the schedule, or one of the selected rows that fits the profile's time."""
+    """True if the check is to run: it is the schedule's, or it observes a selected row and fits the profile's time."""
     if replay is not None:
         return check.id == replay.check
     if settings.machines and not _is_machine_of(settings, check):
@@ -322,21 +323,21 @@ def _is_machine_of(settings: Settings, check: AnyCheck) -> bool:
 
 
 def machine_name(check: AnyMachine) -> str:
-    """The name of a machine for users: `log` for `machines.log.LogMachine`, after the folder that it is in."""
+    """Return the name of a machine for users, which is that of its folder: `log` for `machines.log.LogMachine`."""
     return check.id.split(".")[-2]
 
 
 def refuse_unknown_machines(names: Sequence[str], option: str) -> None:
-    """Raise ValueError for a name that is not one of a machine."""
+    """Raise ValueError for a name that no machine has."""
     known = [ALL_MACHINES, *map(machine_name, all_machines().values())]
     if unknown := [name for name in names if name not in known]:
         raise ValueError(f"{option} {unknown[0]!r}: there is no such machine. Give one of {', '.join(known)}.")
 
 
 def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers: int = 1) -> int:
-    """The number of parts in which a check is run; a schedule is replayed by one worker.
+    """Return the number of parts in which a check is run; a schedule is replayed by one worker.
 
-    Where only machines run, they share the `workers` of a column: each part has one from the beginning to the end.
+    If only machines run, they share the `workers` of a column: each part has one from the beginning to the end.
     """
     if replay is not None or not isinstance(check, MachineCheck):
         return 1
@@ -347,7 +348,7 @@ def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers
 
 
 def _versions(settings: Settings) -> tuple[str, ...]:
-    """The released versions to run: those named, besides an image or a home; the newest if nothing is named."""
+    """Return the released versions to run: those named, or the newest if no version, image or home is named."""
     own = settings.images or settings.homes
     return select(settings.versions or [newest()]) if settings.versions or not own else ()
 
@@ -376,5 +377,5 @@ def _say(text: str) -> None:
 
 
 def _revive(kind: type, value: object) -> object:
-    """Make a path again of one that was passed to a worker as text."""
+    """Turn a path that was passed to a worker as text back into a path."""
     return kind(value)

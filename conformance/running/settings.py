@@ -143,7 +143,8 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def read(config: pytest.Config) -> Settings:
-    """The settings in force: command line, then environment, then ini. Raises ValueError for values that cannot be read."""
+    """Return the settings in force: command line, then environment, then ini. Raises ValueError for values that can't
+    be read."""
     value = {option.name: _value(config, option) for option in OPTIONS}
     return Settings(
         versions=_list(value["kafka_version"]),
@@ -192,12 +193,13 @@ def _list(value: str | Sequence[str] | None) -> list[str]:
 
 
 def _paths(value: str | Sequence[str] | None) -> list[str]:
-    """The paths of an option. A path may hold blanks and commas: an environment variable separates several as PATH does."""
+    """Return the paths of an option. A path may hold blanks and commas: an environment variable separates several as
+    PATH does."""
     return value.split(os.pathsep) if isinstance(value, str) and value else list(value or ())
 
 
 def _verbatim(value: str | Sequence[str] | None) -> list[str]:
-    """The values of an option. A value may hold blanks and commas: an environment variable has one a line."""
+    """Return the values of an option. A value may hold blanks and commas: an environment variable has one per line."""
     return value.splitlines() if isinstance(value, str) else list(value or ())
 
 
@@ -209,7 +211,7 @@ def _profile(value: str | None) -> Profile:
 
 
 def _minutes(value: str | None) -> float:
-    """The minutes of the run; 0 if none were given."""
+    """Return the minutes of the run; 0 if none were given."""
     try:
         minutes = float(value or 0)
     except ValueError:

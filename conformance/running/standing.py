@@ -14,7 +14,7 @@ from fixtures.wire import NodeClient
 from history.shards import Column
 
 HEALED_WITHIN, HURRIED = 150.0, 30.0
-"""Seconds to heal a cluster after an example, and once the time of the check is up; after them the cluster is replaced."""
+"""Seconds to heal a cluster after an example, and once the check's time is up. Then the cluster is replaced."""
 
 REPLACED_NOTE = "the cluster was replaced"
 """The note in the history of the example after which a cluster was given up; its data holds the reason."""
@@ -32,5 +32,5 @@ class Standing(msgspec.Struct, kw_only=True):
 
 
 def with_reason(detail: str, replaced: str) -> str:
-    """The outcome of an example, and the reason if the cluster was replaced after it."""
+    """Return the outcome of an example, with the reason if the cluster was replaced after it."""
     return "\n".join(filter(None, [detail, f"{REPLACED_NOTE}: {replaced}" if replaced else ""]))

@@ -24,17 +24,18 @@ class Breach(msgspec.Struct, frozen=True, order=True):
 
 
 def breach_of(observation: Observation) -> Breach:
-    """The breach that an observation shows."""
+    """Return the breach that an observation shows."""
     return Breach(observation.requirement, observation.label, observation.case)
 
 
 def breaks_its_row(observation: Observation | ObservationLine) -> bool:
-    """True if it is a violation. An observation of a row whose level is only recorded shows a value, and breaks nothing."""
+    """True if the observation is a violation. One of a row whose level is only recorded shows a value, and breaks
+    nothing."""
     return observation.result == "violated" and shipped_rows().judges(observation.requirement)
 
 
 def first_of_each(violations: Iterable[Observation]) -> list[Observation]:
-    """The first observation of each breach."""
+    """Return the first observation of each breach."""
     first: dict[Breach, Observation] = {}
     for observation in violations:
         first.setdefault(breach_of(observation), observation)
@@ -47,12 +48,12 @@ class RequirementViolated(AssertionError):
 
 @cache
 def violation_class(row: str) -> type[RequirementViolated]:
-    """The class of the exception of a row."""
+    """Return the class of a row's exception."""
     return type(row.replace("-", "_"), (RequirementViolated,), {})
 
 
 def violation_of(violations: Sequence[Observation]) -> Exception:
-    """The exception of the broken row, or a group of them when several rows are broken."""
+    """Return the exception of the broken row, or a group of them when several rows are broken."""
     by_row = {o.requirement: o for o in reversed(violations)}
     errors = [violation_class(row)(f"{row} violated, case {o.case}: {o.detail}") for row, o in sorted(by_row.items())]
     return errors[0] if len(errors) == 1 else ExceptionGroup("several rows are violated", errors)

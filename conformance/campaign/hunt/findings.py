@@ -22,16 +22,17 @@ from history.shards import ExampleLine, Header, ObservationLine, ReplayLine, Sha
 from strategies.words import words_in
 
 DOUBT = 0.05
-"""A version does not show a finding if this many replays without it have at most this probability where it is shown."""
+"""A version is good if its replays, none of which showed the finding, have at most this probability at the rate of the
+column that it was found on."""
 
 
 class Sighting(msgspec.Struct, frozen=True, kw_only=True):
     """One violation in one round.
 
-    `column` is what was hunted on (a version, an image or a directory), `label` that of its shards. `evidence` is a folder below
-    that of the hunt. A shrunk schedule was seen in `seen` of `tries` replays on the cluster that it was found on; one that is not
-    shrunk has no `tries`. `known` is the ticket or the reason of a known deviation of this version, empty for none. `words` are
-    the steps, faults and roles of its schedule.
+    `column` is what was hunted on (a version, an image or a directory), `label` that of its shards. `evidence` is a
+    folder below that of the hunt. Replays of the shrunk schedule on the cluster that it was found on showed it in
+    `seen` of `tries`; both are 0 if it was not shrunk. `known` is the ticket or the reason of a known deviation of
+    this version, empty for none. `words` are the steps, faults and roles of its schedule.
     """
 
     round: int
@@ -54,7 +55,8 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replays(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule on a fresh cluster: the violation was seen in `seen` of `tries` replays; others ended in trouble."""
+    """A schedule on a fresh cluster: the violation was seen in `seen` of `tries` replays; `trouble` more ended in
+    trouble."""
 
     seen: int
     tries: int
@@ -75,10 +77,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, kw_only=True):
-    """A bug as a hunt knows it. `schedule` and `detail` are those of the sighting `shown`, an index; `replays` are on fresh
-    clusters, by column.
+    """A bug as a hunt knows it. `schedule` and `detail` are those of the sighting `shown`, an index; `replays` are on
+    fresh clusters, by column.
 
-    `name` is that of its folder. It stays when a shrunk schedule takes the place of one that was not.
+    `name` is that of its folder, which stays the same when a shrunk schedule replaces one that was not shrunk.
     """
 
     name: str
@@ -106,7 +108,7 @@ class Finding(msgspec.Struct, kw_only=True):
 
     @property
     def source(self) -> Sighting:
-        """The sighting that schedule and detail are from."""
+        """The sighting that the schedule and the detail are from."""
         return self.sightings[self.shown]
 
     @property
@@ -124,7 +126,7 @@ class Finding(msgspec.Struct, kw_only=True):
             self.shape, self.detail, self.schedule, self.replays = shape, seen.detail, seen.schedule, {}
 
     def judge_again(self, deviations: Sequence[Deviation]) -> None:
-        """Mark the sightings by the known deviations of today."""
+        """Mark the sightings that today's known deviations cover."""
         self.sightings = [
             msgspec.structs.replace(one, known=known_as(deviations, self.row, one.version, one.case, one.words))
             for one in self.sightings
@@ -132,7 +134,8 @@ class Finding(msgspec.Struct, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """The share of replays that showed it on a fresh cluster of the column that it was found on; 0 before these."""
+        """The share of replays on a fresh cluster of its own column that showed the finding; 0 before there are
+        any."""
         own = self.replays.get(self.source.column)
         return own.seen / own.tries if own and own.tries else 0.0
 
@@ -155,9 +158,9 @@ def _outcome(replays: Replays, rate: float) -> Outcome:
 def seen_in(
     folder: Path, shards: Iterable[Shard], deviations: Sequence[Deviation], number: int, column: str
 ) -> list[Seen]:
-    """The violations of round `number`, whose output is in `folder`; shrunk ones first.
+    """Return the violations of round `number`, whose output is in `folder`; shrunk ones first.
 
-    Of each breach in a shard these are the schedules that replays showed it with, or else the first example.
+    For each breach in a shard they have the schedules whose replays showed it, or else that of the first example.
     """
     found = [
         _seen(folder, shard.header, line, replay, deviations, number, column)
@@ -214,15 +217,15 @@ def _seen(
 
 
 def known_as(deviations: Iterable[Deviation], row: str, version: str, case: str, words: Iterable[str]) -> str:
-    """The ticket, or else the reason, of a known deviation of this version that a schedule of these words may show; empty for
-    none."""
+    """Return the ticket, or else the reason, of a known deviation of this version that a schedule of these words may
+    show; empty for none."""
     about = [one for one in deviations if one.covers(row, version) and one.explains([case])]
     known = [one for one in about if one.is_shown_by(words)]
     return known[0].ticket or known[0].reason.strip() if known else ""
 
 
 def replays_in(shards: Iterable[Shard], row: str, label: str) -> Replays:
-    """Count the examples of a replay that broke the row with this label. One that ended in trouble without it does not count."""
+    """Count the examples of a replay that broke the row with this label. Others that ended in trouble are no tries."""
     lines = [line for shard in shards for line in shard.lines]
     shown = {
         line.example
@@ -253,7 +256,7 @@ def add(findings: list[Finding], seen: Seen) -> Finding | None:
 
 
 def _same(alike: Sequence[Finding], shape: Shape, sighting: Sighting) -> Finding | None:
-    """The first of `alike`, findings with one row and label, that a schedule of this shape belongs to."""
+    """Return the first of `alike`, findings with one row and label, to which a schedule of this shape belongs."""
     exact = [one for one in alike if one.shape == shape]
     of_case = [one for one in alike if any(earlier.case == sighting.case for earlier in one.sightings)]
     if not sighting.is_shrunk:
@@ -263,6 +266,6 @@ def _same(alike: Sequence[Finding], shape: Shape, sighting: Sighting) -> Finding
 
 
 def _begins(whole: Shape, shape: Shape) -> bool:
-    """True if `shape` is how `whole` begins: a replay ends where the violation shows, which may be earlier on another
+    """True if `whole` begins with `shape`: a replay ends where the violation shows, which may be earlier on another
     version."""
     return bool(shape) and whole[: len(shape)] == shape

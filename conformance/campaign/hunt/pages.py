@@ -24,8 +24,8 @@ FINDINGS = "findings"
 
 
 def report_of(finding: Finding, command: str, since: Sequence[str], files: Sequence[str]) -> str:
-    """The page of a finding. `command` replays the schedule, `since` are the changes over the releases, `files` those of the
-    evidence below the page."""
+    """Return the page of a finding. `command` replays the schedule, `since` are the changes over the releases, `files`
+    those of the evidence below the page."""
     parts = [
         _promise(finding),
         ["## What was seen", "", "```", finding.detail, "```", ""],
@@ -71,7 +71,8 @@ def _status(finding: Finding) -> str:
 
 
 def _where(finding: Finding) -> list[str]:
-    """A line for each column: its sightings, and its replays on the cluster of the sighting and on a fresh one."""
+    """Return a line for each column: its sightings, and its replays on the cluster of the sighting and on a fresh
+    one."""
     sightings = _by_column(finding)
     columns = list(dict.fromkeys([*sightings, *finding.replays]))
     lines = [
@@ -121,7 +122,7 @@ def _steps(finding: Finding) -> list[str]:
 
 
 def replay_command(hunt: Hunt, finding: Finding, schedule: Path) -> str:
-    """The command with which a reader replays the finding's schedule."""
+    """Return the command with which a reader replays the finding's schedule."""
     found = hunt.rounds[finding.source.round - 1]
     return shlex.join([COMMAND, "pytest", *found.selection, *found.options, "--replay", str(schedule)])
 
@@ -130,7 +131,7 @@ def replay_command(hunt: Hunt, finding: Finding, schedule: Path) -> str:
 
 
 def index_of(hunt: Hunt, reached: Sequence[str] = ()) -> str:
-    """The first page of a hunt. `reached` are the lines about what the examples of all rounds have reached."""
+    """Return the first page of a hunt. `reached` are the lines about what the examples of all rounds have reached."""
     return "\n".join(
         [
             "# Hunt",
@@ -186,7 +187,7 @@ def _reached(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _totals(one: Totals) -> Iterator[str]:
-    """A table for each kind of count that has any."""
+    """Yield a list for each kind of count that has any."""
     faults = {name: f"{one.witnessed.get(name, 0)} witnessed of {count}" for name, count in one.injected.items()}
     yield from (f"## All together: {one.count} examples, {one.steps} steps", "", f"{_faults(one)} faults.", "")
     tables: Sequence[tuple[str, Mapping[str, int | str]]] = (

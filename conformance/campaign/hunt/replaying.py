@@ -23,7 +23,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def to_confirm(hunt: Hunt) -> list[Wanted]:
-    """Findings without a replay on a fresh cluster of their own column, but for those that are known."""
+    """Return the findings that are not known and have no replay on a fresh cluster of their own column."""
     waiting = [one for one in hunt.findings if one.source.column not in one.replays and not one.is_known]
     return [_on_its_own(hunt, one) for one in waiting]
 
@@ -34,8 +34,8 @@ def _on_its_own(hunt: Hunt, finding: Finding) -> Wanted:
 
 
 def to_search(hunt: Hunt, releases: Sequence[str]) -> list[Wanted]:
-    """The next versions to try for each finding that was confirmed, is not known, and whose changes are not all narrowed
-    down.
+    """Return the next versions to try for each finding that was confirmed, is not known, and whose changes are not all
+    narrowed down.
 
     `releases` are those that can be run, the oldest first.
     """

@@ -23,9 +23,9 @@ LEAST_MINUTES, MOST_MINUTES = 6.0, 15.0
 SCHEDULES_A_MINUTE = 0.125
 """Schedules of earlier rounds for each worker and minute of a round: they take about a quarter of its time."""
 SETTLED = 2
-"""A breach that this many rounds of a column saw again without a new finding is not investigated there again ..."""
+"""A breach that this many rounds of a column saw again without a new finding is not investigated there again."""
 LOOKED_AT_AGAIN = 10
-"""... but in every tenth round of the column."""
+"""One round of a column in this many investigates such breaches all the same."""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +36,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None]) -> list[Kept]:
-    """The schedules of these machines in a folder, by name. One that is not readable any more stays where it is, and is
-    named.
+    """Return the kept schedules of these machines, by name. One that can no longer be read stays where it is, and is
+    reported.
 
     Raises WrongSchema for one of another schema.
     """
@@ -60,12 +60,13 @@ def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None
 
 
 def round_minutes(hours: float, columns: int) -> float:
-    """The minutes of a round: as many as let each column have two rounds within the hours, but half of the hours at most."""
+    """Return the minutes of a round, within the bounds: each column has two rounds in the hours, and no round takes
+    more than half of them."""
     return min(max(30 * hours / columns, LEAST_MINUTES), MOST_MINUTES, 30 * hours)
 
 
 def next_column(hunt: Hunt, columns: Sequence[ColumnRun]) -> ColumnRun:
-    """The column whose last round is the longest ago; columns without any come first, in their order."""
+    """Return the column whose last round is the longest ago; columns without any come first, in their order."""
     last = {one.column: one.number for one in hunt.rounds}
     return min(columns, key=lambda column: last.get(column.name, -1))
 
@@ -73,7 +74,7 @@ def next_column(hunt: Hunt, columns: Sequence[ColumnRun]) -> ColumnRun:
 def next_round(
     hunt: Hunt, columns: Sequence[ColumnRun], options: Sequence[str], kept: Sequence[Kept], minutes: float, workers: int
 ) -> Round:
-    """The round that follows, in the last of the hunt's nights."""
+    """Return the next round, in the last of the hunt's nights."""
     column, number, night = next_column(hunt, columns), len(hunt.rounds) + 1, len(hunt.nights) - 1
     return Round(
         number=number,
@@ -89,7 +90,8 @@ def next_round(
 
 
 def untried_schedules(hunt: Hunt, column: str, kept: Sequence[Kept]) -> list[str]:
-    """The names of schedules that were neither played nor found on this column in this night, new findings first."""
+    """Return the names of schedules that were neither played nor found on this column in this night, new findings
+    first."""
     tonight = [one for one in hunt.rounds_of(column) if one.night == len(hunt.nights) - 1]
     tried = {name for one in tonight for name in (*one.schedules, *hunt.found_in(one.number))}
     known = {one.name for one in hunt.findings if one.is_known}
@@ -97,7 +99,7 @@ def untried_schedules(hunt: Hunt, column: str, kept: Sequence[Kept]) -> list[str
 
 
 def settled_breaches(hunt: Hunt, column: str) -> list[Breach]:
-    """The breaches that the next round on this column does not investigate again."""
+    """Return the breaches that the next round on this column does not investigate again."""
     if len(hunt.rounds_of(column)) % LOOKED_AT_AGAIN == 0:
         return []
     breaches = {

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.judging.narration import TAGS
 
 Shape = tuple[str, ...]
-"""A word for each step."""
+"""The words of each step, as one string."""
 
 SUBJECT_FIELD = "on"
 ROLE_FIELDS = ("role", "to")
@@ -30,7 +30,7 @@ def shape_of(steps: Sequence[Mapping[str, Any]]) -> Shape:
 
 
 def _words(part: Any, names: dict[str, str]) -> Iterator[str]:
-    """The words of a step, kind and subject first, whatever the order of the fields."""
+    """Yield the words of a step, kind and subject first, whatever the order of the fields."""
     if isinstance(part, Mapping):
         yield from (part[tag] for tag in TAGS if isinstance(part.get(tag), str))
         yield from (_number(str(part[field]), names) for field in [SUBJECT_FIELD] if field in part)
@@ -50,5 +50,5 @@ def _number(name: str, names: dict[str, str]) -> str:
 
 
 def digest_of(row: str, label: str, shape: Shape) -> str:
-    """Eight hexadecimal digits for a finding's key."""
+    """Return eight hexadecimal digits for a finding's key."""
     return hashlib.sha256("\n".join([row, label, *shape]).encode()).hexdigest()[:8]

@@ -59,7 +59,7 @@ class Round(msgspec.Struct, kw_only=True):
 
 
 class Hunt(msgspec.Struct, kw_only=True):
-    """A hunt over several nights. `seed` is that from which each round's is made."""
+    """A hunt over several nights. `seed` is the one from which the seeds of its rounds are made."""
 
     schema: int = SCHEMA
     seed: int
@@ -79,14 +79,14 @@ class Hunt(msgspec.Struct, kw_only=True):
         return [one for one in self.rounds if one.column == column]
 
     def totals(self) -> dict[str, Totals]:
-        """The totals of all rounds, by column."""
+        """Return the totals of all rounds, by column."""
         columns: dict[str, Totals] = {}
         for one in self.rounds:
             columns[one.column] = columns.get(one.column, Totals()) + one.totals
         return columns
 
     def found_in(self, number: int) -> Mapping[str, Finding]:
-        """The findings that were seen in a round, by name."""
+        """Return the findings that were seen in a round, by name."""
         return {one.name: one for one in self.findings if any(s.round == number for s in one.sightings)}
 
 

@@ -18,8 +18,8 @@ Counts = dict[str, int]
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of examples by outcome, of steps, of faults by name and of excuses by row, case and name.
 
-    `errors` are the reasons of examples that ended in trouble of the kit, `unhealed` the clusters that had to be replaced after
-    an example, but for those that had no time left to become whole.
+    `errors` are the reasons of examples that ended in trouble of the kit, `unhealed` the clusters that had to be
+    replaced after an example, except those that had no time left to become healthy.
     """
 
     examples: Counts = {}

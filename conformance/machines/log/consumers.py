@@ -57,11 +57,11 @@ class Consumers:
         self._poll_all()
 
     def fetch_offsets(self, step: do.OffsetFetch) -> None:
-        # A new coordinator shows what is above its high watermark only when asked for what is stable.
+        # The new coordinator reads above its high watermark only if require_stable is set.
         self._roles.coordinator(self._group).offset_fetch(self._group, self._partitions.ids, require_stable=True)
 
     def _new(self, name: str, group: str | None = None, rack: str | None = None) -> Consumer:
-        """Begin a consumer that does not wait for brokers that are down. Raises Absent if none runs."""
+        """Begin a consumer that does not wait for brokers that are down. Raises Absent if no broker runs."""
         running = self._roles.running()
         if not running:
             raise Absent("no broker runs")

@@ -109,7 +109,8 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         keep_last(partition, node, step.keep)
 
     def read_everything(self) -> None:
-        """Read the full log of every running replica, and what it shows to consumers; and which replicas may lead."""
+        """Read the full log of every running replica and what it shows to consumers, and ask which replicas are
+        eligible leaders."""
         self.roles.describe_eligible()
         self._describe_directories()
         for on in self.partitions:
@@ -123,7 +124,8 @@ class LogExecutor(TopicAdministration[do.LogStep]):
     def _create_as(
         self, on: str, name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]
     ) -> None:
-        """Create the topic with the setting for segments that this release accepts; its partitions take part from now on."""
+        """Create the topic with the segment-size setting that this release accepts; its partitions take part from now
+        on."""
         named = {self._setting(key): value for key, value in configs.items()}
         super()._create_as(on, name, partitions, replication_factor, named)
         made = self.topics[on]
@@ -164,7 +166,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         super().run(step)
 
     def _forget_defaults(self) -> None:
-        """Delete what an earlier example may have left behind that ended before it could do so."""
+        """Delete the cluster-wide setting that an earlier example may have left behind if it ended early."""
         with suppress(*UNANSWERED, Absent):
             self.asked_broker().incremental_alter_configs(*CLUSTER_DEFAULT, {UNCLEAN_ELECTION: None})
 
@@ -177,7 +179,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
 
     @cached_property
     def _segment_size(self) -> str:
-        """The setting that may be small: newer releases refuse less than 1 MiB for segment.bytes."""
+        """The setting that allows small segments: newer releases refuse less than 1 MiB for segment.bytes."""
         wanted = NewTopic(self.bench.fresh("small"), num_partitions=1, replication_factor=1, configs=SMALL_SEGMENTS)
         [tried] = self.asked_broker().create_topics([wanted], validate_only=True).topics
         return "internal.segment.bytes" if tried.error is Error.INVALID_CONFIG else "segment.bytes"
@@ -196,8 +198,8 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         self.roles.describe_eligible()
 
     def await_reaction(self) -> None:
-        """Wait for the election that is due all the same (GEN-08) if faults only keep brokers from doing anything, or take a log
-        directory of theirs. Judges see whether it came from the answers in between."""
+        """Wait for the election that is still due (GEN-08) if faults only idle brokers or fail their log directories.
+        Judges see from the answers in between whether it came."""
         self._describe_directories()
         effects = [fault.effects for fault, _ in self.standing if fault.role not in CONTROLLER_ROLES]
         if len(effects) == len(self.standing) and all(one.idles or one.fails_directory for one in effects):
@@ -207,7 +209,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
                 )
 
     def _describe_directories(self) -> None:
-        """Ask brokers of which a log directory has failed which replicas they have beside it (GEN-20)."""
+        """Ask brokers with a failed log directory which replicas they have in the others (GEN-20)."""
         hit = {node for fault, nodes in self.standing if fault.effects.fails_directory for node in nodes}
         for name in sorted(hit - self.roles.down):
             with suppress(WireError):
@@ -222,7 +224,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         self._forget_defaults()
         self.attempt(do.OffsetFetch())
         if healed:
-            # All that was written before is then followed by a later leader epoch, where the leader has changed.
+            # Where the leader has changed, its leader epoch then follows all that was written before.
             self.run(do.ProduceToAll())
             self._writes.transactional.settle(self._writes.refusing)
 

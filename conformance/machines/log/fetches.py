@@ -70,7 +70,8 @@ class Fetches:
             self._note(on, self.from_start(on, node, epoch))
 
     def revisit_last(self) -> None:
-        """Revisit the last position in each of the latest leader epochs, and go one past the epoch's end."""
+        """Revisit the last position in each of the latest leader epochs, and fetch at the end with that epoch as the
+        last fetched."""
         for on, position in self._positions.last_of_epochs(REVISITED_EPOCHS):
             for role in REVISITED:
                 with suppress(WireError, Absent):

@@ -15,7 +15,7 @@ from strategies import log as do
 STALE_WITHIN_MS = 300
 """The time-out of a write to a stale leader, which never gets the acknowledgements that it waits for."""
 FORMER_EPOCHS = 3
-"""Leader epochs before the current one at which a leader is asked."""
+"""The number of earlier leader epochs that a leader is asked at."""
 
 
 class LeaderProbes:
@@ -36,7 +36,8 @@ class LeaderProbes:
                 self._probe_former_leader(on)
 
     def _probe_leader(self, on: str) -> None:
-        """Show whether it commits, whether its high watermark waits for the present ISR, and which leader epochs it serves."""
+        """Show whether the leader commits, whether its high watermark waits for the present ISR, and which leader
+        epochs it serves."""
         with self._roles.one_look():
             leader, epoch = self._roles.node(on, "leader"), self._roles.epoch(on)
         for acks in (-1, 1, -1):
@@ -49,7 +50,8 @@ class LeaderProbes:
         self._roles.state(on)
 
     def _probe_former_leader(self, on: str) -> None:
-        """Show whether it commits, at any epoch, and whether it rejects requests that name a newer leader epoch."""
+        """Show whether the former leader commits, at any epoch, and whether it rejects requests that name a newer
+        leader epoch."""
         with self._roles.one_look():
             former, state = self._roles.node(on, "former-leader"), self._roles.state(on)
         if former.node == self._bench.name_of(state.leader):

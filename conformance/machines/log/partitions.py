@@ -42,7 +42,7 @@ class Partitions(dict[str, Partition]):
         return [(partition.topic, partition.index) for partition in self.values()]
 
     def known_as(self, topic: str) -> list[Topic]:
-        """The topics whose partitions are known under this name of the machine."""
+        """Return the topics whose partitions are known under this name of the machine."""
         return [made.topic for on, made in self.items() if topic_of(on) == topic]
 
     def drop(self, topics: Collection[str]) -> None:

@@ -20,7 +20,7 @@ class Positions:
         self._read: dict[str, list[Position]] = defaultdict(list)
 
     def forget(self, on: str) -> None:
-        """Begin again with a partition that was created under the name of another."""
+        """Forget what was seen of a partition whose name another one has taken."""
         self.ends[on] = 0
         self._read[on] = []
 
@@ -34,13 +34,14 @@ class Positions:
         self._read[on] += [position for position in read if position[0] < answer.high_watermark]
 
     def earlier(self, on: str, back: int) -> Position:
-        """The position read `back` before the latest, modulo their number. Raises Absent if there is none."""
+        """Return the position that was read `back` before the latest, modulo their number. Raises Absent if there is
+        none."""
         if not (read := self._read[on]):
             raise Absent(f"nothing was read from {on} yet")
         return read[-1 - back % len(read)]
 
     def last_of_epochs(self, most: int) -> Iterator[tuple[str, Position]]:
-        """The last position in each of the `most` latest leader epochs of each partition."""
+        """Yield the last position in each of the `most` latest leader epochs of each partition."""
         for on, read in self._read.items():
             last = {epoch: offset for offset, epoch in sorted(read)}
             for epoch, offset in list(last.items())[-most:]:

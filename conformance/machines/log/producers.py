@@ -66,7 +66,8 @@ class Sequences:
         self._pending: dict[str, NewBatch] = {}
 
     def batch(self, on: str, fresh: NewBatch) -> NewBatch:
-        """The batch without an outcome, if there is one, or else the fresh one with the next sequence number."""
+        """Return the batch of unknown outcome, if there is one, or else the fresh one with the next sequence
+        number."""
         if on not in self._pending:
             self._pending[on] = msgspec.structs.replace(
                 fresh,
@@ -93,7 +94,7 @@ class IdempotentProducers:
         self._by_number: dict[int, Sequences] = {}
 
     def write(self, number: int, on: str, partition: Partition, leader: NodeClient, fresh: NewBatch) -> None:
-        """Send the producer's next batch, or again the one of unknown outcome."""
+        """Send the producer's next batch, or the one of unknown outcome again."""
         producer = self._by_number.get(number)
         if producer is None or producer.broken:
             given = _producer_id(self._bench, leader.init_producer_id)
@@ -137,7 +138,7 @@ class TransactionalProducer:
         producer.note_answer(on, answer.error)
 
     def end(self, *, committed: bool) -> None:
-        """End what is open. Whatever the answer, the next transaction begins with another epoch unless it was ended."""
+        """End the open transaction. Unless EndTxn succeeds, the next transaction begins with another epoch."""
         if self._producer is None or not self.is_open:
             return
         coordinator, producer = self._coordinator(), self._producer
@@ -153,10 +154,12 @@ class TransactionalProducer:
         producer.broken = broken or ended.error is not Error.NONE
 
     def settle(self, refusing: Collection[str]) -> None:
-        """Abort what may still be open, and wait for its markers: the coordinator gives no producer id before (KIP-360).
+        """Abort what may still be open, and wait for its markers: the coordinator gives no producer id before they are
+        written (KIP-360).
 
-        An EndTxn without success may leave a transaction open until its time-out, whose marker would change a log at rest. No
-        marker comes to a partition that is `refusing` writes, by the machine's name: nothing is waited for then.
+        An EndTxn without success may leave a transaction open until its time-out, whose marker would change a log at
+        rest. No marker comes to a partition that is `refusing` writes, by the machine's name: nothing is waited for
+        then.
         """
         if self._producer is None:
             return
@@ -174,7 +177,7 @@ class TransactionalProducer:
         return False
 
     def _ongoing(self, coordinator: NodeClient) -> Sequences:
-        """The producer id and epoch of the open transaction, or of a new one."""
+        """Return the producer id and epoch of the open transaction, or of a new one."""
         if self._producer is None or self._producer.broken:
             self.is_open = False
             ask = partial(coordinator.init_producer_id, self._id, transaction_timeout_ms=TRANSACTION_TIMEOUT_MS)
@@ -183,7 +186,7 @@ class TransactionalProducer:
         return self._producer
 
     def _coordinator(self) -> NodeClient:
-        """The coordinator, once there is one: the first that is looked for has its partition created. Raises Absent."""
+        """Return the coordinator, once there is one: the first look-up of any creates its topic. Raises Absent."""
 
         def find() -> NodeClient | None:
             with suppress(Absent):
@@ -196,7 +199,7 @@ class TransactionalProducer:
 
 
 def _producer_id(bench: Bench, ask: Callable[[], InitProducerIdAnswer]) -> InitProducerIdAnswer:
-    """A producer id, from a broker or coordinator that may still be loading. Raises Absent if it gives none."""
+    """Return a producer id from a broker or coordinator that may still be loading. Raises Absent if it gives none."""
     answers: list[InitProducerIdAnswer] = []
 
     def is_answered() -> bool:

@@ -76,7 +76,7 @@ class Writes:
             (self.refusing.add if answer.error is Error.NOT_ENOUGH_REPLICAS else self.refusing.discard)(on)
 
     def batch(self, on: str, count: int = 1, size: int = 0, codec: Codec = Codec.NONE) -> NewBatch:
-        """A batch of numbered values, filled up to `size` bytes each."""
+        """Return a batch of numbered values, each filled up to `size` bytes."""
         numbers = range(self._written, self._written + count)
         self._written += count
         keyed = on == "compacted-0"

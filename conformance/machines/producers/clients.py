@@ -37,13 +37,14 @@ COLLECTED_WITHIN = 2.0
 READY_WITHIN = 3.0
 """Seconds that a step waits for a coordinator to be found, to load, or to end the transaction before."""
 MANY = 1_000
-"""Epochs from which on it pays to have each written by one broker only."""
+"""The epoch above which it pays to keep the coordinator's partition on one replica while the epoch is raised."""
 LAST_EPOCH_OF_ITS_OWN = 32_767
 """The highest epoch that an idempotent producer raises its own to; then it asks for another producer id."""
 VERIFIED_FROM = since("AddPartitionsToTxnRequest", "Transactions")
 """The version of AddPartitionsToTxn that brokers need to verify writes with the coordinator."""
 SHORT_MS = 5_000
-"""A transaction with at most this time-out is waited for until it has timed out, and for this long at its end."""
+"""The longest transaction time-out that a step waits for, and the time after it in which the transaction has to
+end."""
 PASSING = frozenset(
     (
         Error.COORDINATOR_LOAD_IN_PROGRESS,
@@ -100,7 +101,7 @@ class Batches:
         """Batches that were acknowledged."""
 
     def number(self, producer: Producer, partition: Partition, values: Sequence[bytes], began: int) -> NewBatch:
-        """Give the next batch its sequence; it is pending from now on."""
+        """Return the next batch, with its sequence; it is pending from now on."""
         to = At(partition, partition.bench.node(partition.bench.brokers[0]))
         batch = producer.records(to, *values, base_sequence=self.next_sequence, timestamp=began)
         self.next_sequence += len(values)
@@ -139,7 +140,8 @@ class Client:
         return bool(self.producer.transactional_id)
 
     def coordinator(self) -> NodeClient:
-        """The coordinator of the transactional id, or any running broker. Raises Absent."""
+        """Return the coordinator of the transactional id, or any running broker for a producer without one. Raises
+        Absent."""
         if self.transactional:
             return self._roles.coordinator(self.producer.transactional_id, CoordinatorType.TRANSACTION)
         running = self._roles.running()
@@ -160,7 +162,8 @@ class Client:
         self._begin_at(given.producer_id, given.producer_epoch)
 
     def bump(self) -> None:
-        """Go to the next epoch by the own one; a producer without transactional id raises it by itself (KIP-360)."""
+        """Go to the next epoch by naming the current one; a producer without a transactional id raises it by itself
+        (KIP-360)."""
         self._ready()
         id, epoch = self.producer.producer_id, self.producer.epoch + 1
         if self.transactional:
@@ -172,7 +175,8 @@ class Client:
             self._raise_to(epoch)
 
     def raise_epoch(self, to: int) -> None:
-        """Bump the epoch with one InitProducerId per step. Raises Absent if it is already there or a transaction is open."""
+        """Raise the epoch up to `to`, by one InitProducerId for each. Raises Absent if it is already there or a
+        transaction is open."""
         self._ready()
         if self._is_open or self.producer.epoch >= to:
             raise Absent(f"the producer is at epoch {self.producer.epoch}, or has an open transaction")
@@ -210,14 +214,15 @@ class Client:
         self._is_open, self._ending = False, None
 
     def _ready(self) -> None:
-        """Begin a new instance, or end the last transaction, if either has to be before anything else. Raises Absent."""
+        """Begin a new instance, or end the last transaction, if either has to come first. Raises Absent."""
         if self._broken:
             self.init()
         elif self._ending is not None:
             self._end(self._ending)
 
     def fenced_instance(self) -> Fenced:
-        """The instance, or the epoch, before; if there is none, a new one begins first. Raises Absent."""
+        """Return the instance, or the epoch, before the current one; without one, a new instance begins first. Raises
+        Absent."""
         while self._former is None:
             (self.init if self.transactional else self.bump)()
         return self._former
@@ -225,7 +230,7 @@ class Client:
     # --- writing
 
     def write(self, on: str, partition: Partition, node: NodeClient, values: Sequence[bytes]) -> None:
-        """Send the next batch, or again the first of unknown outcome."""
+        """Send the next batch, or the first one of unknown outcome again."""
         self._begin_on(on, partition)
         batches = self._batches[on]
         batch = batches.pending[0] if batches.pending else self._number(on, partition, values)
@@ -252,7 +257,8 @@ class Client:
     def write_in_flight(
         self, on: str, partition: Partition, node: NodeClient, values: Sequence[bytes]
     ) -> Iterator[InFlight]:
-        """Send a batch of each value, without waiting for an answer. Nothing new is sent after a batch of unknown outcome."""
+        """Send a batch of each value, and yield each without waiting for an answer. Raises Absent after a batch of
+        unknown outcome."""
         self._begin_on(on, partition)
         if self._batches[on].pending:
             raise Absent(f"a batch for {on} has an unknown outcome")
@@ -262,14 +268,16 @@ class Client:
             yield InFlight(self, on, batch, node, request)
 
     def collect(self, sent: InFlight) -> None:
-        """Collect the answer to a request in flight; it counts while the batch is still the current instance's."""
+        """Collect the answer to a request in flight; it counts only while the batch is pending in the current
+        instance."""
         answer = sent.node.parked_produce(sent.request, within=COLLECTED_WITHIN)
         for one in answer.partitions:
             if sent.batch in self._batches[sent.on].pending:
                 self._note_answer(sent.on, sent.batch, one)
 
     def skip(self, on: str, partition: Partition, node: NodeClient, gap: int, value: bytes) -> None:
-        """Send a batch whose sequence is too high. One that may be there all the same leaves no sequence to go on with."""
+        """Send a batch whose sequence is too high. If it may have been appended all the same, a new instance has to
+        begin."""
         self._begin_on(on, partition)
         sequence = self._batches[on].next_sequence + gap
         batch = self.producer.records(At(partition, node), value, base_sequence=sequence, timestamp=self._began)
@@ -285,7 +293,8 @@ class Client:
         self.producer.send(At(partition, node), sent[-1 - back % len(sent)], timeout_ms=ANSWERED_WITHIN_MS)
 
     def _begin_on(self, on: str, partition: Partition) -> None:
-        """Get ready to write there: in the first protocol the partition is added to the transaction. Raises Absent."""
+        """Get ready to write to the partition: in the first protocol the partition is added to the transaction. Raises
+        Absent."""
         self._ready()
         if not self.transactional:
             return
@@ -337,8 +346,8 @@ class Client:
         self._end(commit if self._ending is None else self._ending)
 
     def end_nothing(self, *, commit: bool) -> None:
-        """Send EndTxn with no open transaction; after an unknown outcome a new instance goes on. Raises Absent if one is
-        open."""
+        """Send EndTxn with no open transaction; after an unknown outcome a new instance goes on. Raises Absent if a
+        transaction is open."""
         self._ready()
         if self._is_open:
             raise Absent("the producer has an open transaction")
@@ -349,7 +358,8 @@ class Client:
         self._broken = answer.error in PASSING
 
     def outlast_timeout(self) -> None:
-        """Wait until the coordinator describes the transaction as ended. Raises Absent if nothing is open that ends soon."""
+        """Wait until the coordinator describes the transaction as ended. Raises Absent if no transaction with a short
+        time-out is open."""
         timeout_ms, named = self.producer.timeout_ms, self.producer.transactional_id
         if self._broken or not self._is_open or timeout_ms > SHORT_MS:
             raise Absent("the producer has no open transaction with a short time-out")
@@ -381,7 +391,7 @@ class Client:
             self._next_transaction()
 
     def _require(self, ask: Callable[[], A], what: str) -> A:
-        """The answer, asked for again while its error passes. Raises Absent if it is refused."""
+        """Return the answer, asking again while its error is a passing one. Raises Absent if it is refused."""
         answer = self._ask(ask)
         if (error := error_of(answer)) is not Error.NONE:
             self._broken = self._broken or error not in PASSING
@@ -389,7 +399,7 @@ class Client:
         return answer
 
     def _ask(self, ask: Callable[[], A]) -> A:
-        """The first answer whose error does not pass by itself, or the last."""
+        """Return the first answer whose error does not pass by itself, or the last."""
         answers: list[A] = []
 
         def is_answered() -> bool:
@@ -412,7 +422,7 @@ class Fenced:
         self._pending: dict[str, NewBatch] = {}
 
     def write(self, on: str, partition: Partition, node: NodeClient, value: bytes, began: int) -> None:
-        """Send the next batch, or again the one before while that was not acknowledged."""
+        """Send the next batch, or the one before again until that is acknowledged."""
         to, sequence = At(partition, node), self._sequences.get(on, 0)
         if on not in self._pending:
             self._pending[on] = self.producer.records(to, value, base_sequence=sequence, timestamp=began)

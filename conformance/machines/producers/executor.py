@@ -30,7 +30,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
 
     def __init__(self, bench: Bench) -> None:
         self.partitions = new_partitions(bench)
-        # The ids tell nothing to the cluster, but for which partition of its log a coordinator keeps them in.
+        # To the cluster an id decides only which partition of the coordinator's topic holds it.
         ids = {name: bench.fresh(name) for name in do.TRANSACTIONAL}
         self._group = bench.fresh("group")
         faults = bench.faults(self.partitions["strict-0"].topic, group=self._group, transactional_id=ids["tv2-1"])
@@ -141,7 +141,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
         commit(self._group, self.roles.coordinator(self._group), self._offset())
 
     def _offset(self) -> NewOffset:
-        """The next offset to commit: no two requests commit the same."""
+        """Return the next offset to commit: no two requests commit the same one."""
         self._offsets += 1
         return NewOffset(self.partitions["strict-0"].topic, 0, offset=self._offsets)
 

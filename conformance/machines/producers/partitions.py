@@ -11,7 +11,7 @@ from protocol.topics import NewTopic
 
 
 def new_partitions(bench: Bench) -> dict[str, Partition]:
-    """Create fresh topics. The first transactional id that is looked up has the coordinators' topic created."""
+    """Create fresh topics. The first look-up of a transactional id creates the coordinators' topic."""
     ids = tuple(bench.id_of(name) for name in bench.brokers)
     turned = tuple((*ids[n:], *ids[:n]) for n in range(3))
     wanted = [

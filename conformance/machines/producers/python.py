@@ -14,9 +14,9 @@ from protocol.messages import Topic
 from strategies.producers import PYTHON_TRANSACTIONAL, PythonProducerName
 
 FLUSHED_WITHIN = 3.0
-"""Seconds that a step waits for the outcome of records; they are sent on after it."""
+"""Seconds that a step waits for the outcome of records; they go on being sent after it."""
 SETTLED_WITHIN = 10.0
-"""Seconds at the end of an example: more than a record is sent for."""
+"""Seconds to flush at the end of an example: longer than a record is retried."""
 
 
 class PythonProducers:
@@ -64,13 +64,13 @@ class PythonProducers:
             producer.close()
 
     def _current_one(self, name: PythonProducerName) -> KafkaPythonProducer:
-        """The producer that has begun. Raises Absent if none has."""
+        """Return the producer under this name. Raises Absent if it has not begun."""
         if name not in self._current:
             raise Absent(f"{name} has not begun")
         return self._current[name]
 
     def _ready(self, name: PythonProducerName) -> KafkaPythonProducer:
-        """An instance that can go on. Raises Absent if no broker runs."""
+        """Return an instance that can go on, a new one if need be. Raises Absent if no broker runs."""
         if name in self._current and not self._current[name].is_broken:
             return self._current[name]
         if name in self._current:

@@ -33,8 +33,8 @@ class Reads:
         keep_last(self._partitions[step.on], self._roles.node(step.on, "leader"), step.keep)
 
     def read_replicas(self) -> None:
-        """Read the full log of every running replica, and what it shows to a read_committed consumer; and which replicas may
-        lead."""
+        """Read the full log of every running replica and what it shows to a read_committed consumer, and ask which
+        replicas are eligible leaders."""
         self._roles.describe_eligible()
         for on in self._partitions:
             with suppress(Absent):

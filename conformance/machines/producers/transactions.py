@@ -22,7 +22,7 @@ ONE_MORE = 3.0
 
 
 class Transactions:
-    """The transactional ids of an example. `after_python` is the last instance of that of kafka-python."""
+    """The transactional ids of an example. `after_python` is the last instance of kafka-python's id."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class Transactions:
             node.describe_producers(partition.name, partition.index)
 
     def begin_last_instances(self) -> None:
-        """Begin a last instance of each transactional id that was used: no coordinator gives a producer id before the markers of
-        the transaction before are written."""
+        """Begin a last instance of each transactional id that was used: the coordinator gives a producer id only once
+        the markers of the transaction before are written."""
         what = "a last instance of each transactional id"
         self._bench.wait.comes_true(self._all_begin, what, GIVEN_WITHIN + ONE_MORE)
 
@@ -74,7 +74,7 @@ class Transactions:
         return False
 
     def await_ends(self) -> None:
-        """Wait until no transaction is open, as coordinators describe them."""
+        """Wait until coordinators describe no transaction as open."""
         self._bench.wait.comes_true(self._all_ended, "no transaction is open", MARKED_WITHIN)
 
     def _all_ended(self) -> bool:

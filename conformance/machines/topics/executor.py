@@ -40,7 +40,8 @@ REFUSED_BESIDE = {
     ResourceType.BROKER: {"background.threads": "0"},
     ResourceType.GROUP: {"no.such.key": "1"},
 }
-"""The reason why an alteration has to be refused. A broker accepts keys that it does not know."""
+"""Settings for which an alteration has to be refused. A broker accepts keys that it does not know, so it gets an
+invalid value."""
 SIZES_AT_REST = (100, 5_000)
 """Bytes of the values that are produced at rest: below every limit that is drawn, and above."""
 
@@ -84,7 +85,8 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
         node.create_partitions(name, step.total, assignment=((NO_SUCH_BROKER,),) * added)
 
     def _broker_for(self, owner: Owner) -> NodeClient:
-        """The broker to ask about an owner: one broker's own configuration is altered and described by that broker only."""
+        """Return the broker to ask about an owner: one broker's own configuration is altered and described by that
+        broker only."""
         type, name = owner
         if type is not ResourceType.BROKER or not name:
             return self.asked_broker()
@@ -94,8 +96,8 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
         return self.bench.node(broker)
 
     def _owner(self, on: str) -> Owner:
-        """The owner of a configuration. Raises Absent for a topic that was not created yet, and for a group if the cluster
-        has no group configuration."""
+        """Return the owner of a configuration. Raises Absent for a topic that was not created yet, and for a group if
+        the cluster has no group configuration."""
         if on == "cluster-default":
             return CLUSTER_DEFAULT
         if on == "group":
@@ -181,7 +183,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
         return self.bench.wait.comes_true(is_described, what, DESCRIBED_WITHIN)
 
     def _delete_broker_configs(self) -> None:
-        """Delete what the brokers' configuration may have left of an earlier example that ended early."""
+        """Delete what an earlier example that ended early may have left in the brokers' configuration."""
         owners = [CLUSTER_DEFAULT, *((ResourceType.BROKER, str(self.bench.id_of(name))) for name in self.bench.brokers)]
         for owner in owners:
             with suppress(*UNANSWERED, Absent):
@@ -189,7 +191,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
 
 
 def _own_values(answer: ConfigsAnswer, resource: Resource) -> dict[str, str | None]:
-    """The values that are set on the resource itself, None for each that has its default."""
+    """Return the values that are set on the resource itself, None for each that has its default."""
     own = {one.name: one.value for one in answer.configs if one.config_source == resource.own_source}
     return {key: own.get(key) for key in KEYS[ResourceType(resource.type)]} if answer.error is Error.NONE else {}
 

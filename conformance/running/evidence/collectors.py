@@ -25,7 +25,7 @@ PARTITIONS = {
     CoordinatorType.GROUP: "offsets.topic.num.partitions",
     CoordinatorType.TRANSACTION: "transaction.state.log.num.partitions",
 }
-"""The settings for how many partitions the log of a coordinator has: one, unless a topology says otherwise."""
+"""The settings for the number of partitions of a coordinator's topic: 1, unless a topology says otherwise."""
 
 
 class FilesOnDisk(msgspec.Struct, kw_only=True):
@@ -36,7 +36,7 @@ class FilesOnDisk(msgspec.Struct, kw_only=True):
 
 
 class Collector(Protocol):
-    """A function that copies the files of these subjects to `folder`/<node>/. Raises what the engine does."""
+    """A function that copies the files of these subjects to `folder`/<node>/. Raises the engine's errors."""
 
     def __call__(self, cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk: ...
 
@@ -48,12 +48,13 @@ def partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> Fil
 
 
 def groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
-    """Copy every partition of __consumer_offsets: a member is not named with its group, so any of them may have it."""
+    """Copy every partition of __consumer_offsets: a member is not named with its group, so any partition may hold
+    it."""
     return _of_coordinator(cluster, folder, names, CoordinatorType.GROUP, range(_count(cluster, CoordinatorType.GROUP)))
 
 
 def transactional_ids(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
-    """Copy the coordinator's partitions of transactional ids."""
+    """Copy the partitions of __transaction_state that hold these transactional ids."""
     count = _count(cluster, CoordinatorType.TRANSACTION)
     places = sorted({partition_for(name, count) for name in names})
     return _of_coordinator(cluster, folder, names, CoordinatorType.TRANSACTION, places)
@@ -83,11 +84,11 @@ COLLECTORS: dict[Kind, Collector] = {
     "transactional-id": transactional_ids,
     "quorum": quorum,
 }
-"""Topics and producers have no files of their own: theirs are those of their partitions."""
+"""The collector for each kind of subject. Topics and producers have no files besides those of their partitions."""
 
 
 def collectors_for(subjects: Iterable[Subject]) -> dict[Collector, list[str]]:
-    """The collectors of these subjects with the names that each is asked for, in the order of `COLLECTORS`."""
+    """Return the collectors for these subjects with the names that each is asked for, in the order of `COLLECTORS`."""
     subjects = sorted(subjects)
     found: dict[Collector, list[str]] = {}
     for kind, collector in COLLECTORS.items():
@@ -98,5 +99,5 @@ def collectors_for(subjects: Iterable[Subject]) -> dict[Collector, list[str]]:
 
 
 def without_files(subjects: Collection[Subject]) -> str:
-    """The reason why nothing is collected for these subjects; empty if something is."""
+    """Return the reason why nothing is collected for these subjects; empty if something is."""
     return "" if collectors_for(subjects) else "the disks: the events name nothing that has files"

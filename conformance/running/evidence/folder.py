@@ -43,7 +43,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The follow-up of a violation: the number of replays that saw it again, and the schedule."""
+    """The result of investigating a violation: the number of replays that saw it again, and the shrunk schedule."""
 
     seen: int = 0
     tries: int = 0
@@ -52,7 +52,8 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_evidence(out: Path, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
-    """Write `evidence/<row>/<example>/` of an example that began that many `seconds` ago; returns its path relative to `out`.
+    """Write `evidence/<row>/<example>/` for an example that began `seconds` ago, and return its path relative to
+    `out`.
 
     Another breach of the row by the same example has a folder of its own, with its case beside the name.
     """
@@ -89,7 +90,7 @@ def conclude(folder: Path, replays: ReplayResult) -> None:
 
 
 def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
-    """The input with which a violation can be replayed."""
+    """Return the input with which a violation can be replayed."""
     example = read.history.example
     return Schedule(
         check=example.check,
@@ -107,7 +108,8 @@ def _command(column: Column, folder: Path) -> str:
 
 
 class _Collected:
-    """Logs of the nodes and frames on the wire, from the beginning of the example on."""
+    """The evidence from the cluster: logs of the nodes and frames on the wire since the example began, and files on
+    disk."""
 
     def __init__(self, folder: Path, cluster: KRaftCluster, since: float) -> None:
         self.lacking: list[str] = []
@@ -125,7 +127,7 @@ class _Collected:
         self.lacking += filter(None, [without_files(about)])
 
     def _tried(self, what: str, do: Callable[[], object]) -> None:
-        """Collect a part of the evidence, or note what is lacking: from a cluster in trouble it may be incomplete.
+        """Collect a part of the evidence, or note that it is lacking, as it may be on a cluster in trouble.
 
         The violation is filed all the same, and its report lists the gaps.
         """

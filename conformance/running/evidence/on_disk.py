@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
 Words: TypeAlias = Callable[[Record], str]
-"""A record in words."""
+"""A function that puts a record in words."""
 
 
 def replicas(
     cluster: KRaftCluster, folder: Path, partitions: Sequence[str], about: Sequence[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """Copy each broker's replicas to `folder`/<broker>/; returns a description of their content, and the missing ones.
+    """Copy each broker's replicas to `folder`/<broker>/. Returns a description of their content, and the missing
+    replicas.
 
-    Of a coordinator's log only batches are described whose keys name one of those that it is `about`.
+    In a coordinator's log only batches with a key that names one of `about` are described.
     """
     brokers = [node for node in cluster.nodes.values() if node.member.is_broker]
     lines: list[str] = []
@@ -45,7 +46,8 @@ def replicas(
 
 
 def controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[list[str], list[str]]:
-    """Copy each controller's quorum-state and metadata log; returns a description of their content, and the missing ones."""
+    """Copy each controller's quorum-state and metadata log. Returns a description of their content, and the missing
+    logs."""
     nodes = [node for node in cluster.nodes.values() if node.member.is_controller]
     lines: list[str] = []
     lacking: list[str] = []

@@ -14,14 +14,14 @@ from history.subjects import Subject
 from history.taken import Taken
 
 MOST_LINES = 40
-"""The most lines of one step, or before the events that show the violation if there are no steps."""
+"""The most lines of one block: those of a step, or all if there are no steps."""
 SEEN_AGAIN = "Seen again: "
 """The beginning of the line with the result of the replays, which is known only after the report is written."""
 
 
 def report(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: str) -> str:
-    """The text of report.md. `lacking` are the reasons for what could not be collected; `disk` is the content of the
-    replicas."""
+    """Return the text of report.md. `lacking` are the reasons for what could not be collected; `disk` describes the
+    content of the replicas."""
     parts = [
         _head(read),
         _seen(read.history, read.observation),
@@ -63,7 +63,7 @@ def _seen(history: History, observation: Observation) -> list[str]:
 
 
 def _course(read: ViolationHistory) -> list[str]:
-    """The steps of a machine with the events of each, or all events of a probe.
+    """Return the steps of a machine with the events of each, or all events of a probe.
 
     Names of topics and groups are shown without the suffix of the example, which all of them carry.
     """
@@ -95,7 +95,8 @@ def _step(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, str]) -
 
 
 def _block(lines: Sequence[str]) -> list[str]:
-    """A block of lines; of many the last ones, since those just before the violation matter most, and the number of others."""
+    """Return a block of at most `MOST_LINES` lines that ends just after the last event that shows the violation, or
+    else of the first lines, and the number of lines left out."""
     if not lines:
         return []
     shown = [number for number, line in enumerate(lines) if line.startswith("->")]
@@ -106,7 +107,7 @@ def _block(lines: Sequence[str]) -> list[str]:
 
 
 def step_descriptions(check: str) -> dict[str, str]:
-    """Descriptions of a machine's kinds of steps, from the first paragraph of their docstrings."""
+    """Return descriptions of a machine's kinds of steps, from the first paragraph of their docstrings."""
     machine = MACHINES.get(check)
     docs = {str(kind.__struct_config__.tag): kind.__doc__ or "" for kind in machine.step_types} if machine else {}
     return {kind: " ".join(doc.split("\n\n")[0].split()) for kind, doc in docs.items()}

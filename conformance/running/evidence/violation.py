@@ -30,7 +30,7 @@ class ViolationHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def violation(column: Column, history: History, observation: Observation) -> ViolationHistory:
-    """A violation with the steps and subjects of the history that shows it."""
+    """Return a violation with the steps and subjects of the history that shows it."""
     steps = tuple(steps_taken(history))
     named = frozenset(subjects(history, observation.events))
     about = tuple(sorted(main_subjects(named)))

@@ -16,10 +16,10 @@ from history.schema import SCHEMA, decode
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the file of `--conformance-beginning`.
 
-    `schedules` were recorded earlier, and are played before anything else. `opening` is whether the machines' opening schedules
-    are played. `known` are breaches that were investigated already: none of them ends an example or is shrunk again. `reached`
-    is the folder in which the counts of what examples reached are kept; empty for that of the run. A machine that has several
-    clusters to run on begins with another one each `turn`.
+    `schedules` were recorded earlier, and are played before anything else. `opening` is whether the machines' opening
+    schedules are played. `known` are breaches that were investigated already: none of them ends an example or is
+    shrunk again. `reached` is the folder with the counts of what examples reached; empty for that of the run. A
+    machine with several topologies begins with the next one at each `turn`.
     """
 
     schema: int = SCHEMA
@@ -30,8 +30,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 0
 
     def of_part(self, check: AnyMachine, part: int, parts: int) -> Beginning:
-        """The share of one part of a machine. The opening is played by the first; each schedule by one part, on a cluster as
-        it was recorded on if a part has one."""
+        """Return the share of one part of a machine. The first part plays the opening; each schedule is played by one
+        part, on the topology that it was recorded on if a part has that."""
         own = [one for one in self.schedules if one.check == check.id]
         clusters = [check.topology_of(number + self.turn).name for number in range(1, parts + 1)]
         played = tuple(one for place, one in enumerate(own) if _player(place, one, clusters) == part)
@@ -39,14 +39,14 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _player(place: int, schedule: Schedule, clusters: Sequence[str]) -> int:
-    """The part that plays the schedule; `clusters` are the names of the parts' topologies."""
+    """Return the part that plays the schedule; `clusters` are the names of the parts' topologies."""
     parts = range(1, len(clusters) + 1)
     able = [part for part in parts if clusters[part - 1] == schedule.topology] or parts
     return able[place % len(able)]
 
 
 def read_beginning(path: Path) -> Beginning:
-    """Read the file of `--conformance-beginning`. Raises ValueError for a file that is none."""
+    """Read the file of `--conformance-beginning`. Raises ValueError for any other file."""
     try:
         return decode(path.read_bytes(), Beginning, path)
     except (OSError, msgspec.DecodeError) as error:

@@ -13,7 +13,8 @@ from history.observations import Observation
 
 
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
-    """An example as it was recorded: `news` are breaches that no earlier example had shown, `evidence` are its folders."""
+    """An example as it was recorded: `news` are the violations that no earlier example had shown, `evidence` has the
+    folders by breach."""
 
     played: Played
     news: tuple[Observation, ...] = ()
@@ -30,10 +31,11 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Record = Callable[[Played], Discovery]
-"""Files an example; all its observations are in the shard when this returns."""
+"""A function that files an example; all its observations are in the shard when it returns."""
 
 
 class Play(Protocol):
-    """A function that runs a schedule outside of Hypothesis and records it, also with evidence of what it `shows`."""
+    """A function that runs a schedule outside of Hypothesis and records it, with evidence also of violations that
+    `shows` accepts."""
 
     def __call__(self, steps: Schedule, ending: Ending, shows: Stops | None = None) -> Discovery: ...

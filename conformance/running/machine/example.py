@@ -36,11 +36,11 @@ RESTS_WITHIN = 120.0
 Schedule = Sequence[Step]
 """Steps of a machine (`MachineCheck.step`), in their order."""
 Stops = Callable[[Observation], bool]
-"""True if an example has shown enough, once this violation is suspected."""
+"""True if an example may stop once this violation is suspected."""
 
 
 class Suspicion(msgspec.Struct, frozen=True):
-    """A judge's observation in the history after this many steps. Only the whole history decides."""
+    """A violation that a judge sees in the history after this many steps. Only the whole history decides."""
 
     observation: Observation
     after: int
@@ -84,7 +84,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExampleLab(Protocol):
-    """All of a lab that an example needs: its clock, cluster and faults are those of the tape and the bench that it gives."""
+    """The part of a lab that an example needs; the clock, cluster and faults are those of the tape and bench that it
+    gives."""
 
     judges: Sequence[Judge]
 
@@ -98,9 +99,10 @@ class ExampleLab(Protocol):
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
     """The way in which an example ends.
 
-    No further step is taken once a violation is suspected at which it `stops`, or after `at` (`time.monotonic`), when rest and
-    healing are hurried too. `rests` is whether the end is read out by the executor when nothing was suspected, `hurries`
-    whether it is left out when something was: a shrinker's runs need no more than that everything is healed.
+    No further step is taken once a violation is suspected that `stops` accepts, nor after `at` (`time.monotonic`),
+    when rest and healing are hurried too. `rests` is whether the executor brings the cluster to rest and reads it out
+    at the end. With `hurries` it does not after a suspicion: runs of a shrinker need no more than that everything is
+    healed.
     """
 
     stops: Stops
@@ -110,8 +112,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExampleRun:
-    """An example that takes steps until it ends; the rest of them is skipped. The cluster is one that runs in a lab, or in
-    memory."""
+    """An example that takes steps until it ends, and skips the others. Its cluster runs in a lab or in memory."""
 
     def __init__(self, check: AnyMachine, lab: ExampleLab, standing: Standing, ending: Ending) -> None:
         self._check = check
@@ -126,14 +127,14 @@ class ExampleRun:
         self._hindered = False
         """True if the tested system is to blame for the trouble."""
         self._ran_out = False
-        """True if the trouble is no more than that time was up."""
+        """True if the only trouble is that time was up."""
         self._tape = lab.tape(check.id, standing)
         self._judging = Judging([one for one in lab.judges if not one.after_healing], self._tape.example)
         self._bench = lab.bench(self._tape, standing)
         self._executor: Executor[Any] | None = None
 
     def step(self, step: Step) -> None:
-        """Take one step; after trouble of the kit, with a suspicion or when time is up the rest of the example is skipped."""
+        """Take one step. It is skipped after trouble of the kit or a suspicion, and when time is up."""
         if self._suspicion is not None or self._is_over:
             return
         self._guard(self._ready)
@@ -146,7 +147,8 @@ class ExampleRun:
                 self._look()
 
     def finish(self) -> Played:
-        """Rest, heal and judge. One that only the clock cut off is neither judged to its end nor trouble of the kit."""
+        """Rest, heal and judge. An example whose only trouble is the clock has lost its premise, and is no error of
+        the kit."""
         if self._ending.rests and not (self._ending.hurries and self._suspicion is not None):
             self._guard(self._rest)
         within = HURRIED if self._is_over else HEALED_WITHIN
@@ -160,7 +162,7 @@ class ExampleRun:
         history = self._tape.end(
             End(example=self._tape.example.example, outcome=outcome if trouble else "judged", detail=trouble)
         )
-        # Also in an example that ended in trouble a violation is a proof: the judges need no rest to see one.
+        # A violation is a proof even in an example that ended in trouble: the judges need no rest to see one.
         found = judged_on(self._facts, self._lab.judges, history)
         return Played(
             standing=self._standing,
@@ -213,12 +215,12 @@ class ExampleRun:
     # --- judging
 
     def _look(self) -> None:
-        """Judge what is new since the step before."""
+        """Judge the events since the step before, and note a violation that is suspected."""
         try:
             with spending("judge"):
                 self._judging.follow(self._tape.events)
                 suspected = applicable(self._judging.violations(), self._facts)
-        except Exception:  # told when the whole history is judged
+        except Exception:  # reported when the whole history is judged
             return
         seen = next((one for one in suspected if self._ending.stops(one)), None)
         if seen is not None:

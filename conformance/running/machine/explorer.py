@@ -27,14 +27,14 @@ BATCH = 5
 """Examples that Hypothesis draws in one run of it; time may be up after any, and what they reached steers the next run."""
 
 INDEPENDENT = "kafka-conformance"
-"""A backend that draws like Hypothesis' own. Hypothesis varies earlier examples only with its own one, and most of a short run
-would be variations of the simplest example."""
+"""A backend that draws like Hypothesis' own. With its own, Hypothesis mutates earlier examples, and most of a short
+run would be variations of the simplest example."""
 AVAILABLE_PROVIDERS[INDEPENDENT] = HypothesisProvider
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
-    """The way in which examples are drawn: by `seed`, of about `steps` steps each, towards what was rarest so far
-    (`steering`), kept in the `database` of `column` below its folder."""
+    """The parameters for drawing examples: the `seed`, about how many `steps` each has, the `steering` towards what
+    was rarest so far, and the `database` folder, which has one for each `column`."""
 
     seed: str
     steps: int
@@ -60,7 +60,8 @@ class Explorer:
         self._wanted = wanted
 
     def draw(self, drawing: Drawing) -> Discovery | None:
-        """Draw examples until one has news; None if none had, among as many as are wanted or as Hypothesis draws in one run."""
+        """Draw examples until one has news, and return it; None if none had of those that are wanted or that
+        Hypothesis draws in a run."""
         found: list[Discovery] = []
         independent = after_the_simplest(
             lambda: self._machine(found, drawing.steering), lambda: self._idle(drawing.steering)
@@ -69,7 +70,7 @@ class Explorer:
         return found[0] if found else None
 
     def draw_failed(self, drawing: Drawing) -> Discovery | None:
-        """Draw the examples that failed in earlier runs, until one has news; None if none had."""
+        """Draw the examples that failed in earlier runs until one has news, and return it; None if none had."""
         found: list[Discovery] = []
         with suppress(SkipTest):  # Hypothesis' word for a run without an example
             self._run(drawing, lambda: self._machine(found, drawing.steering), [Phase.reuse])
@@ -85,7 +86,7 @@ class Explorer:
             report_multiple_bugs=False,
         )
         seeded: Any = seed(zlib.crc32(drawing.seed.encode()))(machine)
-        # Raised in teardown so that Hypothesis keeps the example in its database; what it was is in the shard by then.
+        # Raised in teardown so that Hypothesis keeps the example in its database; its results are in the shard by then.
         with suppress(RequirementViolated, ExceptionGroup, Flaky):
             run_state_machine_as_test(seeded, settings=kept)
 
@@ -114,13 +115,13 @@ def _fail(finding: Discovery) -> None:
 
 
 def after_the_simplest(machine: Callable[[], Any], idle: Callable[[], Any]) -> Callable[[], Any]:
-    """A factory of idle machines for Hypothesis' first example, and of machines for the others."""
+    """Return a factory that makes an idle machine for Hypothesis' first example, and real ones for the others."""
     examples = itertools.count()
     return lambda: machine() if next(examples) else idle()
 
 
 def independent_examples(check: AnyMachine, steps: int, examples: int) -> settings:
-    """The settings with which Hypothesis draws this number of `examples` of about `steps` steps each, after the simplest one.
+    """Return the settings with which Hypothesis draws `examples` of about `steps` steps each, after the simplest one.
 
     No example depends on another.
     """
@@ -137,8 +138,8 @@ def independent_examples(check: AnyMachine, steps: int, examples: int) -> settin
 
 
 def database_of(folder: Path, column: str) -> Any:
-    """The database of a column, with the others read-only beside it: a pass there must not remove an example that failed
-    here."""
+    """Return the database of a column, with the others' read-only beside it: a pass here must not remove an example
+    that failed there."""
     own = folder / column
     own.mkdir(parents=True, exist_ok=True)
     others = [ReadOnlyDatabase(DirectoryBasedExampleDatabase(p)) for p in sorted(folder.iterdir()) if p != own]

@@ -26,7 +26,7 @@ from strategies.steps import Heal, Step, Sweep
 
 REPLAYS = 5
 KEPT_FOR_REPLAYS = 0.3
-"""The share of the time for a violation that is kept for replays; all but the first one end with it."""
+"""The share of a violation's time that is kept for replays; only the first replay may go beyond it."""
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,8 @@ class Investigator:
     def investigate(
         self, finding: Discovery, broken: Sequence[Observation], until: float, done: Callable[[Reproduced], None]
     ) -> None:
-        """Shrink and replay until each breach has its replays, or time is up; `done` is called for each at once."""
+        """Shrink and replay until each breach has its replays, or time is up; `done` is called with each result at
+        once."""
         began = time.monotonic()
         ends = min(began + self.seconds, until)
         pending = {breach_of(observation): observation for observation in broken}
@@ -101,8 +102,8 @@ class Investigator:
         return Shrunk(schedule=schedule, before=len(played.steps), runs=shrinker.runs, seconds=time.monotonic() - began)
 
     def _candidate(self, schedule: Schedule, breach: Breach, *, at_rest: bool) -> Reproduction | None:
-        """Run a candidate, which stops as soon as the breach is suspected again, and is read out at rest only if that is
-        needed."""
+        """Run a candidate until the breach is suspected again, with a rest only if `at_rest`; None if it does not show
+        the breach. Raises CutShort."""
 
         def is_it(observation: Observation) -> bool:
             return breach_of(observation) == breach
@@ -121,7 +122,7 @@ class Investigator:
     def _replay(self, finding: Discovery, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
         """Replay the schedule, count how often each breach without replays was seen, and add this to their evidence.
 
-        A replay that the clock cut short without showing it does not count.
+        A replay that the clock cut short without showing the breach does not count.
         """
         seen: Counter[Breach] = Counter({breach: 0})
         evidence: dict[Breach, str] = {}
@@ -150,8 +151,8 @@ class Investigator:
     def _conclude(
         self, breach: Breach, shrunk: Shrunk, replays: tuple[int, int], evidence: str, first: str
     ) -> Reproduced:
-        """Add the result to the evidence: `evidence` is that of the first replay that showed it, empty if none did; `first`
-        that of the finding."""
+        """Add the result to the evidence: `evidence` is the folder of the first replay that showed the breach, empty
+        if none did; `first` is that of the finding."""
         seen, tries = replays
         plain = [msgspec.to_builtins(step) for step in shrunk.schedule]
         conclude(
@@ -172,14 +173,15 @@ def _shown(played: Played, observation: Observation) -> Reproduction:
 
 
 def _sweep(played: Played, observation: Observation) -> list[Step]:
-    """The sweep at rest that showed it, as steps: otherwise its turn goes by the example's number, which no replay has."""
+    """Return the sweep at rest that showed the violation, as steps: a replay's own sweep would have another turn,
+    which goes by the example's number."""
     turn = sweep_at_rest(played.history, observation.events)
     return [] if turn is None else [Heal(), Sweep(turn=turn)]
 
 
 def _hints(played: Played, observation: Observation) -> list[set[int]]:
-    """Sets of steps that are worth a try: those that show it; these and the faults on their subjects, or what else changes
-    something there; the latest, and all, about their subjects."""
+    """Return sets of steps that are worth a try: those that show the violation; these with the faults on their
+    subjects, or with all steps there but reads; the latest steps about these subjects; and all of them."""
     steps = steps_taken(played.history)
     shown, near = showing(steps, observation.events), about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}
@@ -188,10 +190,11 @@ def _hints(played: Played, observation: Observation) -> list[set[int]]:
 
 
 def latest(places: Collection[int], needed: Collection[int]) -> list[set[int]]:
-    """The last quarter and the last half of these places, with those `needed`: a violation seldom needs what came long
-    before.
+    """Return the last quarter and the last half of these places, each with those `needed`: a violation seldom needs
+    what came long before.
 
-    Bisection drops from the front on and needs a run for each step that it keeps; of a long schedule these two decide more.
+    Bisection drops steps from the front and needs a run for each step that it keeps; on a long schedule these two sets
+    decide more.
     """
     ordered = sorted(places)
     return [{*ordered[-(len(ordered) // share) :], *needed} for share in (4, 2) if len(ordered) >= 2 * share]

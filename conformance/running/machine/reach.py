@@ -26,16 +26,16 @@ from strategies.episodes import Meeting, Offer, Steering, steer
 from strategies.meetings import meetings
 
 FOLDER = "reached"
-"""Below the directory of a run: a folder for each column."""
+"""The folder below a run's output directory that has one folder for each column."""
 UNKNOWN = "not described yet"
 
 
 class Reached(msgspec.Struct, kw_only=True):
     """Counts of what was reached, in words.
 
-    `meetings`: "kill isolate" for the second fault injected around a partition around which the first stood, and
-    "reassign-partition kill" for administration beside a fault. `states`: a fault and the state of its partition when it was
-    injected. `answers`: a request and the error of its answer. `excuses`: a row, its case and an excuse.
+    `meetings`: "kill isolate" for the second fault injected around a partition while the first stood there, and
+    "reassign-partition kill" for administration beside a fault. `states`: a fault and the state of its partition when
+    it was injected. `answers`: a request and the error of its answer. `excuses`: a row, its case and an excuse.
     """
 
     meetings: dict[str, int] = {}
@@ -48,7 +48,7 @@ class Reached(msgspec.Struct, kw_only=True):
         return Reached(**{name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name))) for name in names})
 
     def meeting_counts(self) -> dict[Meeting, int]:
-        """The counts of meetings, by the pair that met."""
+        """Return the counts of meetings, by the pair that met."""
         return {_pair(words): times for words, times in self.meetings.items()}
 
 
@@ -72,7 +72,7 @@ def reached_by(played: Played) -> Reached:
 
 
 def _states(history: History) -> Iterator[str]:
-    """Describe each injection with the state of its partition, as the latest Metadata before described it."""
+    """Describe each injection with the state of its partition, as the latest Metadata answer before it has it."""
     known: dict[str, str] = {}
     for call, answer, event in _in_order(history):
         if event is not None and event.phase == "inject":
@@ -112,7 +112,7 @@ def _answers(history: History) -> Iterator[str]:
 
 
 def _errors(answer: Answer) -> set[str]:
-    """The names of all errors in an answer, NONE among them; its outcome if it has none."""
+    """Return the names of all errors in an answer, NONE among them; its outcome if it has no error code."""
     codes = {*_codes(answer.value)}
     return {Error(code).name for code in codes} or {answer.outcome}
 
@@ -154,15 +154,16 @@ class Reach:
         draft.replace(self._path)
 
     def steering(self, seed: str) -> Steering | None:
-        """The steering for the next batch of examples; None for a machine that draws no episodes. Among meetings that were
-        seen equally often the seed chooses: runs and parts that begin without counts begin with different ones."""
+        """Return the steering for the next batch of examples; None for a machine that draws no episodes. The seed
+        chooses among meetings that were seen equally often, so runs and parts without counts begin with different
+        ones."""
         if self._offer is None:
             return None
         return steer(self._offer, (self._own + self._others).meeting_counts(), zlib.crc32(seed.encode()))
 
 
 def total(reached: Iterable[Reached]) -> Reached:
-    """The sum of all counts."""
+    """Return the sum of all counts."""
     return functools.reduce(operator.add, reached, Reached())
 
 
@@ -180,7 +181,8 @@ def _read(path: Path) -> Reached:
 
 
 def reach_lines(out: Path) -> list[str]:
-    """The share of all meetings that each machine has reached, over all columns: for the end of a run."""
+    """Return the lines for the end of a run: the share of all meetings that each machine has reached, over all
+    columns."""
     return [line for check in all_machines().values() for line in _lines(out / FOLDER, check)]
 
 

@@ -33,15 +33,15 @@ DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
 """Examples of a machine on one column, shared by its parts, if there is no clock."""
 STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
 TRIES = 2
-"""Runs of a schedule from an earlier run, until it breaks its row again."""
+"""The most times that a schedule of an earlier run is played until it breaks its row again."""
 
 
 class MachineRun(CheckRun):
     """One machine, or a part of it, on one column.
 
-    `found` are the breaches seen so far, with the evidence of the first example that showed each (from the start those that are
-    `known`). One that is known stops no further example, so that others can still be found. Neither does one that released
-    versions are known to show: it is investigated last, unless its row was asked for.
+    `found` are the breaches seen so far, with the evidence of the first example that showed each; it begins with those
+    that are `known`. A breach in `found` stops no further example, so that others can still be found. Neither does a
+    known deviation of released versions: it is investigated last, unless its row was asked for.
     """
 
     def __init__(
@@ -101,7 +101,8 @@ class MachineRun(CheckRun):
         self._say_what_time_left_out()
 
     def _play_again(self, recorded: RecordedSchedule) -> None:
-        """Run a schedule that broke a row earlier up to `TRIES` times. Broken again, the row is not investigated again."""
+        """Run a schedule that broke a row earlier, up to `TRIES` times until it does so again. That row is not
+        investigated again."""
         steps, row = self.check.steps(recorded.steps), recorded.requirement
 
         def is_it(observation: Observation) -> bool:
@@ -117,7 +118,8 @@ class MachineRun(CheckRun):
                 return
 
     def _wanted(self) -> int:
-        """The number of further examples: as many as there is time for, if all of it is used."""
+        """Return the number of further examples: a batch if all the time is used, else what is left of the part's
+        share."""
         if time.monotonic() >= self._explores_until or self.gave_up:
             return 0
         if self.lab.settings.fills_its_time and self.ends < math.inf:
@@ -136,8 +138,8 @@ class MachineRun(CheckRun):
         )
 
     def _say_what_time_left_out(self) -> None:
-        """Remark that time was up before the floor of the machine's judges, which is counted in examples; each part draws its
-        share of them."""
+        """Remark it if time was up before this part had drawn its share of the examples that the floor of the
+        machine's judges needs."""
         floor, drawn = math.ceil(FLOORS["property"].examples / PARTS[self._profile]), self._explorer.drawn
         if drawn < floor and self.ends < math.inf and not self.gave_up:
             self.cut_off = True
@@ -145,21 +147,22 @@ class MachineRun(CheckRun):
 
     @property
     def gave_up(self) -> bool:
-        """True once a majority of examples is in trouble: a machine has many long ones with faults of many kinds, a few of
-        which may fail."""
+        """True once at least half of the examples failed: a machine has many long ones with faults of many kinds, a
+        few of which may fail."""
         troubled = len(self._errors) + len(self._hindered)
         return troubled >= MOST_ERRORS and 2 * troubled >= self._examples
 
     # --- playing
 
     def _is_enough(self, observation: Observation) -> bool:
-        """True for a violation that ends an example early. One of a row that was not selected is investigated too, but does
-        not."""
+        """True for a violation that ends an example early. One of a row that was not selected does not, but is
+        investigated too."""
         is_new = breaks_its_row(observation) and breach_of(observation) not in self.found
         return is_new and observation.requirement in self._asked and not self._is_deviation(observation)
 
     def _is_deviation(self, observation: Observation, steps: Schedule | None = None) -> bool:
-        """True if `known-deviations.toml` has it for this version; with `steps`, also if they have what the entry takes."""
+        """True if `known-deviations.toml` has the violation for this version and, with `steps`, they have what the
+        entry `takes`."""
         row, version = observation.requirement, self.lab.images[self.label].version
         known = [one for one in self._deviations if one.covers(row, version) and one.explains([observation.case])]
         return any(steps is None or one.is_shown_by(words_in(map(msgspec.to_builtins, steps))) for one in known)
@@ -181,7 +184,8 @@ class MachineRun(CheckRun):
             raise
 
     def play(self, steps: Schedule, ending: Ending | None = None, shows: Stops | None = None) -> Discovery:
-        """Run a schedule outside of Hypothesis and record it, also with evidence of what it `shows`."""
+        """Run a schedule outside of Hypothesis and record it, with evidence also of violations that `shows`
+        accepts."""
         example = self._example(ending or self._ending)
         for step in steps:
             example.step(step)
@@ -190,7 +194,7 @@ class MachineRun(CheckRun):
     # --- recording
 
     def record(self, played: Played, shows: Stops | None = None) -> Discovery:
-        """File an example, with evidence of each breach that it is the first to show."""
+        """File an example, with evidence of each breach that it is the first to show, or that `shows` accepts."""
         first = first_of_each(played.violations)
         unseen = [o for o in first if breach_of(o) not in self.found]
         known = [o for o in unseen if self._is_deviation(o, played.steps)]
@@ -234,9 +238,10 @@ class MachineRun(CheckRun):
     # --- investigating
 
     def _investigate(self, finding: Discovery, besides: str = "") -> None:
-        """Investigate the breaches of a finding: those of selected rows first, and among them the one that ended the example.
+        """Investigate the breaches of a finding: those of selected rows first, and among them the one that ended the
+        example.
 
-        Those of the row `besides` are left out.
+        Breaches of the row `besides` are left out.
         """
         suspicion = finding.played.suspicion
         suspected = breach_of(suspicion.observation) if suspicion is not None else None

@@ -42,15 +42,16 @@ class Dropped(Protocol):
 S = TypeVar("S", bound=Dropped)
 
 Play: TypeAlias = Callable[[list[S]], Reproduction | None]
-"""Runs a schedule once; None when the violation was not seen. Raises CutShort."""
+"""A function that runs a schedule once; None if the violation was not seen. Raises CutShort."""
 Simpler: TypeAlias = Callable[[S], Sequence[S]]
-"""Other parameters for a step, the simplest first."""
+"""A function that returns alternatives to a step, the simplest first."""
 
 
 class Shrinker(Generic[S]):
-    """A search for a shorter schedule among places in the first one, which was seen to show the violation once: `first`.
+    """A search for a shorter schedule among the steps of one that showed the violation once: `first`.
 
-    `left` is the remaining share of its time, from 1 to 0. `report` gets each shorter schedule, and the number of runs up to it.
+    `left` is the remaining share of its time, from 1 to 0. `report` gets each shorter schedule, and the number of runs
+    up to it.
     """
 
     def __init__(
@@ -79,7 +80,8 @@ class Shrinker(Generic[S]):
         simpler: Simpler[S] = lambda step: (),
         good_enough: int = GOOD_ENOUGH,
     ) -> list[S]:
-        """A schedule that still shows it. `keeping` are sets of places worth a try by themselves, before anything else."""
+        """Return a schedule that still shows the violation. `keeping` are sets of places to try by themselves, before
+        anything else."""
         for places in keeping:
             self._without([place for place in self._best if place not in places])
         self._rounds(good_enough)
@@ -89,9 +91,9 @@ class Shrinker(Generic[S]):
     # --- dropping steps
 
     def _rounds(self, good_enough: int) -> None:
-        """Drop faults first, since they take the most time.
+        """Drop steps in rounds, faults first, since they take the most time.
 
-        One may be needed only by an operation that is dropped later, hence another round.
+        A fault may be needed only by an operation that is dropped later, hence another round.
         """
         before = -1
         while len(self._best) != before and self._in_time():
@@ -109,7 +111,8 @@ class Shrinker(Generic[S]):
                 needed.add(self._first_needed(open_))
 
     def _first_needed(self, places: Sequence[int]) -> int:
-        """Find the first of these that is needed, by bisection, and drop those before it; not all of them can be dropped."""
+        """Find the first of these places that is needed, by bisection, and drop those before it; they cannot all be
+        dropped."""
         can, cannot = 0, len(places)
         while cannot - can > 1 and self._in_time():
             middle = (can + cannot) // 2
@@ -120,7 +123,7 @@ class Shrinker(Generic[S]):
         return places[can]
 
     def _droppable(self, disturbing: bool, needed: Collection[int]) -> list[int]:
-        # In a run that showed it at its last step that step is needed: without it the run would not have shown it.
+        # A violation that was shown by the last step, and not at rest, needs that step.
         places = self._best if self._at_rest else self._best[:-1]
         return [place for place in places if place not in needed and self._steps[place].disturbs == disturbing]
 
@@ -164,7 +167,8 @@ class Shrinker(Generic[S]):
     # --- runs
 
     def _try(self, schedule: list[S]) -> Reproduction | None:
-        """Run a schedule until it is known how it shows the violation, in the first run or in two of three; None if not."""
+        """Run a schedule until it shows the violation in the first run or in two of three, and return how; None if it
+        does not."""
         seen = self._seen[_key(schedule)]
         if any(seen) and not _refuted(seen):
             return Reproduction(len(schedule), self._at_rest)
@@ -194,7 +198,8 @@ class Shrinker(Generic[S]):
         self._report(schedule, self.runs)
 
     def _confirmed(self) -> list[S]:
-        """The shortest that most of its runs have shown; the first schedule when there is none."""
+        """Return the shortest schedule that showed the violation in most of its runs; the first schedule if there is
+        none."""
         confirmed = (schedule for schedule in reversed(self._ladder[1:]) if self._is_confirmed(schedule))
         return next(confirmed, self._ladder[0])
 
@@ -205,7 +210,8 @@ class Shrinker(Generic[S]):
         return seen.count(True) >= MOST > seen.count(False) or (self._is_over and False not in seen)
 
     def _may_confirm(self, schedule: list[S]) -> bool:
-        """True for the shortest schedule always, for longer ones only while time is left."""
+        """True for the shortest schedule, and for longer ones while time is left; never once the clock has ended a
+        run."""
         return not self._is_over and (schedule is self._ladder[-1] or self._left() > 0)
 
     def _schedule(self, places: Sequence[int]) -> list[S]:
@@ -217,5 +223,5 @@ def _refuted(seen: Sequence[bool]) -> bool:
 
 
 def _key(schedule: Sequence[S]) -> bytes:
-    """The identity of a candidate: equal schedules are one, whichever places they come from."""
+    """Return the identity of a candidate: equal schedules are one, whichever places they come from."""
     return msgspec.json.encode(schedule, order="sorted")

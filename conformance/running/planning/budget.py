@@ -31,30 +31,31 @@ SHRINKING: dict[Profile, float] = {"smoke": 60.0, "quick": 300.0, "nightly": 1_2
 SMALLER: dict[Profile, float] = {"smoke": 5.0, "quick": 20.0, "nightly": 60.0}
 """Seconds in which a probe shrinks the inputs of each breach that it found, and replays them."""
 EXPLORING = 0.75
-"""Share of a machine's time under a clock; its findings have to be shrunk and replayed in the rest."""
+"""Share of a machine's time under a clock for exploring; its findings are shrunk and replayed in the rest."""
 
 COSTS: dict[Kind, float] = {"probe": 5.0, "schedule": 43.0, "soak": 720.0, "machine": 120.0, "rarest": 0.0}
-"""Seconds that one check takes on all its floors, by the times of 3.9.2 and 4.3.1 in the quick profile on two cores.
+"""Seconds that one check takes to meet its floors, as measured on 3.9.2 and 4.3.1 in the quick profile on two cores.
 
-For a probe (half of it on a cluster of one node), for a schedule, and for the opening of a machine with what follows it. For a
-soak of ten minutes, its boot, last round and rest are included.
+A probe on a cluster of one node takes half of its cost. A machine's cost is its opening with what follows it. That of
+a soak of ten minutes includes its boot, last round and rest.
 """
 PATIENCE: dict[Kind, float] = {"probe": 180.0, "schedule": 300.0, "soak": 900.0, "machine": 0.0, "rarest": 0.0}
 """Seconds after which one probe, schedule or soak is cut off under a clock.
 
-Several times what the slowest takes on a busy machine: a broken broker costs the other checks no more than this. A soak ends by
-itself.
+They are several times what the slowest takes on a busy host, so a broken broker costs the other checks no more than
+this. A soak ends by itself.
 """
 RESERVE: dict[Profile, float] = {"smoke": 0.0, "quick": 120.0, "nightly": 300.0}
 """Seconds that are kept for each part of a machine: its opening, and some drawn examples."""
 MOST_RESERVED = 1 / 3
-"""Share of all the time, for all machines together."""
+"""The largest share of the run's time that is reserved for all machines together."""
 FOR_THE_RAREST = 1 / 3
-"""Share of the remaining time when machines begin, if a search is among the items."""
+"""Share of the time left when machines begin that goes to the search for the rarest cases, if there is one among the
+items."""
 
 
 def kind_of(check: AnyCheck) -> Kind:
-    """A check as the plan sees it."""
+    """Return the kind of a check, as the plan distinguishes them."""
     if isinstance(check, MachineCheck):
         return "machine"
     if check.lasts:
@@ -63,7 +64,8 @@ def kind_of(check: AnyCheck) -> Kind:
 
 
 def cost_of(check: AnyCheck) -> float:
-    """The estimated seconds that a check takes to meet all its floors, by its kind and cluster. A machine's is its opening."""
+    """Return the estimated seconds that a check takes to meet all its floors, by its kind and cluster; for a machine,
+    those of its opening."""
     if isinstance(check, Check) and not check.schedule and len(check.topology.members()) == 1:
         return COSTS["probe"] / 2
     return COSTS[kind_of(check)]
@@ -79,11 +81,11 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """The time of one item: of what is left of the run (`until`) an equal part for each of `rounds`, at most `seconds`.
+    """The time of one item: the time left `until` the end, divided by `rounds`, and at most `seconds`.
 
-    Items without an end of their own run in rounds, in each of which every worker has one: this item, and those that begin after
-    it. The search for the rarest cases, which is as long as `search` such rounds, gets what is left after them and nothing of the
-    seconds that are `reserved`. An item that `needs` more seconds than are left gets none.
+    Items without an end of their own run in rounds, with one item for each worker; `rounds` counts this item's round
+    and those after it. The search for the rarest cases comes after them and takes as long as `search` rounds, but
+    nothing of a round's `reserved` seconds. An item that `needs` more seconds than are left gets none.
     """
 
     seconds: float = math.inf
@@ -94,7 +96,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     reserved: float = 0.0
 
     def allowance(self, elapsed: float) -> float:
-        """The seconds for an item that begins `elapsed` seconds after the run; 0 when it is too late for it."""
+        """Return the seconds for an item that begins `elapsed` seconds into the run; 0 if it is too late for it."""
         left = max(0.0, self.until - elapsed)
         if left < self.needs:
             return 0.0
@@ -102,13 +104,13 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimePlan(msgspec.Struct, frozen=True):
-    """The shares of all items of a run. Without `total` seconds there is no clock."""
+    """The shares of all items of a run. A `total` of 0 seconds means that there is no clock."""
 
     total: float
     shares: dict[Work, Share]
 
     def share(self, work: Work) -> Share:
-        """The share of an item. One that was not planned (a replay) has all the time."""
+        """Return the share of an item. One that was not planned (a replay) has all the time."""
         return self.shares.get(work, Share())
 
     @property
@@ -120,7 +122,7 @@ class TimePlan(msgspec.Struct, frozen=True):
 def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: int) -> TimePlan:
     """Plan the time of `items`, in the order in which they begin, for `workers` side by side.
 
-    `minutes` is the time of each column, 0 for that of the profile. Columns share the cores and so their time.
+    `minutes` is the time of each column, 0 for that of the profile. Columns share the cores, so their times add up.
     """
     total = 60 * (minutes or MINUTES[profile]) * len({work.label for work in items})
     if not total:
@@ -136,12 +138,12 @@ def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: 
 
 
 def _reserved(profile: Profile, parts: int, total: float, workers: int) -> float:
-    """The seconds at the end of the run in which no probe, schedule or soak runs."""
+    """Return the seconds at the end of the run in which no probe, schedule or soak runs."""
     return min(RESERVE[profile] * math.ceil(parts / workers), MOST_RESERVED * total) if parts else 0.0
 
 
 def _unbounded(items: Sequence[Work], total: float, workers: int, reserved: float) -> dict[Work, Share]:
-    """The shares of rounds of machines, and of the search for the rarest cases after them."""
+    """Return the shares of machines, which run in rounds, and of the search for the rarest cases after them."""
     parts = [work for work in items if work.kind == "machine"]
     searches = [work for work in items if work.kind == "rarest"]
     rounds = math.ceil(len(parts) / workers)

@@ -43,7 +43,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
         return sum(cases[row, case] for cases in self.observed.values())
 
     def rate(self, check: str, row: str, case: str) -> float:
-        """Observations a second."""
+        """Return how often a check observed the case, per second of its examples."""
         found = self.observed.get(check)
         return found[row, case] / max(1.0, self.seconds[check]) if found else 0.0
 
@@ -75,7 +75,7 @@ def _is_of_probes(line: ObservationLine) -> bool:
 
 
 def rank(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
-    """The rarest cases first, each check once. Checks that were `tried` less often come first."""
+    """Return the rarest cases first, each check once; checks that were `tried` less often come before others."""
     rare = [
         Rare(
             requirement=row, case=case, share=found.count(row, case) / floor, check=_best(found, row, case, able, tried)
@@ -90,7 +90,7 @@ def rank(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) 
 
 
 def _cases(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, str, int, list[str]]]:
-    """Row, case, floor and the checks of each case that is judged on this column."""
+    """Yield the row, case, floor and checks of each case that is judged on this column."""
     facts = Facts(version=column.version, ranges=column.ranges)
     able: dict[str, list[str]] = defaultdict(list)
     for check in checks:
@@ -103,5 +103,6 @@ def _cases(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, st
 
 
 def _best(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
-    """The check that has observed the case most often for its time; if none has, the one that was tried least."""
+    """Return the check with the most observations of the case per second; if none has any, the one that was tried
+    least."""
     return max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0)))

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduler of pytest-xdist. Units of work are the checks of one column and topology; long ones are split if workers
-    would else be idle.
+    """The scheduler for pytest-xdist. A unit of work holds the checks of one column and topology; long units are split
+    if workers would otherwise be idle.
 
-    They begin in the order in which they were collected. Under a clock machines come last and share what time is left. A
-    worker gets its next unit together with its last check, and no earlier: no other worker could take what it already
-    holds.
+    Units begin in the order in which they were collected. Under a clock machines come last and share the time that is
+    left. A worker gets its next unit together with its last check, and no earlier: no other worker could take what it
+    already holds.
     """
 
     def __init__(self, config: pytest.Config, log: object, *, timed: bool) -> None:
@@ -68,7 +68,8 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
 def units(
     nodeids: Sequence[str], shares: int, cluster: Callable[[str], str], weight: Callable[[str], int] = lambda _: 1
 ) -> list[str]:
-    """The unit of each item: its cluster, with a number if that weighs more than one worker's share."""
+    """Return the unit of each item: its cluster and a number. A cluster that weighs more than one share has several
+    units."""
     sizes: Counter[str] = Counter()
     for nodeid in nodeids:
         sizes[cluster(nodeid)] += weight(nodeid)
@@ -84,16 +85,16 @@ def units(
 
 
 SHARES_PER_WORKER = 4
-"""Checks of one kind may take three seconds or thirty.
+"""Shares for each worker, since checks of one kind may take three seconds or thirty.
 
-With whole shares the last of three workers ended 180 s after the first, with quarters 30 s, at the price of a boot or two:
-by the times of 3.3.2, 3.5.2 and 3.6.2 in the quick profile.
+With whole shares the last of three workers ended 180 s after the first, with quarters 30 s, at the price of a boot or
+two, as measured on 3.3.2, 3.5.2 and 3.6.2 in the quick profile.
 """
 
 
 def shares(nodeids: Sequence[str], workers: int, *, timed: bool = True) -> int:
-    """The number of units that long work is split into. With schedules a few more boots don't matter; everything else is done
-    within minutes, and boots are much of that."""
+    """Return the number of shares that the work is split into. With schedules a few more boots don't matter;
+    everything else is done within minutes, and boots are much of that."""
     longest = max((weight_of(nodeid, timed=timed) for nodeid in nodeids if not _is_alone(nodeid)), default=0)
     return workers * (SHARES_PER_WORKER if longest > MANY_SECONDS else 1)
 
@@ -103,7 +104,7 @@ MANY_SECONDS = 20
 
 
 def weight_of(nodeid: str, *, timed: bool = True) -> int:
-    """The seconds that an item takes, rounded up. Under a clock a unit of one item weighs as little as possible."""
+    """Return the seconds that an item takes, rounded up; 1 under a clock for an item that is a unit of its own."""
     return 1 if timed and _is_alone(nodeid) else ceil(cost_of(check_of_item(nodeid)))
 
 

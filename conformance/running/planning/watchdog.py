@@ -10,16 +10,16 @@ from collections.abc import Callable
 from types import TracebackType
 
 WITHIN = 600.0
-"""Seconds in which some check has to finish, by plan or beyond the time of the run."""
+"""Seconds within which some check has to finish, unless the time of the run lasts longer."""
 CLEARS_UP_WITHIN = 180.0
 """Seconds that the process has to remove its clusters after it was interrupted."""
 
 
 class Watchdog:
-    """A thread that interrupts the process when no check has finished for `within` seconds, and ends it if that does not
-    help.
+    """A thread that interrupts the process when no check has finished for `within` seconds, and ends it if that does
+    not help.
 
-    Before `total` seconds have passed nothing is wrong with a run under a clock: a part of a machine may take all of them.
+    It never does so before `total` seconds have passed: a part of a machine may take all of them.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Watchdog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Keep watching a run that was interrupted until it is `over`."""
+        """Stop watching, unless the process was interrupted: its clean-up is watched until it is `over`."""
         if not self.barked:
             self.over()
 

@@ -74,7 +74,7 @@ class ProbeRun(CheckRun):
         return self.cut_off
 
     def cases(self, column: Column) -> list[str]:
-        """The cases to run for; one empty one for a probe that names its cases itself; none if no row applies."""
+        """Return the cases to run: one empty name for a probe that names its cases itself, none if no row applies."""
         facts = Facts(version=column.version, ranges=column.ranges)
         if not (applicable := self._own_rows(facts)):
             return []
@@ -86,7 +86,8 @@ class ProbeRun(CheckRun):
         return [case for case in wanted if case in known]
 
     def _own_rows(self, facts: Facts) -> list[Requirement]:
-        """The rows that apply; if there is no cluster yet, those of the version, whatever the levels of its cluster will be."""
+        """Return the rows that apply. If there is no cluster yet, they are those of the version, whatever levels the
+        cluster will have."""
         return [row for id in self.check.own_rows if applies(facts, (row := shipped_rows()[id]).applies, row.needs)]
 
     def _drawn(self, case: str, round: int) -> Iterator[dict[str, Any]]:
@@ -104,7 +105,8 @@ class ProbeRun(CheckRun):
         return bool(seen) and all(_enough(row, case, found) for (row, case), found in seen.items())
 
     def example(self, case: str, drawn: dict[str, Any], shows: Breach | None = None) -> dict[Breach, str]:
-        """Run one example on the cluster, and file it with evidence of each breach that is new or that it `shows`."""
+        """Run one example and file it, with evidence of each breach that is new or equals `shows`. Returns its folders
+        by breach."""
         began = time.monotonic()
         standing = self.standing()
         rig = self.check.rig
@@ -169,9 +171,10 @@ class ProbeRun(CheckRun):
 
 
 def end_of(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
-    """The end of an example. If its cluster did not become whole, the tested system is to blame if the history says so.
+    """Return how an example ended. If its cluster did not become healthy, that is an error, unless the history blames
+    the tested system.
 
-    Earlier trouble stays what it was, except where a process had ended by itself: that may become known only when the cluster is
+    An earlier error stays one, unless a process had ended by itself, which may become known only when the cluster is
     healed.
     """
     if outcome == "error":

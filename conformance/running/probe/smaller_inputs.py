@@ -72,7 +72,8 @@ def investigate(
 
 
 def _replay(inputs: Inputs, broken: BrokenInputs, attempt: Try, ends: float) -> Smallest:
-    """Replay the inputs. The evidence is that of the first replay that shows the breach, else that of the example that did."""
+    """Replay the inputs. The evidence is that of the first replay that shows the breach, or of the first example if
+    none does."""
     seen = tries = 0
     evidence = ""
     while tries < REPLAYS and (not tries or time.monotonic() < ends):
@@ -88,13 +89,14 @@ def _text(inputs: Inputs) -> str:
 
 
 def least_of(strategies: Mapping[str, st.SearchStrategy[Any]]) -> Inputs:
-    """The simplest value of each strategy, as Hypothesis shrinks it."""
+    """Return the simplest value of each strategy, to which Hypothesis would shrink it."""
     quiet = settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
     return {name: find(strategy, lambda _: True, settings=quiet) for name, strategy in strategies.items()}
 
 
 def smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool], left: Callable[[], bool]) -> Inputs:
-    """Find the smallest inputs that still show it, while time is `left`: all of them at once, then one by one."""
+    """Find the smallest inputs that still show the breach, while time is `left`: first all at their least, then one by
+    one."""
     if inputs == least or not left():
         return inputs
     if shows(least):
@@ -108,8 +110,8 @@ def smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool], lef
 def _one_smaller(
     inputs: Inputs, name: str, least: Any, shows: Callable[[Inputs], bool], left: Callable[[], bool]
 ) -> Inputs:
-    """Make one input smaller: its least value if that shows the breach; else, for a number, the nearest to it that a
-    bisection finds."""
+    """Make one input smaller: its least value if that shows the breach or else, for a number, the one nearest to it
+    that bisection finds."""
     value = inputs[name]
     if value == least or not left():
         return inputs

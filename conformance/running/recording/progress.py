@@ -20,7 +20,7 @@ from history.observations import Observation
 
 
 class SoFar(msgspec.Struct, kw_only=True):
-    """The progress of one column. `done` checks are of the `of` that all workers have together; `violated` is by row."""
+    """The progress of one column: `done` checks `of` those that all workers have together, and violations by row."""
 
     done: int = 0
     of: int = 0
@@ -41,8 +41,8 @@ class Doing(msgspec.Struct, kw_only=True):
 
 
 class Progress:
-    """The file in which a worker shows its progress, for which no run is ended: once it cannot be written, it is written no
-    more."""
+    """The file in which a worker shows its progress. It never ends a run: once it cannot be written, it is left as it
+    is."""
 
     def __init__(self, folder: Path, run: str, worker: str) -> None:
         self.doing = Doing(run=run, worker=worker)
@@ -59,12 +59,12 @@ class Progress:
         self._write()
 
     def begins(self, label: str, check: str) -> None:
-        """Note the check that the worker is at."""
+        """Note the check that the worker begins."""
         self.doing.label, self.doing.check, self.doing.since = label, check, time.time()
         self._write()
 
     def example_begins(self) -> None:
-        """Note that an example begins: open faults were the last one's."""
+        """Note that an example begins, with no open faults."""
         if self._open:
             self._open.clear()
             self._write()
@@ -112,7 +112,7 @@ class Progress:
 
 
 class ColumnProgress(msgspec.Struct, kw_only=True):
-    """The progress of one column over all workers: the sums, and those that work on it now."""
+    """The progress of one column over all workers: the sums, and the workers that are on it now."""
 
     label: str
     so_far: SoFar
@@ -120,7 +120,7 @@ class ColumnProgress(msgspec.Struct, kw_only=True):
 
 
 def read_progress(out: Path, run: str) -> list[ColumnProgress]:
-    """The columns of one run, in the order of their names; nothing before its first worker has begun."""
+    """Return the progress of each column in one run, sorted by name; nothing before its first worker has begun."""
     workers = [
         msgspec.json.decode(path.read_bytes(), type=Doing) for path in sorted((out / "progress").glob(f"{run}-*.json"))
     ]

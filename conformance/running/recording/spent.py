@@ -11,7 +11,7 @@ ORDER = ("boot", "prepare", "act", "wait", "judge")
 
 
 def seconds_spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
-    """The seconds of all workers by part of the work (`fixtures/spending.py`), by column's label."""
+    """Return the seconds of all workers by part of the work (`fixtures/spending.py`), for each column's label."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for shard in shards:
         if shard.header is not None:
@@ -22,7 +22,7 @@ def seconds_spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
 
 
 def spent_lines(shards: Sequence[Shard]) -> list[str]:
-    """A line for each column, with seconds and shares of its workers' time; nothing if none was recorded."""
+    """Return a line for each column, with seconds and shares of its workers' time; nothing if none was recorded."""
     return [
         f"time  {label:10} {_shares(seconds)}" for label, seconds in seconds_spent(shards).items() if seconds.total()
     ]

@@ -97,7 +97,7 @@ def _add(to: CheckTotals, line: ExampleLine | ObservationLine | CheckLine) -> No
 
 
 def lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, AnyCheck]) -> list[str]:
-    """The lines about what machines reached, then one for each schedule; nothing for a run of probes."""
+    """Return the lines about what machines reached, then one for each schedule; nothing for a run of probes."""
     reached: list[str] = []
     schedules: list[tuple[str, str, str]] = []
     for (id, label), one in found.items():
@@ -113,8 +113,8 @@ def lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, Any
 
 
 def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
-    """The steps, faults, premises and cases of a machine with how often they were reached, and the names of those that never
-    were."""
+    """Return how often the steps, faults, premises and cases of a machine were reached, and the names of those that
+    never were."""
     ended = ", ".join(f"{n} {outcome}" for outcome, n in sorted(one.example_outcomes.items())) or "not run"
     head = (
         f"{check.id} on {label}: {len(one.examples)} examples ({ended}), {one.steps.total()} steps, {one.seconds:.0f} s"
@@ -154,7 +154,8 @@ def _counted(counts: Counter[str]) -> list[str]:
 
 
 def _faults(one: CheckTotals) -> list[str]:
-    """The faults with how often each was witnessed; also how often it was injected or healed, if that differs."""
+    """Return the faults with how often each was witnessed; also how often it was injected or healed, if that
+    differs."""
     injected, witnessed, healed = (one.faults(phase) for phase in ("injected", "witnessed", "healed"))
     return [
         f"{name} {witnessed[name]}" + (f" of {count} injected" if count != witnessed[name] else "")
@@ -193,14 +194,14 @@ def _troubles(one: CheckTotals) -> list[str]:
 
 
 def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
-    """The line of a schedule: how often its premise was reached, what it showed, and how long it took."""
+    """Return the line of a schedule: how often its premise was reached, what it showed, and how long it took."""
     total = len(one.examples)
     count = f"premise reached {one.example_outcomes['judged']} of {total}" if total else "not run"
     return f"{check.schedule:12} {label:10} {count:24} {verdict(check, one):13} {one.seconds:6.0f} s  {check.id}"
 
 
 def verdict(check: Check, one: CheckTotals) -> str:
-    """The verdict from the observations of the schedule itself, for its own rows, and of the invariants that judged its
+    """Return the verdict on a schedule, from its own observations and those of the invariants that judged its
     history."""
     if rows := sorted({o.requirement for o in one.observations if breaks_its_row(o)}):
         return f"violated ({', '.join(rows)})"

@@ -12,7 +12,8 @@ from history.shards import CheckLine, Header, Shard
 
 
 def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], out: Path) -> list[str]:
-    """The number of checks that the clock cut off in each column, and a command that runs them alone, into `out`."""
+    """Return the number of checks that the clock cut off in each column, and a command that runs them alone, into
+    `out`."""
     lines: list[str] = []
     for label, (header, ids) in sorted(_cut_off(shards).items()):
         if ids:
@@ -25,7 +26,7 @@ def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], ou
 
 
 def _cut_off(shards: Iterable[Shard]) -> dict[str, tuple[Header, set[str]]]:
-    """The checks that never began or did not get to their floors for want of time, by column's label."""
+    """Return the checks that never began or did not reach their floors for want of time, by column's label."""
     found: dict[str, tuple[Header, set[str]]] = {}
     for shard in shards:
         if shard.header is not None:
@@ -36,10 +37,10 @@ def _cut_off(shards: Iterable[Shard]) -> dict[str, tuple[Header, set[str]]]:
 
 
 def _path(check: AnyCheck) -> str:
-    """The path of a check as `./kit pytest` finds it from any folder."""
+    """Return the path by which `./kit pytest` finds a check from any folder."""
     return f"{check.module.replace('.', '/')}.py::{check.id.rpartition('.')[2]}"
 
 
 def _options(header: Header) -> list[str]:
-    """The options that select a column and its profile."""
+    """Return the options that select a column and its profile."""
     return [*header.column.selection, "--conformance-profile", header.profile]
