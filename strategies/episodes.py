@@ -21,21 +21,21 @@ from strategies.faults import faults_of
 from strategies.steps import Disturb, Heal, HealPartly, Step
 
 Meeting: TypeAlias = tuple[str, str]
-"""Two things that meet on one subject, by name: the fault that stood first and the one added, or administration and a fault."""
+"""The names of two things that meet on a subject: a standing fault and an added one, or administration and a fault."""
 Hit: TypeAlias = tuple[str, str]
-"""A fault by its name, and the role that it hits: empty for any, `successor` for the leader that the fault before it brought
-about, or would have."""
+"""The name of a fault and the role that it hits: empty for any role, `successor` for the leader that the previous
+fault brings about, or would have brought about."""
 About: TypeAlias = Callable[[str], SearchStrategy[Any]]
-"""Steps, or faults, about a subject."""
+"""A function from a subject to a strategy for steps, or lists of steps, about it."""
 
 SCENES = 6
-"""One of this many episodes is a scene of the offer, if it has any."""
+"""One of this many episodes is a scene of the offer, if the offer has any."""
 RAREST = 8
-"""Meetings that a swarm chooses from: a constant, so that a change of the counts changes no draw."""
+"""The number of meetings that a swarm chooses from: a constant, so that changed counts change no draw."""
 
 
 class FaultKind(msgspec.Struct, frozen=True):
-    """A fault on offer: its class, a strategy for its parameters, and the subjects that it can be injected around."""
+    """A fault on offer: its class, a strategy for its parameters, and the subjects around which it can be injected."""
 
     kind: type[Fault]
     drawn: SearchStrategy[Fault]
@@ -48,15 +48,15 @@ class FaultKind(msgspec.Struct, frozen=True):
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """All that episodes of a machine are made of.
+    """Everything that episodes of a machine are made of.
 
-    `subjects` are those that an episode is about: one that is named twice is chosen twice as often. `begin` gives the first
-    steps of an example. `faults` are by their names; of the `main` ones each pair is to meet; `behind` are those that leave a
-    replica behind while it lives, `losing` those that take a node away at once, `damaging` those that take something from its
-    disk as well, `cutting` those that have a leader replaced while clients can reach it. `work`, `administration` and `looks`
-    give steps about a subject, by the tags of their kinds. `writes` are the kinds of work that change a log: a fault shows little
-    where none changes. `acknowledged` is a write that all in-sync replicas acknowledge, so that it has to outlast the loss of a
-    leader; `stale` one that a former leader appends alone.
+    An episode is about one of `subjects`; one that is listed twice is chosen twice as often. `begin` gives the first
+    steps of an example. `faults` are by name; each pair of the `main` ones is to meet. Faults in `behind` leave a live
+    replica behind, those in `losing` take a node away at once, those in `damaging` also take something from its disk,
+    and those in `cutting` have a leader replaced that clients can still reach. `work`, `administration` and `looks`
+    give steps about a subject, by the tags of their kinds. `writes` are the kinds of work that change a log: a fault
+    shows little if no log changes. `acknowledged` is a write that all in-sync replicas acknowledge, so that it has to
+    outlast the loss of a leader; `stale` is one that a former leader appends alone.
     """
 
     subjects: tuple[str, ...]
@@ -74,11 +74,11 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     administration: Mapping[str, About]
     looks: About
     scenes: Mapping[str, About] = {}
-    """Lists of steps about a subject that few episodes would bring together by chance, by name; no fault stands after one."""
+    """Scenes by name: lists of steps about a subject that rarely come together by chance. A scene leaves no fault."""
 
     @property
     def pairs(self) -> list[Meeting]:
-        """The main faults that can meet, in the order of their injection."""
+        """The pairs of main faults that can meet, in the order of their injection."""
         kinds = {self.faults[name].kind: name for name in self.main}
         return [(kinds[one], kinds[other]) for one, other in pairs_of(list(kinds))]
 
@@ -90,31 +90,31 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def around(self, pair: Meeting) -> list[str]:
-        """The subjects around which both faults can be injected; all of them if there are none."""
+        """Return the subjects around which both faults can be injected; all subjects if there are none."""
         able = [on for on in self.subjects if all(on in self.faults[name].subjects for name in pair)]
         return able or list(self.subjects)
 
     @property
     def besides(self) -> list[Meeting]:
-        """Each kind of administration beside each fault that others can overlap."""
+        """All pairs of a kind of administration and a fault that others can overlap."""
         standing = [name for name, fault in self.faults.items() if not fault.kind.alone]
         return list(itertools.product(self.administration, standing))
 
 
 class Steering(msgspec.Struct, frozen=True):
-    """The rarest meetings so far, the rarest first: `RAREST` of each."""
+    """The rarest meetings so far, the rarest first; `RAREST` of each kind."""
 
     pairs: tuple[Meeting, ...]
     besides: tuple[Meeting, ...]
 
 
 def steer(offer: Offer, met: Mapping[Meeting, int], turn: int = 0) -> Steering:
-    """Choose the meetings that were seen least often; those that were seen equally often take turns."""
+    """Choose the meetings seen least often so far; those seen equally often take turns."""
     return Steering(_rarest(offer.pairs, met, turn), _rarest(offer.besides, met, turn))
 
 
 def _rarest(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) -> tuple[Meeting, ...]:
-    """The `RAREST` meetings that were seen least often, repeated if there are fewer."""
+    """Return the `RAREST` meetings seen least often, repeated if there are fewer."""
     at = turn * RAREST % len(meetings)
     in_turn = [*meetings[at:], *meetings[:at]]
     ranked = sorted(in_turn, key=lambda one: met.get(one, 0))
@@ -122,9 +122,9 @@ def _rarest(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) 
 
 
 class Swarm(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of an offer that one example may use. `pair` and `beside` are the meetings that it is to bring about, `first` a
-    fault that needs a cluster without others; `behind`, `losing`, `damaging` and `cutting` those of chains (`_Episode._hits`).
-    """
+    """The part of an offer that one example may use. It is to bring about the meetings `pair` and `beside`; `first` is
+    a fault that needs a cluster without others; `behind`, `losing`, `damaging` and `cutting` are the faults of chains
+    (`_Episode._hits`)."""
 
     pair: Meeting
     beside: Meeting
@@ -141,7 +141,7 @@ class Swarm(msgspec.Struct, frozen=True, kw_only=True):
 
 @composite
 def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
-    """Swarms of an offer, each with one of the rarest meetings of each kind."""
+    """Draw swarms of an offer, each with one of the rarest meetings of each kind."""
     pair, beside = draw(sampled_from(steering.pairs)), draw(sampled_from(steering.besides))
     first, writes = draw(sampled_from(offer.first)), draw(_some(offer.writes, 2, 4))
     behind, losing = draw(sampled_from([*offer.behind, pair[0]])), draw(sampled_from([*offer.losing, pair[1]]))
@@ -172,12 +172,12 @@ def _with(names: Sequence[str], *others: str) -> tuple[str, ...]:
 
 @composite
 def episodes(draw: DrawFn, offer: Offer, swarm: Swarm, standing: int, most: int) -> list[Step]:
-    """Episodes that begin with `standing` faults, of which at most `most` may stand at once."""
+    """Draw episodes that begin while `standing` faults stand; at most `most` may stand at once."""
     return list(_Episode(draw, offer, swarm, standing, most).steps())
 
 
 class _Episode:
-    """The draws of one episode. The first value of each choice is the one that shrinking ends at, and the most usual one."""
+    """The draws of one episode. The first value of each choice is the usual one, and what shrinking ends at."""
 
     def __init__(self, draw: DrawFn, offer: Offer, swarm: Swarm, standing: int, most: int) -> None:
         self._draw = draw
@@ -188,7 +188,7 @@ class _Episode:
         self._on = draw(sampled_from(offer.around(swarm.pair)))
 
     def steps(self) -> Iterator[Step]:
-        """A scene of the offer; or work, then one or two rounds of faults with an end each, and a look."""
+        """Yield a scene and a look; or work, one or two rounds of faults, each with an end, and a look."""
         if (scene := self._scene()) is not None:
             yield from self._draw(scene(self._on))
             yield self._draw(self._offer.looks(self._on))
@@ -203,20 +203,20 @@ class _Episode:
         yield self._draw(self._offer.looks(self._on))
 
     def _scene(self) -> About | None:
-        """The scene that this episode is, one in `SCENES` while no fault stands; None for an ordinary episode."""
+        """Return the scene that this episode is, one in `SCENES` while no fault stands; None for all others."""
         names = [*self._offer.scenes] if self._standing == 0 else []
         if not names or not self._draw(sampled_from([*[False] * (SCENES - 1), True])):
             return None
         return self._offer.scenes[self._draw(sampled_from(names))]
 
     def _rounds(self, hits: Sequence[Hit]) -> int:
-        """The number of rounds: two for a fault that no other can overlap, so that it meets what it left behind, such as a
-        second election."""
+        """Return the number of rounds: two for a fault that no other can overlap, so that it meets its own effects,
+        such as a second election."""
         alone = any(self._offer.faults[name].kind.alone for name, _ in hits)
         return self._draw(sampled_from([2] if alone else [1, 1, 2]))
 
     def _disturb(self, hits: Sequence[Hit]) -> Iterator[Step]:
-        """Inject faults one after the other, with something going on under each; or at once, as in a power failure."""
+        """Inject faults one after the other, with work under each; or at once, as in a power failure."""
         successor = "leader"
         for at, (fault, role) in enumerate(hits):
             then = self._draw(sampled_from(["followed", "under way", "at once", "followed"]))
@@ -235,9 +235,9 @@ class _Episode:
             successor = "leader" if then == "followed" else "follower"
 
     def _cut_short(self, hits: Sequence[Hit]) -> Iterator[Step]:
-        """Make one leader after the other lose its leadership, without a write to the second one while it leads.
+        """Make two leaders lose leadership in turn, without a write to the second one while it leads.
 
-        Then the second one appends to its own log alone, not knowing its successor.
+        Then the second one, which does not know of its successor, appends to its log alone.
         """
         yield from self._write_before("leader")
         for fault, role in hits:
@@ -250,11 +250,11 @@ class _Episode:
     # --- faults
 
     def _hits(self, chain: str) -> tuple[Hit, ...]:
-        """One to three faults that can stand together, each with the role that it hits; empty for any role.
+        """Return one to three faults that can stand together, each with the role that it hits; empty for any role.
 
-        In turn: a follower falls behind, then the leader is lost right after a write, then its successor. Unseen: the active
-        controller is lost, then a leader, which restarts with less than it had. Cut short: the leader is lost, and its successor
-        is cut off before anything of its epoch is committed.
+        In turn: a follower falls behind, then the leader is lost right after a write, then its successor. Unseen: the
+        active controller is lost, then a leader, which restarts with less than it had. Cut short: the leader is lost,
+        and its successor is cut off before anything at its epoch is committed.
         """
         swarm = self._swarm
         one, other = swarm.pair
@@ -271,8 +271,8 @@ class _Episode:
         return named[chain] if chain in named else ((self._draw(sampled_from(swarm.faults)), ""),)
 
     def _write_before(self, role: str) -> Iterator[Step]:
-        """Write right before a fault, while followers do not know that it is committed: before one on a chosen role always
-        with acks=all, else half of the time anything."""
+        """Write right before a fault, while followers do not know that the write is committed: always with acks=all if
+        the fault has a chosen role, else any write half of the time."""
         if role:
             yield self._draw(self._offer.acknowledged(self._on))
         elif self._draw(sampled_from([False, True])):
@@ -287,7 +287,7 @@ class _Episode:
         return Disturb(on=self._around(offered, role), fault=fault, follow=follow)
 
     def _around(self, offered: FaultKind, role: str) -> str:
-        """The subject of the episode, if the fault can be injected there; without a chosen role sometimes another one."""
+        """Return the episode's subject if the fault can be injected there; without a role sometimes another one."""
         elsewhere = self._draw(sampled_from([False, False, False, False, False, True])) and not role
         there = not elsewhere and self._on in offered.subjects
         return self._on if there else self._draw(sampled_from(offered.subjects))
@@ -295,7 +295,7 @@ class _Episode:
     # --- between faults
 
     def _meanwhile(self) -> Iterator[Step]:
-        """A change of the log and other work, often beside administration."""
+        """Change the log and do other work, often beside administration."""
         yield self._write()
         yield from self._work(0, 4)
         if self._draw(sampled_from([True, False])):
@@ -313,7 +313,7 @@ class _Episode:
             yield self._about(self._offer.work[self._draw(sampled_from(self._swarm.work))])
 
     def _about(self, steps: About) -> Step:
-        """A step that is mostly about the subject of the episode."""
+        """Draw a step, mostly about the subject of the episode."""
         elsewhere = self._draw(sampled_from([False, False, False, False, True]))
         on = self._draw(sampled_from(self._offer.subjects)) if elsewhere else self._on
         step: Step = self._draw(steps(on))
@@ -322,8 +322,8 @@ class _Episode:
     # --- the end
 
     def _end(self) -> Iterator[Step]:
-        """Look while all faults stand; heal them one by one with work in between, or all at once. Or leave them to the next
-        episode."""
+        """Look while all faults stand, then heal them one by one with work in between, or all at once; or leave them
+        to the next round or episode."""
         ending = self._draw(sampled_from(["one by one", "at once", "left", "one by one"]))
         if ending != "left":
             yield self._draw(self._offer.looks(self._on))
@@ -350,11 +350,11 @@ _CHAINS = (
     "cut short",
     "pair",
 )
-"""Chains of the faults of a round, the most usual one first."""
+"""The chains of faults that a round draws from; one that is listed twice is drawn twice as often."""
 
 
 def fault_kind(kind: type[Fault], subjects: Sequence[str], **drawn: SearchStrategy[Any]) -> FaultKind:
-    """Offer a kind of fault around these subjects; `drawn` are strategies in place of a parameter's own."""
+    """Offer a kind of fault around these subjects; `drawn` are strategies that replace the parameters' own."""
     return FaultKind(kind, faults_of(kind, **drawn), tuple(subjects))
 
 

@@ -77,11 +77,11 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     shapes.OneLink: {"peer": st.sampled_from(["active controller", "leader", "follower", "brokers", "controllers"])},
     upgrade.Upgrade: {"to": st.just("")},
 }
-"""Strategies by fault and field. Durations are short, and an upgrade goes to a release that is at hand."""
+"""Strategies by fault and field. Durations are short, and an upgrade is to a release that has an image here."""
 
 
 def parameters(kind: type[Fault]) -> dict[str, SearchStrategy[Any]]:
-    """A strategy for each field of the fault. Raises TypeError for one that is no choice and has no bounds."""
+    """Return a strategy for each field of the fault. Raises TypeError for one that is no choice and has no bounds."""
     return {field.name: _values(kind, field) for field in msgspec.structs.fields(kind)}
 
 
@@ -101,32 +101,32 @@ def _values(kind: type[Fault], field: msgspec.structs.FieldInfo) -> SearchStrate
 
 
 def faults_of(kind: type[Fault], **drawn: SearchStrategy[Any]) -> SearchStrategy[Fault]:
-    """Faults of one kind; `drawn` are strategies in place of a parameter's own."""
+    """Draw faults of one kind; `drawn` are strategies that replace the parameters' own."""
     return st.builds(kind, **{**parameters(kind), **drawn})
 
 
 def faults(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Fault]:
-    """Any fault; each kind is as likely as the others, however many roles it has."""
+    """Draw any fault; each kind is as likely as the others, however many roles it has."""
     return st.sampled_from(kinds).flatmap(faults_of)
 
 
 def plans(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Plan]:
-    """Any plan: a fault once, repeated, overlapping another, or in rotation with others."""
+    """Draw any plan: a fault once, repeated, overlapping another, or in rotation with others."""
     return st.one_of(once(kinds), repeats(kinds), rotations(kinds), overlaps(kinds))
 
 
 def once(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Single]:
-    """Plans of one fault, injected and healed once."""
+    """Draw plans of one fault, injected and healed once."""
     return st.builds(Single, fault=faults(kinds))
 
 
 def repeats(kinds: Sequence[type[Fault]] = FAULTS, most: int = 4) -> SearchStrategy[Repeat]:
-    """Plans of one fault that comes 2 to `most` times."""
+    """Draw plans of one fault that is repeated, 2 to `most` times in all."""
     return st.builds(Repeat, fault=faults(kinds), times=st.integers(2, most))
 
 
 def overlaps(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Overlap]:
-    """Plans of two faults that can stand together by their kinds; nothing if no two of these can."""
+    """Draw plans of two faults of kinds that can stand together; nothing if no two of the kinds can."""
     pairs = pairs_of(kinds)
     return st.sampled_from(pairs).flatmap(_overlap) if pairs else st.nothing()
 
@@ -138,7 +138,7 @@ def _overlap(pair: tuple[type[Fault], type[Fault]]) -> SearchStrategy[Overlap]:
 
 @st.composite
 def rotations(draw: st.DrawFn, kinds: Sequence[type[Fault]] = FAULTS, most: int = 6) -> Rotate:
-    """Plans of a subset of the kinds, each with parameters of its own, in any order; the same one may come twice in a row."""
+    """Draw rotations of some of the kinds, each with its own parameters, in any order; one may come twice in a row."""
     subset = draw(st.lists(st.sampled_from(kinds), min_size=min(2, len(kinds)), max_size=4, unique=True))
     places = st.integers(0, len(subset) - 1)
     return Rotate(

@@ -22,14 +22,14 @@ from fixtures.faults.kinds import (
 from strategies import steps
 
 PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0", "lone-0", "drawn-0", "drawn-1", "fleeting-0"]
-"""`strict` has min.insync.replicas=2. `loose` has 1, so that an unclean election can lose what was acknowledged by a leader
-that was alone in the ISR; `compacted` is cleaned while the machine works; `lone` has one replica, and no leader while the
-broker of that is down. `drawn` has replicas and settings as the example draws them; `fleeting` is deleted and created again."""
+"""`strict` has min.insync.replicas=2. `loose` has 1, so that an unclean election can lose records that a leader
+acknowledged while it was alone in the ISR; `compacted` is cleaned while the machine works; `lone` has one replica, and
+no leader while its broker is down. `drawn` has drawn replicas and settings; `fleeting` is deleted and recreated."""
 
 CodecName = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODECS: tuple[CodecName, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 ReplicaRole = Literal["leader", "follower", "former-leader"]
-"""`former-leader` is the replica that led before the current leader, as long as it can be reached; else the leader."""
+"""`former-leader` is the replica that led before the current leader, if it can be reached; else it is the leader."""
 
 LogFault = (
     clock.ClockShift
@@ -72,7 +72,7 @@ BriefLogFault = (
     | logs.RollBySize
     | process.RollingRestart
 )
-"""Faults that need a healthy cluster, or are over once they show."""
+"""Faults that need a healthy cluster, or are over once they are witnessed."""
 
 
 class PartitionStep(steps.SubjectStep, frozen=True, kw_only=True):

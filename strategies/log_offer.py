@@ -26,7 +26,7 @@ from strategies.episodes import About, Offer, always, fault_kind
 REPLICATED: tuple[do.PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
 """Partitions that begin with a replica on every broker."""
 FIXED: tuple[do.PartitionName, ...] = (*REPLICATED, "lone-0")
-"""Partitions that are there from the start."""
+"""Partitions that exist from the start."""
 DRAWN: tuple[do.PartitionName, ...] = ("drawn-0", "drawn-1")
 FLEETING: do.PartitionName = "fleeting-0"
 EVERY_PARTITION: tuple[do.PartitionName, ...] = (*FIXED, *DRAWN, FLEETING)
@@ -36,13 +36,13 @@ ROLES: tuple[do.ReplicaRole, ...] = ("leader", "follower", "former-leader")
 
 _ROLE = sampled_from(ROLES)
 _WRITTEN_TO = sampled_from([*3 * ("leader",), *ROLES])
-"""Mostly the leader: a log that does not change shows little."""
+"""The replica to write to, mostly the leader: a log that does not change shows little."""
 _BACK = integers(-1, 2)
 _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
 def _in_place_of_compacted(on: str) -> do.PartitionName:
-    """The partition, or another in place of the compacted one, whose records need a key."""
+    """Return the partition, or `strict-0` in place of the compacted one, whose records need a key."""
     return on if on != "compacted-0" else "strict-0"  # type: ignore[return-value]
 
 
@@ -50,7 +50,7 @@ def _in_place_of_compacted(on: str) -> do.PartitionName:
 
 
 def produces(on: str) -> SearchStrategy[do.Produce]:
-    """Produce with any acks, mostly to the leader; the largest values exceed the max.message.bytes that topics may be given."""
+    """Draw Produce with any acks, mostly to the leader; the largest values exceed a topic's max.message.bytes."""
     return builds(
         do.Produce,
         on=just(on),
@@ -63,17 +63,17 @@ def produces(on: str) -> SearchStrategy[do.Produce]:
 
 
 def produces_to_all() -> SearchStrategy[do.ProduceToAll]:
-    """Produce to every partition, with acks=1 or all."""
+    """Draw Produce to every partition, with acks=1 or all."""
     return builds(do.ProduceToAll, records=integers(1, 3), acks=sampled_from([-1, 1]), to=_WRITTEN_TO)
 
 
 def acknowledged_produces(on: str) -> SearchStrategy[do.Produce]:
-    """Produce with acks=all to the leader: what it acknowledges has to outlast the leader."""
+    """Draw Produce with acks=all to the leader: acknowledged records have to outlast the leader."""
     return builds(do.Produce, on=just(on), records=integers(1, 2), acks=just(-1))
 
 
 def stale_produces(on: str) -> SearchStrategy[do.Produce]:
-    """Produce with acks=1 to the former leader, which appends alone if it does not know of its successor."""
+    """Draw Produce with acks=1 to the former leader, which appends alone if it does not know of its successor."""
     return builds(do.Produce, on=just(on), records=integers(1, 2), acks=just(1), to=just("former-leader"))
 
 
@@ -86,7 +86,7 @@ def produces_in_flight(on: str) -> SearchStrategy[do.ProduceInFlight]:
 
 
 def transactions(on: str) -> SearchStrategy[do.Transact]:
-    """Transactions of one batch, on another partition in place of the compacted one."""
+    """Draw transactions of one batch, on another partition in place of the compacted one."""
     return builds(
         do.Transact,
         on=just(_in_place_of_compacted(on)),
@@ -99,12 +99,12 @@ def transactions(on: str) -> SearchStrategy[do.Transact]:
 
 
 def reads(on: str) -> SearchStrategy[do.Read]:
-    """Full reads and reads up to the high watermark, which may name an older leader epoch, the next one or none."""
+    """Draw reads of the full log or to the high watermark, which may name an older leader epoch, the next or none."""
     return builds(do.Read, on=just(on), role=_ROLE, full_log=booleans(), current_back=one_of(_BACK, none()))
 
 
 def fetches(on: str) -> SearchStrategy[do.FetchAt]:
-    """Fetch around the log end, with older, current or future leader epochs."""
+    """Draw Fetch around the log end, with older, current or future leader epochs."""
     return builds(
         do.FetchAt, on=just(on), role=_ROLE, before_end=integers(-1, 4), last_fetched_back=_BACK, current_back=_BACK
     )
@@ -115,7 +115,7 @@ def fetches_in_flight(on: str) -> SearchStrategy[do.FetchInFlight]:
 
 
 def session_fetches(on: str) -> SearchStrategy[do.FetchInSession]:
-    """Fetch in the node's session, which may name an older leader epoch or the next one."""
+    """Draw Fetch in the node's session, which may name an older leader epoch or the next one."""
     return builds(do.FetchInSession, on=just(on), role=_ROLE, current_back=_BACK)
 
 
@@ -124,7 +124,7 @@ def revisits(on: str) -> SearchStrategy[do.RevisitPosition]:
 
 
 def epoch_requests(on: str) -> SearchStrategy[do.OffsetForLeaderEpoch]:
-    """OffsetForLeaderEpoch for the current leader epoch, earlier ones and the next one."""
+    """Draw OffsetForLeaderEpoch for the current leader epoch or an earlier one; it may name another one as current."""
     return builds(do.OffsetForLeaderEpoch, on=just(on), role=_ROLE, epochs_back=integers(0, 3), current_back=_BACK)
 
 
@@ -133,12 +133,12 @@ def offset_requests(on: str) -> SearchStrategy[do.ListOffsets]:
 
 
 def consumptions() -> SearchStrategy[do.Consume]:
-    """Polls of the consumers of kafka-python, in each rack and in none."""
+    """Draw polls of the consumers of kafka-python, in each rack and in none."""
     return builds(do.Consume, rack=sampled_from([None, 1, 2, 3]))
 
 
 def deletions(on: str) -> SearchStrategy[do.DeleteRecords]:
-    """DeleteRecords that keep less than an episode writes, since logs are short."""
+    """Draw DeleteRecords that keeps fewer records than an episode writes, since logs are short."""
     return builds(do.DeleteRecords, on=just(_in_place_of_compacted(on)), keep=sampled_from([2, 0, 1, 3, 5]), to=_ROLE)
 
 
@@ -146,7 +146,7 @@ def deletions(on: str) -> SearchStrategy[do.DeleteRecords]:
 
 
 def reassignments(on: str) -> SearchStrategy[steps.ReassignPartition]:
-    """Draw reassignments. A partition that has a replica on every broker has to lose one before it can get another."""
+    """Draw reassignments. A partition with a replica on every broker has to lose one before it can get another."""
     changes = (
         ["shrink", "shrink", "grow", "swap", "reorder"] if on in REPLICATED else ["grow", "swap", "shrink", "reorder"]
     )
@@ -172,7 +172,8 @@ def unclean_elections(on: str) -> SearchStrategy[steps.ElectUncleanly]:
 
 
 def alterations(on: str) -> SearchStrategy[steps.AlterConfig]:
-    """Topic settings by which leaders and controllers act. Only the drawn topic gets a short retention: its records may go."""
+    """Draw topic settings that leaders and controllers act on. Only the drawn topic gets a short retention: its
+    records may be deleted."""
     values = {
         _MIN_ISR: ["1", "2", "3", None],
         _UNCLEAN: ["true", "false", None],
@@ -191,13 +192,13 @@ def alterations(on: str) -> SearchStrategy[steps.AlterConfig]:
 
 
 def default_alterations(on: str) -> SearchStrategy[steps.AlterClusterDefault]:
-    """Cluster defaults for unclean elections. min.insync.replicas cannot be deleted again once brokers have eligible leader
-    replicas (KIP-966)."""
+    """Draw cluster defaults for unclean elections. min.insync.replicas is not among them: it cannot be deleted once
+    brokers have eligible leader replicas (KIP-966)."""
     return builds(steps.AlterClusterDefault, key=just(_UNCLEAN), value=sampled_from(["true", "false", None]))
 
 
 def creations(on: str = "fleeting-0") -> SearchStrategy[steps.CreateTopic]:
-    """Creations of the fleeting topic, or of the drawn one."""
+    """Draw creations of the fleeting topic, or of the drawn one."""
     return builds(
         steps.CreateTopic,
         on=just(on if on in ("drawn", "fleeting") else "fleeting"),
@@ -208,7 +209,7 @@ def creations(on: str = "fleeting-0") -> SearchStrategy[steps.CreateTopic]:
 
 
 def _settings() -> SearchStrategy[dict[str, str]]:
-    """Settings of a new topic, each of which may be left to the cluster."""
+    """Draw settings of a new topic, each of which may be left to the cluster."""
     return builds(
         _config,
         sampled_from(["2", "1", "3", None]),
@@ -227,12 +228,12 @@ def _config(*values: str | None) -> dict[str, str]:
 
 
 def topic_deletions(on: str) -> SearchStrategy[steps.DeleteTopic]:
-    """Deletions of the fleeting topic."""
+    """Draw deletions of the fleeting topic."""
     return just(steps.DeleteTopic(on="fleeting"))
 
 
 def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:
-    """Deletions and creations of the fleeting topic under the same name."""
+    """Draw deletions of the fleeting topic that create it again under the same name."""
     return builds(
         steps.RecreateTopic,
         on=just("fleeting"),
@@ -243,7 +244,7 @@ def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:
 
 
 def more_partitions(on: str) -> SearchStrategy[steps.AddPartitions]:
-    """CreatePartitions for the topics that steps create; refused if the topic has as many."""
+    """Draw CreatePartitions for the topics that steps create; refused if the topic has as many or more."""
     return builds(steps.AddPartitions, on=sampled_from(["drawn", "fleeting"]), total=integers(1, 3))
 
 
@@ -252,11 +253,11 @@ def more_partitions(on: str) -> SearchStrategy[steps.AddPartitions]:
 
 _HIT = sampled_from(["leader", "follower"])
 _ANY = sampled_from([*2 * ("leader", "follower"), "active controller", "voter", "group coordinator", "broker"])
-"""Half of the time a replica of the partition, so that faults meet there."""
+"""The role to hit: half of the time leader or follower of the partition, so that faults meet there."""
 
 
 LINKED = ("follower", "follower", "leader", "active controller")
-"""The other end of a link that is cut: mostly a follower, which copies from the leader until that one is lost."""
+"""The other end of a link that is cut: mostly a follower, which fetches from the leader until the leader is lost."""
 AROUND: tuple[do.PartitionName, ...] = (*REPLICATED, "drawn-0", "lone-0")
 FAULTS = [
     fault_kind(process.Kill, AROUND, role=_ANY),
@@ -273,10 +274,10 @@ FAULTS = [
     fault_kind(frames.Delay, AROUND, role=_HIT, peer=just("brokers")),
     fault_kind(network.RateLimit, AROUND, role=_HIT, peer=just("brokers"), direction=just("out")),
     fault_kind(zombies.IsolatedControllerLeader, AROUND),
-    # disks: the first needs a broker with several log directories, the second one with a single one
+    # disks: the first needs a broker with several log directories, the second a broker with one
     fault_kind(disk.FailedDirectory, AROUND, role=_HIT),
     fault_kind(disk.FailedDisk, AROUND, role=_HIT),
-    # those that write records to have something to damage, without a key, which a compacted topic refuses
+    # These write records to damage, without keys: a compacted topic refuses them.
     fault_kind(batches.CutTailAbove, UNCOMPACTED, role=_HIT),
     fault_kind(batches.CutTailBelow, UNCOMPACTED, role=_HIT),
     fault_kind(files.OldEpochCheckpoint, UNCOMPACTED, role=_HIT),
@@ -286,7 +287,7 @@ FAULTS = [
     fault_kind(files.RemoveReplica, UNCOMPACTED, role=_HIT),
     fault_kind(files.RemoveWatermarkCheckpoint, UNCOMPACTED, role=_HIT),
     fault_kind(disk.WipeDisk, UNCOMPACTED, role=_HIT),
-    # on the machine's own partition, which the judges follow
+    # These act on the machine's own partition, which the judges follow.
     fault_kind(unclean.UncleanElection, UNCLEAN_ON, own_topic=just(False)),
     fault_kind(unclean.UncleanElectionByConfig, UNCLEAN_ON, own_topic=just(False)),
     fault_kind(full_disk.FullDisk, UNCOMPACTED, role=_HIT),
@@ -304,11 +305,11 @@ MAIN = (
     "remove-epoch-checkpoint",
     "wipe-disk",
 )
-"""The faults each pair of which is to meet on one partition, in either order."""
+"""The faults of which each pair is to meet on one partition, in either order."""
 
 
 def transient_faults(on: str) -> SearchStrategy[steps.DisturbBriefly[do.BriefLogFault]]:
-    """Faults that are healed within the step; retention and small segments only where records may go."""
+    """Draw faults that are healed within the step; retention and small segments only where records may be deleted."""
     there: do.PartitionName = _in_place_of_compacted(on)
     return one_of(
         *(
@@ -330,7 +331,7 @@ def _looks(on: str) -> SearchStrategy[steps.Step]:
 
 
 def _begin() -> SearchStrategy[list[steps.Step]]:
-    """The first steps: a drawn topic, perhaps one that later steps delete, something to read everywhere, and perhaps
+    """Draw the first steps: a drawn topic, perhaps the fleeting topic, records on every partition, and perhaps
     consumers."""
     consumers: list[list[steps.Step]] = [[], [do.Join(), do.PollGroup()], [do.Consume()], [do.Consume(rack=1)]]
     return builds(
@@ -394,4 +395,4 @@ OFFER = Offer(
     administration=ADMINISTRATION,
     looks=_looks,
 )
-"""All that episodes of the log machine are made of."""
+"""Everything that episodes of the log machine are made of."""

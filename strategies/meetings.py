@@ -16,14 +16,14 @@ from strategies.steps import AdministrationStep, AlterClusterDefault, Disturb, H
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """A fault that stands, by its name, and its subject."""
+    """A standing fault, by name, and its subject."""
 
     fault: str
     on: str
 
 
 def standing_at_each(steps: Iterable[Step]) -> Iterator[tuple[Step, list[Standing]]]:
-    """Each step with the faults that stood before it, the earliest first."""
+    """Yield each step with the faults that stood before it, the earliest first."""
     standing: list[Standing] = []
     for step in steps:
         yield step, list(standing)
@@ -49,12 +49,12 @@ def meetings(steps: Sequence[Step]) -> Counter[Meeting]:
 
 
 def most_at_once(steps: Sequence[Step]) -> int:
-    """The largest number of faults that stood at the same time."""
+    """Return the largest number of faults that stood at the same time."""
     return max((len(standing) + isinstance(step, Disturb) for step, standing in standing_at_each(steps)), default=0)
 
 
 def tag_of(step: Any) -> str:
-    """The tag of a step, which is the name of its kind."""
+    """Return the tag of a step, which is the name of its kind."""
     return str(step.__struct_config__.tag)
 
 

@@ -19,20 +19,20 @@ from fixtures.faults.kinds import (
 from strategies import steps
 
 ProducerName = Literal["plain-1", "plain-2", "legacy-1", "legacy-2", "tv2-1", "tv2-2"]
-"""Idempotent producers, and two transactional ids for each transaction protocol. Where the cluster has not finalized the second
-protocol (KIP-890), `tv2` producers speak the first, too."""
+"""Idempotent producers, and two transactional ids for each transaction protocol. Until the cluster has finalized the
+second protocol (KIP-890), `tv2` producers speak the first one, too."""
 PLAIN: tuple[ProducerName, ...] = ("plain-1", "plain-2")
 TRANSACTIONAL: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-2", "legacy-2")
 
 PythonProducerName = Literal["python-plain", "python-transactional"]
-"""kafka-python's own producer, idempotent and transactional: it speaks the first transaction protocol, and decides by itself
-when it asks and what it repeats."""
+"""kafka-python's own producers, idempotent and transactional: they speak the first transaction protocol, and decide by
+themselves when to send requests and which to retry."""
 PYTHON_PLAIN: PythonProducerName = "python-plain"
 PYTHON_TRANSACTIONAL: PythonProducerName = "python-transactional"
 
 WrittenPartition = Literal["strict-0", "strict-1", "strict-2", "loose-0"]
-"""Each `strict` partition is led by another broker at first, with min.insync.replicas=2. `loose` has 1, so that an unclean
-election can lose what was acknowledged."""
+"""The `strict` partitions have different leaders at first, and min.insync.replicas=2. `loose` has 1, so that an
+unclean election can lose acknowledged records."""
 ReplicaRole = Literal["leader", "follower", "former-leader"]
 
 ProducerFault = (

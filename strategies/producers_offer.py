@@ -38,14 +38,14 @@ ROLES: tuple[do.ReplicaRole, ...] = ("leader", "leader", "leader", "former-leade
 
 _ROLE = sampled_from(ROLES)
 MOSTLY: tuple[do.ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-1", "legacy-1", *do.TRANSACTIONAL)
-"""Two of the transactional ids mostly, so that the requests of a transaction find each other."""
+"""Mostly two of the transactional ids, so that steps often continue a transaction of earlier ones."""
 RARELY_USED: tuple[do.ProducerName, ...] = ("tv2-2", "legacy-2")
 LAST_EPOCH = 32_766
-"""The highest epoch of a transactional id: 0 of another producer id follows. An idempotent producer may go one further."""
+"""The last epoch of a transactional producer id, before a new id at epoch 0; idempotent producers have one more."""
 NEAR = 3
-"""Epochs before the last one that count as near."""
+"""The distance to the last epoch, in epochs, at which an example begins near it."""
 NEAR_THE_END = 20
-"""One of this many examples begins near the end of a producer id's epochs, which takes a request for each epoch: a minute."""
+"""One of this many examples begins near a producer id's last epoch: a request for each epoch takes a minute."""
 SHORT_TIMEOUT_MS = 2_000
 """The time-out of some transactions: most faults outlast it."""
 _TRANSACTIONAL: SearchStrategy[do.ProducerName] = sampled_from(MOSTLY)
@@ -59,22 +59,22 @@ _ANY: SearchStrategy[do.ProducerName] = sampled_from((*MOSTLY, *do.PLAIN))
 
 
 def writes(on: str) -> SearchStrategy[do.Write]:
-    """Writes of any producer, mostly to the leader."""
+    """Draw writes of any producer, mostly to the leader."""
     return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 3), to=_ROLE)
 
 
 def acknowledged_writes(on: str) -> SearchStrategy[do.Write]:
-    """Writes to the leader, which all in-sync replicas acknowledge."""
+    """Draw writes to the leader, which all in-sync replicas acknowledge."""
     return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 2))
 
 
 def stale_writes(on: str) -> SearchStrategy[do.Write]:
-    """Writes to the former leader, which may not know of its successor."""
+    """Draw writes to the former leader, which may not know of its successor."""
     return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 2), to=just("former-leader"))
 
 
 def transactional_writes(on: str) -> SearchStrategy[do.Write]:
-    """Writes of transactional producers to the leader."""
+    """Draw writes of transactional producers to the leader."""
     return builds(do.Write, on=just(on), producer=_TRANSACTIONAL, records=integers(1, 3))
 
 
@@ -87,22 +87,22 @@ def writes_to_several(on: str) -> SearchStrategy[do.WriteToSeveral]:
 
 
 def skipped_sequences(on: str) -> SearchStrategy[do.SkipSequence]:
-    """Batches of any producer whose sequence is up to 3 too high: to be refused."""
+    """Draw batches of any producer with a sequence up to 3 too high, which is to be refused."""
     return builds(do.SkipSequence, on=just(on), producer=_ANY, gap=integers(1, 3))
 
 
 def repeated_batches(on: str) -> SearchStrategy[do.RepeatBatch]:
-    """Batches that were acknowledged, sent again; brokers know the last five of a producer."""
+    """Draw batches that were acknowledged and are sent again; brokers know the last five of a producer."""
     return builds(do.RepeatBatch, on=just(on), producer=_ANY, back=integers(0, 6))
 
 
 def new_instances(on: str) -> SearchStrategy[do.InitProducerId]:
-    """InitProducerId of new instances, some with a transaction time-out that most faults outlast."""
+    """Draw InitProducerId of new instances, some with a transaction time-out that most faults outlast."""
     return builds(do.InitProducerId, producer=_ANY, timeout_ms=sampled_from([60_000, 60_000, SHORT_TIMEOUT_MS]))
 
 
 def own_raises(on: str) -> SearchStrategy[do.RaiseEpoch]:
-    """Epoch bumps near the last epoch, of idempotent producers, which need no request for them."""
+    """Draw epoch bumps to around the last epoch for idempotent producers, which need no request for them."""
     return builds(do.RaiseEpoch, producer=sampled_from(do.PLAIN), to=integers(LAST_EPOCH - 1, LAST_EPOCH + 1))
 
 
@@ -115,19 +115,19 @@ def ends(on: str) -> SearchStrategy[do.EndTransaction]:
 
 
 def ends_of_nothing(on: str) -> SearchStrategy[do.EndNothing]:
-    """EndTxn without an open transaction."""
+    """Draw EndTxn without an open transaction."""
     return builds(do.EndNothing, producer=_TRANSACTIONAL, commit=booleans())
 
 
 def offset_commits(on: str) -> SearchStrategy[do.CommitOffset]:
-    """TxnOffsetCommit, mostly after AddOffsetsToTxn; some in the first protocol without it: to be refused."""
+    """Draw TxnOffsetCommit, mostly after AddOffsetsToTxn; some in the first protocol without it, to be refused."""
     unadded = builds(do.CommitOffset, producer=sampled_from(["legacy-1", "legacy-1", "legacy-2"]), unadded=just(True))
     added = builds(do.CommitOffset, producer=_TRANSACTIONAL)
     return one_of(added, added, added, unadded)
 
 
 def fenced_requests(on: str) -> SearchStrategy[do.SendAsFenced]:
-    """Requests of fenced instances, of each kind; mostly writes and commits."""
+    """Draw requests of fenced instances, of each kind; mostly writes and commits."""
     return builds(
         do.SendAsFenced,
         on=just(on),
@@ -137,8 +137,8 @@ def fenced_requests(on: str) -> SearchStrategy[do.SendAsFenced]:
 
 
 def fenced_writes(on: str) -> SearchStrategy[do.SendAsFenced]:
-    """Writes of fenced instances. Every other one is a plain producer's, fenced by what its leader has seen alone: no
-    coordinator verifies it."""
+    """Draw writes of fenced instances. Every other one is of an idempotent producer, which only a leader that has seen
+    its newer epoch can fence: no coordinator verifies it."""
     compared = builds(do.SendAsFenced, on=just(on), producer=sampled_from(do.PLAIN), seen=just(True))
     return one_of(compared, builds(do.SendAsFenced, on=just(on), producer=_ANY, seen=booleans()))
 
@@ -148,19 +148,19 @@ def python_writes(on: str) -> SearchStrategy[do.PythonWrite]:
 
 
 def python_steps(on: str) -> SearchStrategy[steps.Step]:
-    """Steps of kafka-python's producers of every kind, so that the steps of a transaction find each other."""
+    """Draw steps of kafka-python's producers, of every kind, so that they often continue a transaction."""
     ends = builds(do.PythonEnd, commit=sampled_from([True, True, False]))
     flushes, reopenings = (builds(kind, producer=_PYTHON) for kind in (do.PythonFlush, do.PythonReopen))
     return one_of(python_writes(on), python_writes(on), ends, flushes, just(do.PythonCommitOffset()), reopenings)
 
 
 def committed_fetches(on: str) -> SearchStrategy[do.FetchCommitted]:
-    """Fetch with read_committed, from the log start or near the log end."""
+    """Draw Fetch with read_committed, from the log start or near the log end."""
     return builds(do.FetchCommitted, on=just(on), role=_ROLE, back=one_of(none(), integers(0, 6)))
 
 
 def deletions(on: str) -> SearchStrategy[do.DeleteRecords]:
-    """DeleteRecords that keep at most a few records."""
+    """Draw DeleteRecords that keeps at most a few records."""
     return builds(do.DeleteRecords, on=just(on), keep=sampled_from([2, 0, 1, 3, 5]))
 
 
@@ -190,7 +190,7 @@ def preferred_elections(on: str) -> SearchStrategy[steps.ElectPreferredLeader]:
 
 _HIT = sampled_from(["leader", "follower"])
 _NODE = sampled_from(["leader", "transaction coordinator", "follower", "transaction coordinator", "group coordinator"])
-"""Half of the time a coordinator, which leads a partition of an internal topic."""
+"""The role to hit: mostly a coordinator, which leads a partition of an internal topic."""
 LINKED = ("follower", "leader", "active controller")
 
 
@@ -210,12 +210,12 @@ FAULTS = [
     fault_kind(unclean.UncleanElection, ("loose-0",), own_topic=just(False)),
 ]
 MAIN = ("kill", "stop", "pause-past-fencing", "cut-off-from-controllers", "isolate", "one-link", "drop", "freeze")
-"""The faults each pair of which is to meet on one partition, in either order."""
+"""The faults of which each pair is to meet on one partition, in either order."""
 
 
 def brief_faults(on: str) -> SearchStrategy[steps.DisturbBriefly[do.BriefProducerFault]]:
-    """Faults that are healed within the step: leaders and coordinators move, brokers forget producers or restart in turn,
-    segments roll and go."""
+    """Draw faults that are healed within the step: leaders and coordinators move, brokers forget producers or restart
+    in turn, segments are rolled or deleted."""
     there = (on,)
     coordinators = sampled_from(["transaction coordinator", "transaction coordinator", "group coordinator"])
     kinds = (
@@ -239,10 +239,11 @@ COORDINATOR = "transaction coordinator"
 
 @composite
 def decided_scenes(draw: DrawFn, on: str) -> list[steps.Step]:
-    """Scenes of a decided transaction whose markers do not reach a leader; then its coordinator is lost, and another loads it
-    prepared.
+    """Draw scenes of a decided transaction whose markers do not reach a leader; then its coordinator is lost, and
+    another one loads the transaction as prepared.
 
-    Two times of three the coordinator does not lead the partition itself, so that there is a link between them to be cut.
+    Two times of three the coordinator does not lead the partition itself, so that there is a link between the two to
+    cut.
     """
     producer: do.ProducerName = draw(sampled_from(["tv2-1", "tv2-1", "legacy-1"]))
     beside = draw(sampled_from([one for one in STRICT if one != on]))
@@ -261,7 +262,7 @@ def decided_scenes(draw: DrawFn, on: str) -> list[steps.Step]:
 
 
 def _after_the_end(on: str, producer: do.ProducerName, *, commit: bool) -> SearchStrategy[steps.Step]:
-    """Requests that go on after the end, and those for the other outcome."""
+    """Draw requests that follow the end of a transaction, also EndTxn with the other outcome."""
     written = builds(do.Write, on=just(on), producer=just(producer))
     asked: list[steps.Step] = [
         do.EndNothing(producer=producer, commit=not commit),
@@ -277,8 +278,8 @@ def _after_the_end(on: str, producer: do.ProducerName, *, commit: bool) -> Searc
 
 
 def _begin() -> SearchStrategy[list[steps.Step]]:
-    """The first steps: a producer or two with something written, mostly in an open transaction; rarely near the end of a
-    producer id's epochs."""
+    """Draw the first steps: a write of one producer, mostly in an open transaction, and up to two other writes; rarely
+    near the last epoch of a producer id."""
     first = builds(do.Write, on=sampled_from(STRICT), producer=_TRANSACTIONAL, records=integers(1, 3))
     more = lists(builds(do.Write, on=sampled_from(EVERY_PARTITION), producer=_ANY), max_size=2)
     usual: SearchStrategy[list[steps.Step]] = builds(lambda one, others: [one, *others], first, more)
@@ -287,15 +288,14 @@ def _begin() -> SearchStrategy[list[steps.Step]]:
 
 
 def _near_the_end() -> SearchStrategy[do.RaiseEpoch]:
-    """Epoch bumps of the ids that are used mostly: a few ends or new instances later another producer id is due."""
+    """Draw epoch bumps of the mostly used ids: a few ends or new instances later a new producer id is due."""
     return builds(
         do.RaiseEpoch, producer=sampled_from(["tv2-1", "legacy-1"]), to=integers(LAST_EPOCH - NEAR, LAST_EPOCH)
     )
 
 
 def fenced_bumps(on: str) -> SearchStrategy[do.BumpAsFenced]:
-    """Epoch bumps of fenced instances of rarely used ids: what such a bump does to its transaction leaves judges little to
-    say."""
+    """Draw epoch bumps of fenced instances of rarely used ids: judges can say little about transactions after one."""
     return builds(do.BumpAsFenced, producer=sampled_from(RARELY_USED))
 
 
@@ -355,4 +355,4 @@ OFFER = Offer(
     looks=lambda on: sampled_from([steps.ReadEverything(), do.Describe()]),
     scenes={"decided": decided_scenes},
 )
-"""All that episodes of the producer machine are made of."""
+"""Everything that episodes of the producer machine are made of."""

@@ -5,4 +5,4 @@ from __future__ import annotations
 from hypothesis.strategies import integers
 
 CONTROLLERS = integers(0, 2)
-"""One of three controllers."""
+"""The index of one of three controllers."""

@@ -6,5 +6,5 @@ from hypothesis.strategies import SearchStrategy, integers
 
 
 def versions_back(most: int) -> SearchStrategy[int]:
-    """The number of versions that a request is behind the newest: 0 to `most`."""
+    """Draw the number of versions by which a request is behind the newest: 0 to `most`."""
     return integers(0, most)

@@ -127,7 +127,7 @@ class ElectUncleanly(Administer, frozen=True, kw_only=True, tag="elect-uncleanly
 
 
 Change: TypeAlias = Literal["grow", "shrink", "swap", "reorder"]
-"""One more replica, one less, another in the place of one, or another preferred leader."""
+"""The change of a reassignment: one more replica, one less, one replaced, or another preferred leader."""
 
 
 class ReassignPartition(Administer, frozen=True, kw_only=True, tag="reassign-partition"):
@@ -186,12 +186,12 @@ class ReadEverything(Step, frozen=True, kw_only=True, tag="read-everything"):
 
 
 def topic_of(on: str) -> str:
-    """The topic of a partition, both by a machine's own names: `strict` of `strict-0`."""
+    """Return the topic of a partition, both by the machine's own names: `strict` for `strict-0`."""
     return on.rpartition("-")[0]
 
 
 def index_of(on: str) -> int:
-    """The index of a partition by the machine's own name: 0 of `strict-0`."""
+    """Return the index of a partition by the machine's own name: 0 for `strict-0`."""
     return int(on.rpartition("-")[2])
 
 
@@ -199,27 +199,27 @@ def index_of(on: str) -> int:
 
 
 def disturbances(kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]) -> SearchStrategy[Disturb[Any]]:
-    """Standing faults of one kind around any of these subjects; `drawn` are strategies in place of a parameter's own."""
+    """Draw standing faults of one kind around any of these subjects; `drawn` replaces parameters' own strategies."""
     return builds(Disturb, on=sampled_from(on), fault=faults_of(kind, **drawn))
 
 
 def brief_disturbances(
     kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]
 ) -> SearchStrategy[DisturbBriefly[Any]]:
-    """Transient faults of one kind around any of these subjects, with parameters as in `disturbances`."""
+    """Draw transient faults of one kind around any of these subjects; `drawn` is as in `disturbances`."""
     return builds(DisturbBriefly, on=sampled_from(on), fault=faults_of(kind, **drawn))
 
 
 def partial_heals(most: int) -> SearchStrategy[HealPartly]:
-    """Heals of any of at most `most` faults."""
+    """Draw steps that heal any one of up to `most` faults."""
     return builds(HealPartly, which=integers(0, most - 1))
 
 
 def echoes(most: int = 10) -> SearchStrategy[Echo]:
-    """Echoes of any of the last `most` requests that change something."""
+    """Draw echoes of any of the last `most` requests that change something."""
     return builds(Echo, back=integers(0, most - 1))
 
 
 def sweeps(turns: int = 60) -> SearchStrategy[Sweep]:
-    """Sweeps of any of the first turns, in which each version of each API is asked for each item singly."""
+    """Draw sweeps of any of the first `turns`, in which each version of each API is asked for each item singly."""
     return builds(Sweep, turn=integers(0, turns - 1))

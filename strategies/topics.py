@@ -15,18 +15,18 @@ from fixtures.faults.kinds.zombies import CutOffFromControllers
 from strategies import steps
 
 ANCHOR = "anchor"
-"""The topic that faults are aimed around: it has three replicas, and no step changes it."""
+"""The topic around which faults are injected: it has three replicas, and no step changes it."""
 TOPICS = ("topic-1", "topic-2", "topic-3")
 OWNERS = ("cluster-default", "broker-1", "broker-2", "broker-3", "group")
-"""Whose configuration is altered beside that of topics."""
+"""The owners of the configurations that are altered besides those of topics."""
 LIMIT, RETENTION = "max.message.bytes", "retention.ms"
 CLEANER_BACKOFF = "log.cleaner.backoff.ms"
-"""A broker's value that can be altered while it runs, for one broker and for all of them, and that disturbs nothing."""
+"""A setting that can be altered while brokers run, for one broker or for all of them, and that disturbs nothing."""
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 LEAST = {LIMIT: 2_000, RETENTION: 2_000, CLEANER_BACKOFF: 15_000, SESSION_TIMEOUT: 45_000}
-"""The least value that is drawn for a key."""
+"""The least value that is drawn for each key."""
 INVALID_LIMIT = "-5"
-"""A value that the validator refuses."""
+"""A value of max.message.bytes that the validator refuses."""
 
 
 class AlterOwnerConfig(steps.SubjectStep, frozen=True, kw_only=True, tag="alter-owner-config"):
@@ -77,7 +77,7 @@ TopicsStep: TypeAlias = (
 
 
 def creations() -> SearchStrategy[steps.CreateTopic]:
-    """Creations that can succeed: one to three partitions and replicas, values of their own or none."""
+    """Draw creations that can succeed: one to three partitions and replicas, and settings of their own or none."""
     return builds(
         steps.CreateTopic,
         on=sampled_from(TOPICS),
@@ -88,7 +88,7 @@ def creations() -> SearchStrategy[steps.CreateTopic]:
 
 
 def refused_creations() -> SearchStrategy[steps.CreateTopic]:
-    """Creations that must be refused: too many replicas, no partitions, or a value that a validator refuses."""
+    """Draw creations that must be refused: too many replicas, no partitions, or a value that a validator refuses."""
     on = sampled_from(TOPICS)
     return one_of(
         builds(steps.CreateTopic, on=on, partitions=integers(7, 9), replication_factor=sampled_from([4, 5])),
@@ -112,24 +112,24 @@ def _half_valid(hundreds: int) -> dict[str, str]:
 
 
 def deletions() -> SearchStrategy[steps.DeleteTopic | steps.RecreateTopic]:
-    """Deletions of topics; every other one creates the topic again at once."""
+    """Draw deletions of topics; every other one creates the topic again at once."""
     on = sampled_from(TOPICS)
     recreated = builds(steps.RecreateTopic, on=on, partitions=integers(1, 3), replication_factor=integers(1, 3))
     return one_of(builds(steps.DeleteTopic, on=on), recreated)
 
 
 def more_partitions() -> SearchStrategy[steps.AddPartitions]:
-    """CreatePartitions; refused if the topic has as many or more."""
+    """Draw CreatePartitions; refused if the topic has as many or more."""
     return builds(steps.AddPartitions, on=sampled_from(TOPICS), total=integers(1, 6))
 
 
 def refused_partitions() -> SearchStrategy[MisassignPartitions]:
-    """CreatePartitions that must be refused, with more partitions than any other request asks for."""
+    """Draw CreatePartitions that must be refused, with more partitions than any other request asks for."""
     return builds(MisassignPartitions, on=sampled_from(TOPICS), total=integers(10, 12))
 
 
 def topic_alterations() -> SearchStrategy[steps.AlterConfig]:
-    """Topic settings. Values end in 00; those of alterations that must be refused end in 50."""
+    """Draw topic settings. Their values end in 00; those of alterations that must be refused end in 50."""
     values = integers(20, 40).map(lambda n: str(100 * n))
     return builds(
         steps.AlterConfig, on=sampled_from(TOPICS), key=sampled_from([LIMIT, RETENTION]), value=one_of(values, none())
@@ -137,7 +137,7 @@ def topic_alterations() -> SearchStrategy[steps.AlterConfig]:
 
 
 def owner_alterations() -> SearchStrategy[AlterOwnerConfig]:
-    """Settings of the cluster default, of one broker, and of a consumer group."""
+    """Draw settings of the cluster default, of one broker, or of a consumer group."""
     return one_of(_owner_alterations(OWNERS[:-1], CLEANER_BACKOFF), _owner_alterations(OWNERS[-1:], SESSION_TIMEOUT))
 
 
@@ -147,7 +147,7 @@ def _owner_alterations(owners: tuple[str, ...], key: str) -> SearchStrategy[Alte
 
 
 def refused_alterations() -> SearchStrategy[RefusedAlteration]:
-    """Settings of any owner or topic, each beside one for which the request must be refused."""
+    """Draw settings of any owner or topic, each beside one for which the request must be refused."""
     return one_of(
         _refused_alterations(TOPICS, LIMIT),
         _refused_alterations(TOPICS, RETENTION),
@@ -162,12 +162,12 @@ def _refused_alterations(on: tuple[str, ...], key: str) -> SearchStrategy[Refuse
 
 
 def elections() -> SearchStrategy[steps.ElectPreferredLeader]:
-    """Elections of preferred leaders."""
+    """Draw elections of preferred leaders."""
     return builds(steps.ElectPreferredLeader, on=sampled_from(TOPICS), partition=integers(0, 1))
 
 
 def sized_produces() -> SearchStrategy[ProduceSized]:
-    """Produce with values around the limits that are drawn, some well below and some well above."""
+    """Draw Produce with values around the drawn limits, some well below and some well above."""
     return builds(ProduceSized, on=sampled_from(TOPICS), size=sampled_from([100, 1_000, 5_000]))
 
 
@@ -175,7 +175,7 @@ def sized_produces() -> SearchStrategy[ProduceSized]:
 
 
 def standing_faults() -> SearchStrategy[steps.Disturb[TopicsFault]]:
-    """Faults around the one topic that no step deletes."""
+    """Draw faults around the anchor topic, which no step deletes."""
     drawn: list[SearchStrategy[steps.Disturb[TopicsFault]]] = [
         steps.disturbances(Kill, (ANCHOR,)),
         steps.disturbances(PausePastFencing, (ANCHOR,)),
@@ -185,5 +185,5 @@ def standing_faults() -> SearchStrategy[steps.Disturb[TopicsFault]]:
 
 
 def transient_faults() -> SearchStrategy[steps.DisturbBriefly[MoveLeader]]:
-    """Moves of the leader of the topic that no step deletes."""
+    """Draw moves of the leader of the anchor topic, which no step deletes."""
     return steps.brief_disturbances(MoveLeader, (ANCHOR,))
