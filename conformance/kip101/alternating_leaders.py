@@ -39,7 +39,7 @@ OFTEN = 0.1
 
 
 def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:
-    """Let two replicas lead in turn while the third stays frozen."""
+    """Let two replicas lead in turn while the third stays frozen. Return the log of each turn."""
     two = (turns.leader, next(id for id in turns.replicas if id != turns.leader))
     taken = [turns.take(records[0])]
     for number, values in enumerate(records[1:], 1):
@@ -49,20 +49,22 @@ def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:
 
 
 def holding(partition: Partition) -> dict[int, Stamped]:
-    """The records that every replica has, by broker id."""
+    """Wait until the replicas agree. Return the records of each, by broker id."""
     state = partition.await_agreement()
     reads = {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
     return {id: epochs_and_checksums(read) for id, read in reads.items()}
 
 
 def kept_entries(file: File, leader: File, epoch: int) -> bool:
-    """True if all its entries up to `epoch` are the leader's too. Later ones come from later leaders and do not matter here."""
+    """True if all entries of `file` up to `epoch` are the leader's too. Later ones come from later leaders and do not
+    matter here.
+    """
     mine, theirs = entries_of(file), entries_of(leader)
     return mine is not None and theirs is not None and {entry for entry in mine if entry.epoch <= epoch} <= set(theirs)
 
 
 def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int, epoch: int) -> Iterator[Claim]:
-    """CACHE-04: the entries left on the replicas that truncated when `leader` was elected at `epoch` are the leader's."""
+    """Check CACHE-04: replicas that truncated when `leader` was elected at `epoch` keep only its entries."""
     leading = read_epochs(partition, leader, lambda file: bool(entries_of(file)))
     for id in sorted(ids):
         file = read_epochs(partition, id, lambda file: kept_entries(file, leading, epoch))
@@ -76,9 +78,7 @@ def is_gap(answer: EpochEnd, floor: int, next_start: int) -> bool:
 
 
 def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int) -> Iterator[Claim]:
-    """OFLE-03: epochs that other brokers led end, at a leader that has no record of them, where the next one that it has
-    begins.
-    """
+    """Check OFLE-03: for an epoch it has no record of, the leader gives the one before and the start of the next."""
     for epoch in epochs:
         answer = leader.offset_for_leader_epoch(partition.name, partition.index, epoch)
         yield held_if(is_gap(answer, floor.epoch, start), answer, row="KIP320-OFLE-03", case="gap")

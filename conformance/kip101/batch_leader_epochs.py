@@ -25,11 +25,11 @@ from protocol.records import Batch, Codec, NewBatch, batch
 from strategies.batches import CODECS, RECORDS
 
 WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
-"""Leader epochs that a producer may write; the partitions here are in a later epoch than 1, and far from 999."""
+"""Leader epochs that a producer may write into a batch. The partitions here are past epoch 1 and far below 999."""
 
 
 def append_and_read(partition: Partition, records: NewBatch) -> tuple[FetchedPartition, Batch]:
-    """Write a batch and read it back from the leader. Returns the answer, and the batch."""
+    """Write a batch and read it back from the leader. Return the answer and its first batch."""
     offset = partition.append(records).base_offset
     answer = partition.leader().fetch(partition.at(offset))
     return answer, answer.batches[0]
@@ -101,7 +101,7 @@ def recompressed_batch_has_the_leader_epoch(
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction with a batch at `offset`, written in `epoch`, and the fetch that returned it."""
+    """A transaction with a batch at `offset`, written in `epoch`, and the answer to the fetch that returned it."""
 
     transaction: Transaction
     epoch: int
@@ -133,7 +133,7 @@ def transactions_and_markers_have_the_leader_epoch(several: Several, written: in
 
 
 def internal(bench: Bench, name: str) -> Partition:
-    """The partition of an internal topic, led in a later epoch than its first."""
+    """Return partition 0 of an internal topic, moving its leader if it is still in epoch 0."""
     described = bench.node(bench.brokers[0]).metadata([name]).topic(name)
     partition = Partition(bench, PartitionData(Topic(name, described.topic_id), 0))
     if partition.epoch() == 0:

@@ -36,7 +36,7 @@ class Deletion(NamedTuple):
 
 
 def end_of(partition: Partition, id: int, timestamp: int = LATEST) -> ListedOffset:
-    """The log end, or log start, of one replica in its own answer."""
+    """Ask a replica for its own log end, or with EARLIEST for its log start."""
     return partition.bench.node(id).list_offsets(partition.name, partition.index, timestamp, replica_id=DEBUGGER)
 
 
@@ -45,7 +45,7 @@ def down(bench: Bench, name: str, clean: bool) -> None:
 
 
 def write_and_delete(partition: Partition, others: list[int], sizes: tuple[int, int], keep: int) -> Deletion:
-    """Write in two epochs without the follower, then delete up to `keep` records below the high watermark."""
+    """Write in two epochs without the follower, then delete all but the last `keep` records."""
     leader, successor = others
     before = partition.state(leader)
     partition.write(*[b"unseen"] * sizes[0], to=partition.bench.node(leader))
@@ -61,13 +61,13 @@ def write_and_delete(partition: Partition, others: list[int], sizes: tuple[int, 
 
 
 def low_watermark_without_the_stopped_broker(trim: Deletion) -> Iterator[Claim]:
-    """DR-02: a broker that is down does not hold back the low watermark."""
+    """Check DR-02: a broker that is down does not hold back the low watermark."""
     held = (trim.answer.error, trim.answer.low_watermark) == (Error.NONE, trim.start)
     yield held_if(held, trim.answer, row="KIP320-DR-02", case="low-watermark")
 
 
 def readers_of_deleted_epochs(partition: Partition, trim: Deletion) -> Iterator[Claim]:
-    """DR-01: a reader in a deleted epoch is out of range below the log start, and diverges at or above it."""
+    """Check DR-01: a reader in a deleted epoch is out of range below the log start, and diverges at or above it."""
 
     below, above = (
         trim.leader.fetch(partition.at(offset, current_leader_epoch=trim.epoch, last_fetched_epoch=trim.purged))
@@ -84,7 +84,7 @@ def entries_from(file: File, start: int) -> bool:
 
 
 def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int) -> Iterator[Claim]:
-    """DR-02: log start and leader epoch cache of every replica."""
+    """Check DR-02: the log and the leader epoch cache of every replica begin at the new log start."""
     for id in state.replicas:
         first = end_of(partition, id, EARLIEST)
         detail = f"{id} starts at {first.offset}, trimmed to {start}"
@@ -95,9 +95,7 @@ def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int)
 
 
 def started_over(partition: Partition, id: int, trim: Deletion, *, joined: bool) -> Iterator[Claim]:
-    """TRUNC-06: the follower is in the ISR with the leader's log from its start, no record before it, and no entry of a deleted
-    epoch.
-    """
+    """Check TRUNC-06: the follower is in the ISR with the leader's log, and has nothing from below the log start."""
     bench, name = partition.bench, partition.bench.name_of(id)
     first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
     mine, leaders = (
@@ -111,7 +109,7 @@ def started_over(partition: Partition, id: int, trim: Deletion, *, joined: bool)
 
 
 def nothing_below(disk: HeldReplica, start: int) -> bool:
-    """True if the follower has no batch that ends below the log start, and no entry below it."""
+    """True if the follower has no batch that ends below the log start, and no epoch entry that starts below it."""
     batches = all(batch.last_offset >= start for batch in disk.batches)
     return batches and disk.epochs is not None and all(entry.start_offset >= start for entry in disk.epochs)
 

@@ -26,21 +26,21 @@ from protocol.cluster import PartitionMetadata
 from protocol.records import NewBatch, batch
 
 KBIT = 512
-"""A hundredth of the rate at which the leader takes batches."""
+"""The link's rate in kbit/s: a hundredth of that at which the leader takes batches."""
 FIRST = b"." * 300_000
-"""A batch that keeps the link busy for seconds, while the others are written: these then go in one answer."""
+"""A batch that keeps the link busy for seconds while the others are written, which then go in one answer."""
 BATCHES = 64
 LONG = 32
-"""Batches of an answer: more than the connection buffers, and what is sent until the follower is frozen, can hold."""
+"""The least number of batches in an answer: more than the buffers hold and the link carries before the freeze."""
 PAYLOAD = b"." * 16_000
-"""The batches are equal but for offset and leader epoch, neither of which the CRC covers: a batch spliced from two epochs is
-valid."""
+"""The value of each record. Batches differ only in offset and leader epoch, neither of which the CRC covers, so that a
+batch spliced from two epochs is valid."""
 STALLED = 5.0
-"""Seconds in which the buffers of a connection to a frozen broker fill up at that rate. After that nothing more is read from the
-leader's file, so the file may be shorter for a moment."""
+"""Seconds in which the buffers of a connection to a frozen broker fill up at that rate. Nothing more is then read from
+the leader's file, which may be truncated for a moment."""
 TAKEN_WITHIN = 15.0
 SENT_WITHIN = 25.0
-"""Seconds for the first batch. A follower that gets nothing for 30 s disconnects, and leaves the ISR."""
+"""Seconds for sending the first batch. A follower that gets nothing for 30 s disconnects, and leaves the ISR."""
 OFTEN = 0.1
 
 
@@ -56,7 +56,7 @@ class UnderWay(NamedTuple):
 
 
 def append_alike(partition: Crashing, leader: int, same: NewBatch, count: int) -> int:
-    """Append equal batches of one record, without waiting for followers. Returns the log end."""
+    """Append `count` equal batches with acks=1. Return the log end."""
     ends = [partition.append(same, acks=1, to=partition.bench.node(leader)).base_offset + 1 for _ in range(count)]
     return ends[-1]
 
@@ -80,7 +80,7 @@ def stall(bench: Bench, follower: str) -> None:
 
 
 def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults: Faults, slow: RateLimit) -> None:
-    """Let another replica lead and take more batches than it lacked, until the former leader has truncated and copied them."""
+    """Let the successor lead and take more batches than it lacked; wait until the former leader has copied them."""
     epoch = partition.state(answer.successor).leader_epoch
     put_first(partition, answer.successor, asked=answer.successor)
     elect_preferred(partition, answer.successor, epoch)
@@ -119,7 +119,7 @@ def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Ge
 
 
 def only_up_to_its_epoch(partition: Crashing, answer: UnderWay) -> Generator[Claim, None, None]:
-    """The follower took the beginning of the answer, but no batch of a later epoch that follows in the leader's file."""
+    """Check that the follower took the start of the answer, but no batch of a later epoch from the rewritten file."""
     node = partition.bench.node(answer.follower)
     read, knows = read_whole(partition, node, answer.epoch), partition.state(answer.follower).leader_epoch
     yield premise(knows == answer.epoch, f"{node.node} knows of epoch {knows}, and fetched at {answer.epoch}")

@@ -28,7 +28,7 @@ KEYS = 3
 
 
 def to_be_compacted(bench: Bench) -> PartitionData:
-    """Four epochs that write the same keys, except that each but the second also has a key of its own.
+    """Write the same keys in four epochs; each but the second also writes a key of its own.
 
     So compaction removes the second epoch entirely and parts of the others. Nothing is cleaned before the compaction
     lag is lifted.
@@ -52,7 +52,7 @@ def to_be_compacted(bench: Bench) -> PartitionData:
 
 
 def _write_batches(partition: Partition, round: int, keys: list[bytes]) -> int:
-    """Write several batches, each with a later timestamp than the one before, so that each begins a segment."""
+    """Write a batch per key, each timestamped late enough to begin a segment. Return the first offset."""
     now = partition.bench.now().unix_ms
     records = [NewBatch((NewRecord(b"round %d" % round, key),), timestamp=now + 10 * n) for n, key in enumerate(keys)]
     offsets = [partition.append(record).base_offset for record in records]
@@ -71,7 +71,7 @@ def clean(partition: Partition) -> None:
 
 
 def epochs_by_offset(read: FetchedPartition) -> dict[int, int]:
-    """The leader epoch of each record, by offset."""
+    """Return the leader epoch of each record, by offset."""
     return {record.offset: batch.leader_epoch for batch in read.batches for record in batch.records}
 
 
@@ -85,7 +85,7 @@ def reads(partition: Partition) -> dict[int, FetchedPartition]:
 
 
 def vector(partition: Partition, version: int) -> list[EpochEnd]:
-    """The leader's answers for all epochs from -2 to two above its own."""
+    """Ask the leader for the end of every epoch from -2 to two above its own."""
     state = partition.whole()
     leader = partition.bench.node(state.leader)
     return [

@@ -28,12 +28,12 @@ OFTEN = 0.1
 
 
 def session_of(topology: Topology) -> float:
-    """Seconds without a heartbeat after which a broker is fenced."""
+    """Return the seconds without a heartbeat after which a broker is fenced."""
     return int({**SMALL, **topology.config}["broker.session.timeout.ms"]) / 1000
 
 
 def single_replica(topology: Topology) -> Rig[PartitionData, Partition]:
-    """A partition that only one broker can lead, with records of its first epoch."""
+    """Return a rig with a partition that only one broker can lead, and records of its first epoch."""
 
     def prepare(bench: Bench) -> PartitionData:
         partition = new_partition(bench, (bench.id_of(bench.brokers[0]),))
@@ -45,14 +45,14 @@ def single_replica(topology: Topology) -> Rig[PartitionData, Partition]:
 
 
 class RestartedLeader(NamedTuple):
-    """The restarted leader at its first epoch."""
+    """The state of a restarted leader, and the leader epoch of the first batch written to it."""
 
     state: PartitionMetadata
     stamp: int
 
 
 def active_controller(bench: Bench, besides: str = "") -> str | None:
-    """The controller that leads the quorum, None while none claims to."""
+    """Return the quorum's leader as a controller other than `besides` describes it, None while none does."""
     for name in bench.controllers:
         if name == besides:
             continue
@@ -71,7 +71,7 @@ def wait_for_session_end(bench: Bench, since: float, seconds: float) -> None:
 
 
 def leads_again(partition: Partition, broker: int) -> RestartedLeader:
-    """Wait until the broker leads again, at any epoch. Returns that state and the epoch of the first batch written then."""
+    """Wait until the broker leads again, at any epoch. Return that state and the first new batch's epoch."""
     bench = partition.bench
     what = f"{broker} leading {partition.name}"
     state = bench.eventually(lambda: partition.acting(broker, leading=True), what, STARTS_WITHIN)

@@ -18,21 +18,21 @@ from strategies.batches import FEW_RECORDS
 
 
 def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseClaim:
-    """Premise: leader-epoch-checkpoint of a stopped broker has an entry beyond the end of its log."""
+    """Return the premise that a stopped broker's leader-epoch-checkpoint has an entry at or beyond its log end."""
     held = partition.disk(id).holds()
     met = held.log_end == cut and held.epochs is not None and held.epochs[-1].start_offset >= cut
     return premise(met, f"the log of broker {id} ends at {held.log_end}, its entries are {held.epochs}")
 
 
 def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
-    """Records in two epochs, the second led by this broker, and the start of the second."""
+    """Write records in the first epoch, then let this broker lead. Return the second epoch and its start offset."""
     partition.write_acknowledged(*[b"of the first epoch"] * records)
     epoch = partition.move_leader(to=leader).leader_epoch
     return Boundary(epoch, records)
 
 
 def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Claim]:
-    """CACHE-05: neither the checkpoint nor the answers of a replica without a leader name the epoch that its log lost."""
+    """Check CACHE-05: neither checkpoint nor answers of a replica without a leader name the epoch that its log lost."""
     end = partition.end_once_online(id)  # until then the checkpoint is as the crash left it
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
     answer = partition.bench.node(id).fetch(partition.at(end, last_fetched_epoch=lost.epoch))
@@ -90,7 +90,7 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
 
 
 def epoch_is_forgotten(partition: Crashing, leader: int, lost: Boundary) -> Iterator[Claim]:
-    """The leader's checkpoint and its answer end the epoch before the lost one where its log ended."""
+    """Check that the leader's checkpoint and answer end the epoch before the lost one where its log was cut."""
     epoch, entries = newest_entries(partition, leader, lost.start)
     answer = partition.bench.node(leader).offset_for_leader_epoch(partition.name, 0, lost.epoch)
     detail = f"led in epoch {epoch}, its entries are {entries}; of epoch {lost.epoch}: {answer}"
@@ -99,7 +99,7 @@ def epoch_is_forgotten(partition: Crashing, leader: int, lost: Boundary) -> Iter
 
 
 def newest_entries(partition: Crashing, leader: int, start: int) -> tuple[int, tuple[Boundary, ...]]:
-    """The epoch that a leader leads in, and its entries once they name it from `start` on.
+    """Return the epoch in which a leader leads, and its entries once they begin that epoch at `start`.
 
     A leader that loses its session and is elected again begins another epoch there, in place of the empty one.
     """
@@ -111,7 +111,7 @@ def newest_entries(partition: Crashing, leader: int, start: int) -> tuple[int, t
 
 
 def ends_before(answer: EpochEnd, lost: Boundary) -> bool:
-    """True if the answer names an earlier epoch than the lost one, and as its end offset the lost one's start offset."""
+    """True if the answer names an epoch before the lost one, and as its end offset the start of the lost one."""
     return answer.error is Error.NONE and 0 <= answer.leader_epoch < lost.epoch and answer.end_offset == lost.start
 
 

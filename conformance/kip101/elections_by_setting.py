@@ -14,7 +14,7 @@ from conformance.rigs.log.unclean_elections import SESSION
 from fixtures.faults.lab import QUICK
 
 INTERVAL = int(QUICK["unclean.leader.election.interval.ms"]) / 1000
-"""Seconds after which the controller looks for partitions for which an unclean election has become permitted."""
+"""The interval in seconds at which the controller looks for partitions that now permit an unclean election."""
 
 
 @log_scenario("GEN-SC-01", "GEN-08", "GEN-09", rig=ELECTIONS, examples=5, records=integers(1, 3))
@@ -36,7 +36,7 @@ def isr_is_lost_while_the_other_replica_is_alive(settings: Settings, records: in
 
 
 def leads_in_time(settings: Settings, kind: str, case: str) -> Generator[Claim, None, bool]:
-    """GEN-08: the lagging replica, which is the only live one, leads in time."""
+    """Check GEN-08: the lagging replica, which is the only live one, leads in time."""
     what = f"{settings.second} leading what is {kind}"
     met = settings.bench.wait.comes_true(lambda: settings.led_by(settings.second, [kind]), what, WITHIN + INTERVAL)
     second = settings.bench.id_of(settings.second)
@@ -48,7 +48,7 @@ def leads_in_time(settings: Settings, kind: str, case: str) -> Generator[Claim, 
 
 
 def leaderless(settings: Settings, kind: str, case: str) -> Iterator[Claim]:
-    """GEN-09: no replica has led since the lagging one came back."""
+    """Check GEN-09: no replica has led since the lagging one came back."""
     for one in settings.partitions[kind]:
         seen = settings.leaders[one.name]
         detail = f"without permission, and with {settings.second} alive: {one.name} had the leaders {seen}"

@@ -30,25 +30,25 @@ from protocol.errors import KitError
 from protocol.records import batch
 
 SEGMENT_SIZES = ("segment.bytes", "internal.segment.bytes")
-"""The setting that may be small: newer releases refuse less than 1 MiB for the older name."""
+"""The names of the segment size: newer releases refuse less than 1 MiB under the older one."""
 SEGMENT_BYTES = "16384"
 """Far less than the mebibyte that a follower fetches at once."""
 KBIT = 128
 BURST = 8
-"""Batches that the leader takes right before it is replaced: over the slow link they take some seconds."""
+"""Batches that the leader takes right before it is replaced: copying them over the slow link takes some seconds."""
 PAYLOAD = b"." * 3_000
 OFTEN = 0.1
 MOVES = 20
 IN_FLIGHT = 5
-"""The least changes of leader with data in flight: with fewer, these moves show nothing. Twice as many are usual; the slow link
-is that of one broker, which leads part of the time."""
+"""The fewest leader changes with data in flight for which these moves show anything. Twice as many are usual; the slow
+link is that of one broker, which leads part of the time."""
 PARTITIONS = 4
 LASTING = 600.0
-"""Seconds of the long form."""
+"""The duration of the long form in seconds."""
 
 
 def small_segments(bench: Bench) -> PartitionData:
-    """A partition on all brokers whose segments hold a few batches."""
+    """Create a partition on all brokers, whose segments hold only a few batches."""
     partition = new_partition(bench, min_insync_replicas="1")
     node = partition.leader()
     tried = [
@@ -72,7 +72,7 @@ class Several:
 
 
 def several(bench: Bench) -> SeveralData:
-    """Create the partitions. Half of them have small segments; from the others a follower fetches as much at once as it may."""
+    """Create the partitions. Half of them have small segments; from the others a follower gets full fetches."""
     kinds = [small_segments if n % 2 else large_segments for n in range(PARTITIONS)]
     return SeveralData(tuple(kind(bench) for kind in kinds))
 
@@ -82,7 +82,7 @@ def large_segments(bench: Bench) -> PartitionData:
 
 
 class Flapping:
-    """The leader as the nodes taking part see it. The wait for a node is no longer than an election takes."""
+    """A partition whose leader keeps changing, and its state as the nodes taking part see it."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -171,7 +171,7 @@ def held_replicas(partition: Partition) -> tuple[HeldReplica, ...]:
 
 
 def last_shared(one: HeldReplica, other: HeldReplica) -> int | None:
-    """The highest offset at which both have a record of the same leader epoch."""
+    """Return the highest last offset of a batch that both have with the same leader epoch, None if there is none."""
     theirs = {(b.last_offset, b.leader_epoch) for b in other.batches}
     return max((b.last_offset for b in one.batches if (b.last_offset, b.leader_epoch) in theirs), default=None)
 
@@ -179,15 +179,15 @@ def last_shared(one: HeldReplica, other: HeldReplica) -> int | None:
 def first_difference(
     one: HeldReplica, other: HeldReplica, upto: int
 ) -> tuple[HeldBatch | None, HeldBatch | None] | None:
-    """The first pair of batches up to this offset that differ between two replicas, None if all are the same."""
+    """Return the first pair of batches up to this offset that differ between two replicas, None if none differ."""
     mine, theirs = ([batch for batch in replica.batches if batch.last_offset <= upto] for replica in (one, other))
     return next((pair for pair in zip_longest(mine, theirs) if pair[0] != pair[1]), None)
 
 
 def shared_prefixes_are_identical(partition: Partition, tested: bool) -> Iterator[Claim]:
-    """No two replicas differ below a record that both have with the same leader epoch.
+    """Check that no two replicas differ below a record that both have with the same leader epoch.
 
-    That none differ is evidence only if it was `tested`; a difference is a violation in any case.
+    Equal logs are evidence only if this was `tested`; a difference is a violation in any case.
     """
     for one, other in combinations(held_replicas(partition), 2):
         shared = last_shared(one, other)

@@ -13,7 +13,7 @@ from conformance.rigs.log.scenarios import log_scenario
 from protocol.log import FetchedPartition
 
 HEARS_WITHIN = 10.0
-"""Seconds: some twenty fetches of a follower, each of which is delayed by half a second."""
+"""The time limit in seconds: some twenty fetches of a follower, each of which waits half a second."""
 
 
 @log_scenario("KIP101-SC-02", "KIP101-INV-18b", rig=PAIR, cases=["quiet"], kept=integers(1, 4), orphans=integers(1, 3))
@@ -44,8 +44,8 @@ def truncated_follower_learns_the_high_watermark(
 def leader_without_and_follower_with_orphans(
     partition: Crashing, kept: int, orphans: int
 ) -> Generator[Claim, None, tuple[int, int]]:
-    """Bring the replicas there. Returns the ids of the leader, which lost the orphans, and of the follower, which is being
-    started with them.
+    """Cut the orphans from the leader's log only, and start both replicas. Return the ids of leader and follower; the
+    follower is still starting.
     """
     follower, leader = partition.replicas
     bystander = partition.bystander()

@@ -20,7 +20,7 @@ from strategies.batches import RECORDS
 
 
 def is_documented(file: File) -> bool:
-    """True if there is at least one entry, in the documented form."""
+    """True if the file is in the documented format and has at least one entry."""
     return bool(entries_of(file))
 
 
@@ -60,7 +60,7 @@ def epoch_is_entered_at_election_and_first_batch(several: Several, records: int)
 
 
 def remaining_entries(entries: tuple[Boundary, ...], start: int) -> tuple[Boundary, ...]:
-    """The entries that remain when the log starts at `start`."""
+    """Return the entries that remain when the log starts at `start`."""
     at_start = max(entry.epoch for entry in entries if entry.start <= start)
     return (Boundary(at_start, start), *(entry for entry in entries if entry.start > start))
 
@@ -92,11 +92,11 @@ def retention_rewrites_the_first_entry(several: Several, segments: int) -> Gener
 
 
 BATCH_HEAD = 100
-"""More bytes than a batch of one record has besides its value, and less than a tenth of a batch."""
+"""An upper bound, in bytes, of a one-record batch without its value; less than a tenth of a batch."""
 
 
 def settled_start(partition: Partition, leader: NodeClient) -> int | None:
-    """The log start after the deletion, once all replicas have the same."""
+    """Return the log start after the deletion once all replicas have the same, else None."""
     starts = {
         partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=DEBUGGER).offset
         for id in partition.await_agreement().replicas
@@ -107,7 +107,7 @@ def settled_start(partition: Partition, leader: NodeClient) -> int | None:
 def starts_with_its_epoch(
     partition: Partition, leader: NodeClient, before: tuple[Boundary, ...], start: int
 ) -> Generator[Claim, None, None]:
-    """The cache begins at the log start, on the leader's disk and in its answer for the earliest offset."""
+    """Check that the cache begins at the log start, on the leader's disk and in its answer for the earliest offset."""
     expected = remaining_entries(before, start)
     file = read_epochs(partition, partition.bench.id_of(leader.node), lambda file: entries_of(file) == expected)
     earliest = leader.list_offsets(partition.name, 0, EARLIEST)

@@ -17,7 +17,7 @@ FENCE_ERRORS = (Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
 
 
 def request_of(node: NodeClient, partition: Partition, case: str) -> Callable[[int], PartitionAnswer]:
-    """The request of a case, with its current leader epoch left open."""
+    """Return a function that sends the request of a case with a given current leader epoch."""
     if case == "fetch":
         return lambda epoch: node.fetch(partition.at(0, current_leader_epoch=epoch))
     if case == "list-offsets":

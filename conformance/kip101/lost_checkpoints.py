@@ -18,7 +18,7 @@ RECORDS = 3
 
 
 def epoch_starts(batches: Sequence[Batch], start: int = 0) -> tuple[Boundary, ...]:
-    """The first offset at or after `start` of each epoch with records."""
+    """Return the first offset at or after `start` of each epoch with records."""
     first: dict[int, int] = {}
     for one in batches:
         if one.last_offset >= start:
@@ -37,7 +37,7 @@ def two_epochs(partition: Crashing) -> list[Written]:
 
 
 def on_disk(partition: Crashing, id: int, mark: int) -> None:
-    """Wait until this high watermark is on disk, so that after a crash nothing above it has to be copied again."""
+    """Wait until this high watermark is on disk, so that a crash leads to no truncation below it."""
     disk = partition.disk(id)
     partition.until(lambda: disk.checkpoints().high_watermark == mark or None, f"the high watermark {mark} on disk")
 
@@ -60,7 +60,7 @@ def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Cl
 
 
 def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Claim]:
-    """The checkpoint has the starts of both epochs, and the replica's answer ends the first where the second begins."""
+    """Check that the checkpoint has both epoch starts, and that the replica's answer ends the first at the second."""
     read = partition.read(id)
     expected = epoch_starts(read.batches)
     entries = partition.entries(id, lambda found: found == expected)
@@ -106,7 +106,7 @@ def suffix_is_truncated_to_the_high_watermark(
 def rebuilt_from_the_leader(
     partition: Crashing, id: int, leader: int, mark: int, written: list[Written], case: str
 ) -> Iterator[Claim]:
-    """The replica has the same records as its leader, and the epochs of those that it copied from this high watermark on."""
+    """Check that the replica has its leader's records, and epoch entries for those from this high watermark on."""
     mine, theirs = partition.read(id), partition.read(leader)
     expected = epoch_starts(mine.batches, mark)
     entries = partition.entries(id, lambda found: found == expected)
@@ -147,7 +147,7 @@ def epochs_are_learnt_from_new_batches(
 
 
 def _led_among(partition: Crashing, ids: set[int]) -> int | None:
-    """The leader once these replicas are the ISR."""
+    """Return the leader once these replicas are the ISR, else None."""
     return next((id for id in sorted(ids) if partition.state_if_led_by(id, isr=ids)), None)
 
 

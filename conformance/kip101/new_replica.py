@@ -24,11 +24,12 @@ from protocol.log import FetchedPartition, FetchOptions
 from protocol.records import batch
 
 SLOW_MS = 200
-"""The delay of every frame between leader and controller: heartbeats still arrive in time, even over a new connection."""
+"""The delay in milliseconds of every frame between leader and controller: heartbeats still arrive in time, even over a
+new connection."""
 
 
 def on_two_of_three(bench: Bench) -> PartitionData:
-    """Three epochs with records, on all brokers but the last."""
+    """Create a partition on all brokers but the last, and write records in three epochs."""
     first, second, _ = (bench.id_of(name) for name in bench.brokers)
     partition = new_partition(bench, (first, second), min_insync_replicas="1")
     for move in range(3):
@@ -42,7 +43,7 @@ TO_BE_COPIED = Rig(CLUSTER, on_two_of_three, Partition)
 
 
 def assign_new_replica(partition: Partition, state: PartitionMetadata, added: int) -> None:
-    """Assign the new replica, whose link to the controller is fast, and wait until its broker knows."""
+    """Assign the new replica, whose link to the controller is fast, and wait until its broker knows of it."""
     assign(partition, (*state.replicas, added), asked=added)
     partition.bench.eventually(lambda: knows_itself(partition, added), f"{added} a replica of {partition.name}")
 
@@ -53,12 +54,12 @@ def knows_itself(partition: Partition, added: int) -> bool:
 
 
 def as_new_replica(partition: Partition, leader: NodeClient, added: int, epoch: int) -> FetchedPartition:
-    """The leader's answer to the first fetch of the new replica."""
+    """Send the leader the first fetch of the new replica."""
     return leader.fetch(partition.at(0, current_leader_epoch=epoch), FetchOptions(replica_id=added))
 
 
 def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> bool:
-    """True if it joins the ISR while records are written with acks=all, one after the other."""
+    """True if the new replica joins the ISR while records are written with acks=all, one after the other."""
 
     def written_and_joined() -> bool:
         answer = leader.produce(partition.topic, partition.index, batch(b"meanwhile"))
@@ -74,12 +75,12 @@ def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> 
 
 
 def with_records(file: File, epochs: set[int]) -> tuple[Boundary, ...]:
-    """The entries of a checkpoint for epochs that have records."""
+    """Return the entries of a checkpoint for epochs that have records."""
     return tuple(entry for entry in entries_of(file) or () if entry.epoch in epochs)
 
 
 def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch: int) -> Iterator[Claim]:
-    """CACHE-07: the leader's entries of epochs that have records at or after the log start, and no others."""
+    """Check CACHE-07: the new replica has the leader's entries of epochs that still have records, and no others."""
     epochs = {batch.leader_epoch for batch in read_whole(partition, leader, epoch).batches}
     leading = read_epochs(partition, partition.bench.id_of(leader.node), lambda file: bool(entries_of(file)))
     expected = with_records(leading, epochs)

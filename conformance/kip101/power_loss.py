@@ -21,7 +21,7 @@ ENOUGH = 10
 
 
 def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iterator[Claim]:
-    """EPOCH-04: the only replica leads again, and its new batches have a higher leader epoch than those before."""
+    """Check EPOCH-04: the only replica leads again, and its new batches have a higher leader epoch."""
     state = partition.led_by(before.leader)
     [after] = partition.write_acknowledged(b"after", by=before.leader)
     read = partition.read(before.leader)
@@ -31,7 +31,7 @@ def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iter
 
 
 def leads_at_a_new_epoch(partition: Crashing, before: PartitionMetadata) -> Iterator[Claim]:
-    """EPOCH-05: Metadata and the last entry of leader-epoch-checkpoint have a higher epoch before any write in it."""
+    """Check EPOCH-05: Metadata and leader-epoch-checkpoint have a higher epoch even before a write in it."""
     state = partition.led_by(before.leader)
     entry = Boundary(state.leader_epoch, partition.end_once_online(before.leader))
     detail = f"{before}, then {state}"
@@ -45,7 +45,7 @@ def leads_at_a_new_epoch(partition: Crashing, before: PartitionMetadata) -> Iter
 
 
 def lose_suffix(partition: Crashing, spared: tuple[int, ...], candidates: list[int], lost: int) -> int:
-    """The first candidate that cannot be elected loses its last batches. Returns its id."""
+    """Cut the last `lost` batches from the first candidate that cannot be elected. Return its id."""
     victim = next(id for id in candidates if id not in spared)
     disk = partition.disk(victim)
     disk.cut(disk.holds().batches[-lost].base_offset)
@@ -53,7 +53,7 @@ def lose_suffix(partition: Crashing, spared: tuple[int, ...], candidates: list[i
 
 
 def electable(word: Word) -> tuple[int, ...]:
-    """The replicas that may lead when the ISR has none that is up; with an empty ISR the last known leader (KIP-966)."""
+    """Return the replicas that may be elected: the ISR, or if that is empty the last known leader (KIP-966)."""
     return word.isr or word.last_known
 
 

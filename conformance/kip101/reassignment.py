@@ -15,7 +15,7 @@ from protocol.records import Codec, batch
 
 
 def whole_batches(file: File) -> dict[int, bytes]:
-    """The bytes of the batches in a segment, by base offset."""
+    """Return the bytes of each batch in a segment, by base offset."""
     data, at, found = file.content or b"", 0, {}
     while len(data) - at >= LENGTHS.size:
         base_offset, length = LENGTHS.unpack_from(data, at)
@@ -25,13 +25,13 @@ def whole_batches(file: File) -> dict[int, bytes]:
 
 
 def segment(partition: Partition, broker: int) -> File:
-    """The first segment of a replica; logs here have only one."""
+    """Read the first segment of a replica; logs here have only one."""
     name = partition.bench.name_of(broker)
     return partition.bench.read_file(name, f"{partition.name}-{partition.index}/00000000000000000000.log")
 
 
 def batches_are_copied(leader: File, follower: File) -> Iterator[Claim]:
-    """STAMP-03: each batch of the leader is the same as the follower's at the same offset."""
+    """Check STAMP-03: each batch of the leader is the same as the follower's at the same offset."""
     copied = whole_batches(follower)
     for offset, original in whole_batches(leader).items():
         copy = copied.get(offset, b"")

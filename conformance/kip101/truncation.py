@@ -18,13 +18,13 @@ from protocol.codes import Error
 # --- KIP101-SC-01: an acknowledged record and truncation to the high watermark
 
 ACKNOWLEDGED = 2
-"""Records before anything else happens."""
+"""The number of records acknowledged before anything else happens."""
 
 
 def acknowledged_records_survive(
     partition: Crashing, written: list[Written], ends: list[int], leader: int, case: str
 ) -> Iterator[Claim]:
-    """The replica that now leads never truncated a record, and has all acknowledged ones."""
+    """Check that the log end of the replica that now leads never fell, and that it has all acknowledged records."""
     read = partition.read(leader)
     rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
     detail = f"{written}; its log ended at {list(dict.fromkeys(ends))}; now it has {read}"
@@ -84,7 +84,7 @@ def kept_over_a_restart(partition: Crashing) -> Generator[Claim, None, None]:
 
 
 def former_leader_returns(partition: Crashing, id: int, before: int) -> Iterator[Claim]:
-    """EPOCH-05: the former leader is the first to return while all other brokers are down."""
+    """Check EPOCH-05: a former leader that returns while all other brokers are down leads at a new epoch."""
     state = partition.led_by(id, above=-1)
     end = partition.end_once_online(id)
     entry = Boundary(state.leader_epoch, end)
@@ -121,7 +121,7 @@ def orphan_is_truncated(partition: Crashing) -> Generator[Claim, None, None]:
 def without_orphan(
     partition: Crashing, first: int, second: int, written: list[Written], orphan: Written
 ) -> Iterator[Claim]:
-    """TRUNC-02: as soon as it is in sync, the log of the replica with the orphan is the leader's."""
+    """Check TRUNC-02: the replica that had the orphan has the leader's log as soon as it is in sync."""
     mine, theirs = partition.read(first), partition.read(second)
     entry = Boundary(written[-1].epoch, written[-1].offset)
     entries = partition.entries(first, lambda found: entry in found)
@@ -166,7 +166,7 @@ def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above:
 
 
 def without_suffix(partition: Crashing, first: int, second: int, *, joined: bool) -> Iterator[Claim]:
-    """TRUNC-02: the logs are the same from the leader's log start on, and the replica that had orphans is in the ISR."""
+    """Check TRUNC-02: the logs agree from the leader's log start on, and the replica that had orphans is in the ISR."""
     mine, theirs = partition.read(first), partition.read(second)
     low = theirs.log_start_offset
     logs = [[batch for batch in read.batches if batch.last_offset >= low] for read in (mine, theirs)]

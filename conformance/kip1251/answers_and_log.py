@@ -18,20 +18,20 @@ BASE = 1000
 
 
 def state_in(group: TxnGroup, shown: DescribedGroup) -> GroupState:
-    """A description as the records would give it."""
+    """Return a description in the form that the records give."""
     members = {member.member_id: (member.member_epoch, group.of(member)) for member in shown.members}
     return GroupState(shown.group_epoch, shown.assignment_epoch, members)
 
 
 def group_as_logged(group: TxnGroup, log: GroupLog, case: str) -> Claim:
-    """The description of the group at rest is what its records give."""
+    """Check that the group at rest is described as its records give it."""
     shown = group.describe()
     replayed = log.replay()
     return held_if(replayed == state_in(group, shown), shown, case=case, detail=f"{shown}; in the log: {replayed}")
 
 
 def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str, tried: Iterable[int]) -> Iterator[Claim]:
-    """The committed offset of each partition that was tried is what the log gives, when no transaction is open."""
+    """Check that each tried partition's committed offset is what the log gives, when no transaction is open."""
     for partition in sorted({*tried}):
         answer, logged = group.committed_offset(partition), log.committed_offset(partition)
         yield held_if(answer.shows(logged), answer, case=case, detail=f"{partition}: {answer}; in the log: {logged}")

@@ -55,7 +55,7 @@ class Lone:
 
 
 def as_logged(lone: Lone, case: str) -> Generator[Claim, None, None]:
-    """The group at rest is described as its newest record gives it."""
+    """Check that the group at rest is described as its newest record gives it."""
     shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _rests)
     held = logged is not None and logged.is_described_by(shown)
     answered = not lone.member.id or (logged is not None and logged.generation == lone.member.generation)

@@ -51,7 +51,7 @@ def kept_partition_at_an_older_epoch(
 
 
 def later_epoch(hand: HandOver, bumps: int) -> int:
-    """Bump the old member after it has received the answer that it missed. Returns the epoch that the coordinator has of it."""
+    """Bump the old member after it has received the answer that it missed. Return its epoch at the coordinator."""
     if not bumps:
         return hand.now
     hand.old.receive(hand.missed)

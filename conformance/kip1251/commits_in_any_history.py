@@ -15,16 +15,16 @@ from protocol.codes import Error
 from protocol.groups import OffsetFetchAnswer
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=4, max_size=5)
-"""Changes of the group, each before a time when members have to revoke partitions."""
+"""Changes of the group, after each of which members have to revoke partitions for a time."""
 BACKS = lists(integers(1, 8), min_size=3, max_size=4, unique=True)
-"""How many epochs commits are behind."""
+"""The numbers of epochs by which commits are behind."""
 MIDDLE = 10_000
-"""Committed offsets go up and down around this one."""
+"""The offset around which committed offsets go up and down."""
 ROWS = {"pending revocation": "KIP1251-COMMIT-07", "lost": "KIP1251-COMMIT-05"}
 
 
 class Try(NamedTuple):
-    """A commit below the member epoch, and what the rule says of it."""
+    """A commit below the member epoch, and whether the rule of its row accepts it."""
 
     member: GroupMember
     partition: int
@@ -34,7 +34,7 @@ class Try(NamedTuple):
 
 
 def tries(held: Ownership, back: int) -> Iterator[Try]:
-    """The commits `back` epochs behind the last epoch of an ownership; none before the first epoch of a group."""
+    """Yield the commit `back` epochs behind an ownership's last; none below epoch 0, or before a lost one began."""
     epoch = held.until - back + (held.hold == "lost")
     since = held.since
     if epoch < (since if held.hold == "lost" else 0):
@@ -45,7 +45,7 @@ def tries(held: Ownership, back: int) -> Iterator[Try]:
 
 
 def as_known(group: Group, owners: Owners) -> PremiseClaim:
-    """The premise that the coordinator has the members at the epochs that they know."""
+    """Return the premise that the coordinator has the members at the epochs that they know."""
     shown = {found.member_id: found.member_epoch for found in group.describe().members}
     known = {member.id: member.epoch for member in owners.present}
     back = any(0 <= shown.get(id, -1) < epoch for id, epoch in known.items())
@@ -54,7 +54,7 @@ def as_known(group: Group, owners: Owners) -> PremiseClaim:
 
 
 class Offsets:
-    """The offsets that were read last, and the next one to commit: above the first, then below, and so on."""
+    """The offsets that were read last, and the next one to commit, alternately above and below `MIDDLE`."""
 
     def __init__(self) -> None:
         self._read: dict[int, int] = {}

@@ -24,7 +24,7 @@ COMPACTING = {
     "max.compaction.lag.ms": "1",
     "segment.ms": "1",
 }
-"""A topic that is compacted at once, but for its last segment, which is new with nearly each record."""
+"""The settings of a topic that is compacted at once, except its active segment, which rolls at nearly each record."""
 OFTEN = {"log.cleaner.backoff.ms": "100"}
 COMPACTED_WITHIN = 60.0
 

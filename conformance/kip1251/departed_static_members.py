@@ -15,7 +15,7 @@ from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 
 SESSION_MS = 6_000
-"""Above the interval of heartbeats, five seconds, which a session has to exceed."""
+"""The session time-out in milliseconds; it has to exceed the heartbeat interval of five seconds."""
 REMOVED_WITHIN = 40.0
 
 

@@ -14,7 +14,7 @@ from protocol.groups import LEAVE_TO_RETURN, DescribedGroup
 
 CHANGES = lists(sampled_from(["join", "bump", "revoke", "return", "leave"]), min_size=6, max_size=8)
 OF_DYNAMIC_MEMBERS = lists(sampled_from(["join", "bump", "revoke", "leave"]), min_size=6, max_size=8)
-"""The preview of the protocol, before 4.0, has no static members."""
+"""Changes without static members, which the preview of the protocol, before 4.0, does not have."""
 
 
 @probe("KIP1251-AE-03", rig=fresh_group(), cases=["described"], changes=CHANGES)
@@ -89,7 +89,7 @@ def epochs_survive_a_fail_over(group: Group, bumps: list[int]) -> Generator[Clai
 def not_before(
     group: Group, before: DescribedGroup, case: str, *, also: bool = True
 ) -> Generator[Claim, None, DescribedGroup]:
-    """The next description of the group against the one before."""
+    """Describe the group again, and observe that no epoch is lower than `before`. Return the new description."""
     after = group.describe()
     were = {member.member_id: member.member_epoch for member in before.members if member.member_epoch >= 0}
     members = all(

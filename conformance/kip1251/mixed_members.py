@@ -13,7 +13,7 @@ from conformance.rigs.groups.group import MANY, Group, GroupMember, classic_memb
 
 CHANGES = lists(sampled_from(["classic", "consumer", "leave"]), min_size=4, max_size=5)
 TURNS = 4
-"""Turns of heartbeats after a change: within them a partition is revoked, given up and given to the next owner."""
+"""The rounds of heartbeats after a change, in which a partition is revoked, given up and given to the next owner."""
 TOLD_WITHIN = 10.0
 """Seconds within which a classic member's heartbeats tell it to rejoin: it has to, once there is a new assignment."""
 
@@ -22,7 +22,7 @@ Member: TypeAlias = MixedMember | GroupMember
 
 
 class Holders:
-    """The partitions that each member was shown, and has not told the coordinator since that it gave them up."""
+    """The partitions that each member was shown, and has not since told the coordinator that it gave up."""
 
     def __init__(self) -> None:
         self._held: dict[object, frozenset[int]] = {}
@@ -32,7 +32,7 @@ class Holders:
         self._held[member] = partitions
 
     def give(self, member: object, partitions: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
-        """Note that the member was shown these. Returns those that are new to it, and those that another one has."""
+        """Note that the member was shown these. Return those that are new to it, and those that another one has."""
         had = self._held.get(member, frozenset())
         others = frozenset[int]().union(*(held for other, held in self._held.items() if other is not member))
         self._held[member] = had | partitions
@@ -43,7 +43,7 @@ class Holders:
 
 
 class MixedGroup:
-    """A group of both kinds, whose first member of each kind stays."""
+    """A group of classic and consumer members, in which the first of each kind stays."""
 
     def __init__(self, group: Group, classic: MixedMember, consumer: GroupMember) -> None:
         self.group = group
@@ -83,7 +83,7 @@ class MixedGroup:
         yield from self.gets_no_others(member, member.sync())
 
     def gets_no_others(self, member: Member, answer: object) -> Iterator[Claim]:
-        """The answer that a member has just received gives it no partition of another."""
+        """Check that the answer that a member has just received gives it no partition of another."""
         partitions = member.owned if isinstance(member, MixedMember) else member.partitions
         new, shared = self._holders.give(member, partitions)
         if new:
@@ -91,7 +91,7 @@ class MixedGroup:
             yield held_if(not shared, answer, case="single-owner", detail=detail)
 
     def names_one_owner(self) -> Claim:
-        """The coordinator names one owner of each partition."""
+        """Check that the coordinator names no more than one owner of each partition."""
         shown = self.group.describe()
         named = [partition for member in shown.members for partition in self.group.of(member)]
         return held_if(len(named) == len({*named}), shown, case="single-owner")

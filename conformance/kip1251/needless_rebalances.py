@@ -16,7 +16,7 @@ ABSENT = "of-no-topic"
 
 
 def with_others(group: Group, others: int, *, static: bool) -> list[GroupMember]:
-    """Members in balance, which are subscribed to the group's topic and to one that does not exist."""
+    """Create members that subscribe to the group's topic and to one that does not exist, and let the group settle."""
     names = [group.bench.fresh("instance") if static else None for _ in range(1 + others)]
     members = [group.member(name) for name in names]
     for member in members:
@@ -26,7 +26,7 @@ def with_others(group: Group, others: int, *, static: bool) -> list[GroupMember]
 
 
 def renew(group: Group, members: list[GroupMember], case: str, number: int) -> None:
-    """Do something that leaves members, subscriptions and partitions as they are."""
+    """Renew something without changing members, subscriptions or partitions."""
     at = number % len(members)
     member = members[at]
     if case == "heartbeat":
@@ -44,7 +44,7 @@ def renew(group: Group, members: list[GroupMember], case: str, number: int) -> N
 
 
 def owners(group: Group, shown: DescribedGroup) -> dict[int, str]:
-    """The member that each partition is assigned to, by instance id if it is static."""
+    """Return the member that each partition is assigned to: its instance id if it is static, else its member id."""
     return {p: member.instance_id or member.member_id for member in shown.members for p in group.of(member)}
 
 

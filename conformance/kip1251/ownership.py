@@ -17,11 +17,11 @@ from strategies.offsets import OFFSETS
 
 HEARTBEATS = integers(6, 8)
 IMPATIENT_MS = 1_500
-"""The rebalance time-out of a member that is removed for keeping a partition."""
+"""The rebalance time-out in milliseconds of a member that is removed for keeping a partition."""
 INTERVAL = {"consumer.assignment.interval.ms": "500"}
-"""A group whose coordinator waits before it assigns again: its members are at epochs without an assignment of their own."""
+"""The settings of a group whose coordinator waits before it assigns again, so that some epochs have no assignment."""
 REMOVED_WITHIN = 30.0
-"""Seconds within which a member is removed whose rebalance time-out has passed."""
+"""Seconds within which a member whose rebalance time-out has passed is removed."""
 
 
 # --- commits of an ownership that ended
@@ -100,7 +100,7 @@ def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: 
 
 
 def change_membership(group: Group, member: GroupMember, others: list[GroupMember]) -> None:
-    """Let another member join, or the one that did leave."""
+    """Let another member join, or leave again if it has joined."""
     if others:
         others.pop().leave()
     else:

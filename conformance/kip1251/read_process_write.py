@@ -41,14 +41,14 @@ class Copying:
         return [f"{partition}/{offset}".encode() for offset in range(INPUTS)]
 
     def read(self, partition: int, count: int) -> tuple[int, list[bytes]]:
-        """Read the next records from the committed offset on. Returns the offset after them, and their values."""
+        """Read the next records from the committed offset on. Return the offset after them, and their values."""
         at = max(0, self.group.stable_offset(partition).only.offset)
         found = self.inputs[partition].leader().fetch(self.inputs[partition].at(at))
         records = [one.value or b"" for found in found.batches for one in found.records if one.offset >= at][:count]
         return at + len(records), records
 
     def read_copies(self) -> tuple[list[bytes], FetchedPartition]:
-        """The copies that a read_committed consumer is given."""
+        """Return the copies that a read_committed consumer is given, and the answer to its fetch."""
         read = self.copies.leader().fetch(
             self.copies.at(0, partition_max_bytes=ALL),
             FetchOptions(isolation_level=READ_COMMITTED),
@@ -56,7 +56,7 @@ class Copying:
         return [value or b"" for value in delivered_records(read, 0).values()], read
 
     def exactly_once(self) -> Claim:
-        """Observe that each record was copied once, those of a partition in their order, and that all offsets are committed."""
+        """Observe that each record was copied once, in its partition's order, and that all offsets are committed."""
         wanted = [self.values(partition) for partition in range(self.group.partitions)]
         met = self.group.bench.wait.comes_true(
             lambda: each_once(self.read_copies()[0], wanted), "the copies", VISIBLE_WITHIN
@@ -76,7 +76,7 @@ def each_once(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> bool
 
 
 def odd(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> dict[bytes, int]:
-    """The number of times that each value is there that is not there exactly once."""
+    """Return the number of copies of each value that was not copied exactly once."""
     counted = {value: found.count(value) for values in wanted for value in values}
     return {value: count for value, count in counted.items() if count != 1}
 
@@ -92,7 +92,7 @@ class Loop:
         self.member.join()
 
     def begin(self, partitions: Iterable[int], count: int = 1) -> dict[int, int]:
-        """Copy the next records of these partitions in a transaction, if there are any. Returns the offsets to commit in it."""
+        """Copy these partitions' next records, if any, in a transaction. Return the offsets to commit in it."""
         offsets: dict[int, int] = {}
         values: list[bytes] = []
         for partition in sorted(partitions):
@@ -120,7 +120,7 @@ class Loop:
         )
 
     def works(self, count: int = 1) -> bool:
-        """True if there was something left to copy, in a whole transaction at the member's epoch."""
+        """Copy the next records in a whole transaction, at the member's epoch. Return whether there were any left."""
         offsets = self.begin(self.member.partitions, count)
         if offsets:
             self.producer.require(self.commit(offsets, self.member.epoch), "commit")
@@ -143,13 +143,15 @@ class Loop:
         self.member.receive(missed)
 
     def ends_late(self, offsets: dict[int, int]) -> None:
-        """End the transaction of a loop that did not notice that it lost partitions: it aborts if its commit is refused."""
+        """End the transaction of a loop that missed its loss of partitions; abort it if its commit is refused."""
         answer = self.commit(offsets, self.member.epoch)
         self.producer.end(committed=all_answered(answer, Error.NONE))
 
 
 def join(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
-    """Let another instance join. If `late` it has copied what it was given before the first one ends what it had begun with."""
+    """Let another instance join. If `late`, it copies what it was given before the first one ends the transaction that
+    it had begun.
+    """
     group = first.copying.group
     begun = first.begin(first.member.partitions) if late else {}
     other = Loop(first.copying)

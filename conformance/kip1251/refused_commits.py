@@ -23,7 +23,7 @@ SEVERAL = 6
 def refused_commit(
     group: Group, member: GroupMember, wrong: str, ahead: int, partition: int, offset: int
 ) -> OffsetCommitAnswer:
-    """Send a commit that has to be refused, by its error."""
+    """Send a commit that has to be refused; `wrong` says why."""
     if wrong == "unknown-member":
         return group.commit(group.member(), {partition: offset}, member.epoch)
     return group.commit(member, {partition: offset}, member.epoch + ahead if wrong == "newer-epoch" else -1)

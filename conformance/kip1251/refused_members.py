@@ -56,11 +56,11 @@ REFUSED: Mapping[str, Refused] = {
 }
 """Requests that have to be refused, by what is wrong with them."""
 PROMISED = {"epoch beyond": ("KIP1251-BASE-04", "greater-epoch")}
-"""The row and case that say so, where there is one."""
+"""The row and case that promise the refusal, for requests that have one."""
 
 
 def at_rest(group: Group) -> DescribedGroup:
-    """The description without what differs between two answers."""
+    """Return the group's description without the fields that differ from answer to answer."""
     return msgspec.structs.replace(group.describe(), version=0, throttle_time_ms=0)
 
 

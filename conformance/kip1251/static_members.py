@@ -18,12 +18,12 @@ PARTITION = integers(0, 3)
 
 
 def static_member(group: Group, bumps: int) -> GroupMember:
-    """A static member that has all partitions."""
+    """Create a static member that has all partitions."""
     return group.alone(bumps, instance_id=group.bench.fresh("instance"))
 
 
 def has_left_temporarily(group: Group, member: GroupMember) -> PremiseClaim:
-    """The premise that the coordinator keeps the member in the group with epoch -2."""
+    """Return the premise that the coordinator keeps the member in the group with epoch -2."""
     found = group.describe_member(member)
     kept = found is not None and found.member_epoch == LEAVE_TO_RETURN
     return premise(kept, f"{member.id} is away: {found}", promised=("KIP1251-STATIC-01", "record"))

@@ -19,24 +19,24 @@ from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
 from strategies.offsets import OFFSETS
 
 PICK = integers(0, 1)
-"""Which of the dialects that the cluster offers."""
+"""The index of a dialect among those that the cluster offers."""
 STEPS = integers(-1000, 1000).filter(bool)
 PLAINS = integers(1, 3)
 BASE = 5000
-"""Offsets are far enough above 0 to go back."""
+"""The offset from which commits go on or back, far enough above 0."""
 PRODUCERS = 2
 MOVES = lists(
     tuples(sampled_from(["txn", "plain", "commit", "abort"]), integers(0, PRODUCERS - 1)), min_size=8, max_size=14
 )
 """Commits in transactions and outside of them, and ends of transactions; a transaction that is not open begins with a commit."""
 OLD = (3, 4, 5)
-"""The versions that have a member and no topic id."""
+"""The versions of TxnOffsetCommit that have a member id and no topic id."""
 
 
 def accepted_and_stored(
     group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
 ) -> Generator[Claim, None, None]:
-    """The commit was accepted, and its offset is visible once the transaction is committed."""
+    """Check that the commit was accepted, and that its offset is visible once the transaction is committed."""
     if all_answered(answer, Error.NONE):
         producer.end(committed=True)
     after = group.stable_offset(partition)
@@ -46,7 +46,7 @@ def accepted_and_stored(
 def commit_is_refused(
     group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
 ) -> Generator[Claim, None, None]:
-    """The commit was refused for its epoch, and the earlier offset stays even though the transaction is committed."""
+    """Check that the commit was refused for its epoch, and the earlier offset outlasts the transaction's commit."""
     producer.end(committed=True)
     after = group.stable_offset(partition)
     yield held_if(all_answered(answer, refusal(answer)) and after.shows(offset), answer, after, case=case)
@@ -194,15 +194,15 @@ def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick
 
 
 def versions_of(group: TxnGroup, case: str) -> list[int]:
-    """The request versions of a case: for old versions all of these that the cluster offers to clients; otherwise the newest."""
+    """Return a case's request versions: for `-v5` all old ones that the cluster offers, else the newest."""
     return [version for version in OLD if version <= group.newest] if case.endswith("-v5") else [group.newest]
 
 
 def refused_by_version(
     group: TxnGroup, member: GroupMember, partition: int, epoch: int, before: int, case: str, own: Error
 ) -> Generator[Claim, None, None]:
-    """The commit gets ILLEGAL_GENERATION up to v5, its `own` error from v6 on, and is not stored when the transaction is
-    committed.
+    """Check that the commit gets ILLEGAL_GENERATION up to v5, its `own` error from v6 on, and is not stored when the
+    transaction is committed.
 
     A case without a version records the error of the newest one.
     """
@@ -325,7 +325,8 @@ def plain_commit_before_the_marker(
 
 
 def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: int) -> Generator[Claim, None, int]:
-    """Send TxnOffsetCommit, then plain commits of the same partition, each `step` on, then the marker. Returns the last offset.
+    """Send TxnOffsetCommit, then plain commits of the same partition, each `step` further on, then the marker. Return
+    the last offset.
 
     Premise: the transaction's offset is pending until then.
     """

@@ -21,7 +21,7 @@ from strategies.offsets import OFFSETS
 FORMER = sampled_from(select(["4.0..4.2"]))
 """Releases of the consumer protocol without assignment epochs."""
 WITH_EPOCHS = select(["4.3.."])
-"""Those with them: one and the other understand each other's records."""
+"""Releases of the protocol with assignment epochs; both kinds understand each other's records."""
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def await_load(group: Group) -> None:
 def commit_is_refused(
     group: Group, member: GroupMember, partition: int, epoch: int, before: int, row: str, case: str
 ) -> Claim:
-    """A commit at this epoch is refused, and the offset from before stays."""
+    """Check that a commit at this epoch is refused, and that the offset from before stays."""
     answer = group.commit(member, {partition: before + 1}, epoch)
     after = group.committed_offset(partition)
     held = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(before)

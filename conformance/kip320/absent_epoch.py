@@ -55,7 +55,7 @@ def as_promised(case: str, answer: FetchedPartition, log: FetchedLog, offset: in
 
 
 def same_records(answer: FetchedPartition, log: FetchedLog, offset: int) -> bool:
-    """True if these are the log's records from `offset` on, or as many as fit: the old format is larger, in no more bytes."""
+    """True if these are the log's records from `offset` on, or as many as fit: the old format takes more bytes."""
     handed = [(r.offset, r.value) for batch in answer.batches for r in batch.records if r.offset >= offset]
     stored = [(r.offset, r.value) for batch in log.batches for r in batch.records if r.offset >= offset]
     return answer.error is Error.NONE and bool(handed) and handed == stored[: len(handed)]

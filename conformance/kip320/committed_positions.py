@@ -20,12 +20,12 @@ from protocol.log import EpochEnd, FetchedPartition
 
 
 def positions(log: FetchedLog) -> list[tuple[int, int]]:
-    """The position right after each record, with that record's epoch."""
+    """Return the position right after each record, with that record's epoch."""
     return [(record.offset + 1, batch.leader_epoch) for batch in log.batches for record in batch.records]
 
 
 class Confirmation(NamedTuple):
-    """A position from OffsetFetch, the fetches that continue from it, each with that replica's log, and the epoch lookup."""
+    """A position from OffsetFetch, the fetches from it, each with that replica's log, and the epoch lookup."""
 
     found: CommittedOffset
     fetches: list[tuple[FetchedPartition, FetchedLog]]

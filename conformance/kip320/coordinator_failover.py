@@ -32,9 +32,9 @@ from protocol.since import since
 NOT_LOADED_YET = NOT_COORDINATED_YET | {Error.UNSTABLE_OFFSET_COMMIT}
 """Errors of a coordinator that has not read, or not replicated, the committed offsets."""
 GROUPS = 7
-"""Committed offsets of one example."""
+"""The number of groups in one example, each with one committed offset."""
 ASKS_FOR_STABLE_FROM = since("OffsetFetchRequest", "RequireStable")
-"""The version of OffsetFetch that may ask for stable offsets only (KIP-447)."""
+"""The first version of OffsetFetch that can ask for stable offsets only (KIP-447)."""
 STORED = struct.Struct(">hqi")
 """The first fields of an OffsetCommitValue of version 3 or higher: version, offset, leader epoch."""
 STORED_EPOCH_FROM = since("OffsetCommitValue", "leaderEpoch")
@@ -76,8 +76,7 @@ class Commits:
         return Commit(group, offset, epoch)
 
     def fetch(self, commit: Commit) -> CommittedOffset:
-        """The offset at the current coordinator, once it has loaded, including what is not yet replicated
-        (RequireStable).
+        """Return the offset at the current coordinator once it has loaded, even if not yet replicated (RequireStable).
 
         Without RequireStable the new coordinator returns only what is below the high watermark, which lags on a new
         leader: an older offset is then no loss. Java's consumer always sets it.
@@ -100,7 +99,7 @@ class Commits:
         )
 
     def all_stored(self) -> Iterator[Claim]:
-        """The premise that all commits are readable before the fault."""
+        """Yield, for each commit, the premise that it is readable before the fault."""
         for commit in self.sent:
             found = self.fetch(commit)
             yield premise(holds(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
@@ -153,7 +152,7 @@ def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back:
 
 
 def offsets_log(bench: Bench, asked: str) -> Partition:
-    """The partition that holds all groups: the kit's clusters have one."""
+    """Return the partition that holds all groups: the kit's clusters have only one."""
     [topic] = bench.node(asked).metadata([OFFSETS_TOPIC]).topics
     return Partition(bench, PartitionData(Topic(OFFSETS_TOPIC, topic.topic_id), 0))
 
@@ -203,7 +202,7 @@ def key_of(commit: Commit, topic: str) -> bytes:
 
 
 def records_from(log: Partition, offset: int) -> list[Record]:
-    """All records from this offset on."""
+    """Return all records from this offset on."""
     node, records = log.leader(), list[Record]()
     end = node.list_offsets(log.name, 0).offset
     while offset < end:
@@ -216,7 +215,7 @@ def records_from(log: Partition, offset: int) -> list[Record]:
 
 
 def newest_value(records: Sequence[Record], key: bytes) -> tuple[int, int, int] | None:
-    """Version, offset and epoch of the newest value of the key."""
+    """Return version, offset and epoch of the key's newest value, None if it has none."""
     values = [record.value for record in records if record.key == key and record.value is not None]
     return STORED.unpack_from(values[-1]) if values and len(values[-1]) >= STORED.size else None
 

@@ -23,15 +23,15 @@ from protocol.messages import PendingRequest
 from strategies.batches import RECORDS
 
 MAX_WAIT = 12.0
-"""Seconds that the broker may wait for data, which never comes."""
+"""The fetch's MaxWaitMs, in seconds; no data comes in that time."""
 SOON = MAX_WAIT / 3
-"""The event that completes a fetch happens before this age, so an answer soon after the event is no expiry."""
+"""The age in seconds before which the completing event happens, so that a prompt answer to it is no expiry."""
 PROMPT = MAX_WAIT / 3
-"""Seconds within which the answer follows that event, about one on an idle machine; the expiry is as long again after that."""
+"""Seconds within which the answer follows that event, about one on an idle machine; expiry is as much later again."""
 
 
 class DelayedFetch(NamedTuple):
-    """A fetch sent and not yet answered, and the time of sending in seconds."""
+    """A fetch that is not yet answered; `since` is the time in seconds when it was sent."""
 
     bench: Bench
     client: NodeClient
@@ -39,17 +39,17 @@ class DelayedFetch(NamedTuple):
     since: float
 
     def age(self) -> float:
-        """Seconds since it was sent."""
+        """Return the seconds since it was sent."""
         return self.bench.now().seconds - self.since
 
     def answer_after(self, at: float) -> tuple[FetchedPartition, bool]:
-        """The answer, and whether it came promptly after the completing event, which happened at age `at`."""
+        """Return the answer, and whether it came promptly after the completing event, which happened at age `at`."""
         answer = self.client.parked_fetch(self.parked, within=MAX_WAIT + 10.0)
         return answer.partitions[0], self.age() - at < PROMPT
 
 
 def still_early(age: float) -> PremiseClaim:
-    """The premise that the fetch was not close to expiry when the event that should complete it occurred."""
+    """Return the premise that the fetch was not close to expiry when the completing event occurred."""
     return premise(age < SOON, f"{SOON:g} s were not over when the fetch was to be released: {age:.2f} s")
 
 
@@ -94,7 +94,7 @@ def fetch_at_a_removed_replica_is_completed(
 
 
 def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> DelayedFetch:
-    """A consumer at the leader or a follower whose fetch waits at the log end, with the current epoch."""
+    """Send a consumer's fetch at the log end, with the current epoch, to the leader or to a follower."""
     state = partition.await_agreement()
     follower = next(id for id in state.replicas if id != state.leader)
     node = partition.bench.node(state.leader if at_leader else follower)

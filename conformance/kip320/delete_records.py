@@ -36,7 +36,7 @@ LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
 def earliest_is(
     expected: int, one: RaisedStart, with_epoch: bool, back: int
 ) -> Generator[Claim, None, tuple[bool, ListedOffset]]:
-    """Look up the earliest offset. Returns whether it is the `expected` one, with the epoch that covers it; and the answer."""
+    """Look up the earliest offset. Return whether it is `expected`, with the epoch that covers it, and the answer."""
     node, _, state = sender(one.partition, "consumer")
     answer = node.list_offsets(
         one.partition.name,
@@ -206,7 +206,7 @@ def misplaced_deletion_is_refused(
 
 
 def keyed_partition(policy: str) -> Rig[PartitionData, Partition]:
-    """A new partition on one broker with this cleanup.policy, and six records with keys, as compaction needs them."""
+    """Return a rig with a partition on one broker, with this cleanup.policy, and six records with keys."""
 
     def prepare(bench: Bench) -> PartitionData:
         partition = new_partition(bench, (bench.id_of(bench.brokers[0]),), cleanup_policy=policy)
@@ -218,7 +218,7 @@ def keyed_partition(policy: str) -> Rig[PartitionData, Partition]:
 
 
 def delete_as_drawn(partition: Partition, offset: int, back: int) -> tuple[DeletedRecords, ListedOffset, ListedOffset]:
-    """Delete records at the leader. Returns its answer, and its log start before and after."""
+    """Delete records at the leader. Return its answer, and its log start before and after."""
     node = partition.leader()
     before = start_of(partition, node)
     version = choose_version(partition.bench, "DeleteRecords", back, low=0)

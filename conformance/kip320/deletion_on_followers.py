@@ -15,14 +15,16 @@ from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
 from protocol.codes import Error
 
 ADOPTED_WITHIN = 5.0
-"""Seconds: far longer than a follower takes until its next fetch."""
+"""The time limit in seconds: far longer than a follower waits before its next fetch."""
 END = 9
 SHORT_MS = 500
 """Milliseconds for which DeleteRecords waits for a follower that is frozen."""
 
 
 def expected_cache(partition: Partition, start: int) -> tuple[Boundary, ...]:
-    """The leader epoch cache afterwards: the entry that covers the new start begins there, later ones are unchanged."""
+    """Return the leader epoch cache after the deletion: the entry that covers the new start begins there, later ones
+    are unchanged.
+    """
     boundaries = partition.data.boundaries
     covering = max(b.epoch for b in boundaries if b.start <= start)
     return (Boundary(covering, start), *(b for b in boundaries if b.epoch > covering))

@@ -96,7 +96,7 @@ def epoch_is_irrelevant_without_a_replica(
 
 
 STRANGER = 1000
-"""Added to a broker id, this gives an id that no broker has."""
+"""The number that, added to a broker id, gives an id that no broker has."""
 
 
 @probe(
@@ -129,7 +129,7 @@ def refusals_come_in_their_order(
 
 
 def unknown_topic(bench: Bench, topic: Topic) -> Topic:
-    """A topic that does not exist: a new name, and an id next to an existing one."""
+    """Return a topic that does not exist: a new name, and an id next to an existing one."""
     assert topic.id is not None
     return Topic(bench.fresh("nowhere"), type(topic.id)(int=topic.id.int ^ 1))
 
@@ -204,7 +204,7 @@ def each_partition_is_answered_on_its_own(
 
 
 def where_is(apart: OppositeLeaders, kind: str) -> tuple[str, int]:
-    """The topic and partition of this kind."""
+    """Return the topic and partition of this kind."""
     return {
         "led": (apart.one.name, 0),
         "followed": (apart.other.name, 0),
@@ -214,7 +214,7 @@ def where_is(apart: OppositeLeaders, kind: str) -> tuple[str, int]:
 
 
 def is_answered(kind: str, answer: EpochEnd | None, led: EpochAndOffset) -> bool:
-    """True if the broker answers the partition's own end if it leads it, else the partition's own error."""
+    """True if the broker answers with the end offset where it leads, and elsewhere with the error of this kind."""
     if answer is None:
         return False
     if kind == "led":

@@ -39,10 +39,10 @@ from protocol.records import batch
 from strategies.batches import RECORDS
 
 AT_ONCE_MS = 1_500
-"""Far below replica.lag.time.max.ms, and far above what one broker takes to append."""
+"""A time-out in milliseconds, far below replica.lag.time.max.ms and far above what one broker takes to append."""
 
 SERVED = 5
-"""A leader needs this many matching fetches of all partitions before it adds their sender to the ISR."""
+"""The number of matching fetches of all partitions after which a leader has added their sender to the ISR."""
 
 
 MANY_CHANGES = 1000
@@ -56,7 +56,7 @@ class Controller(QuorumView):
         self.bench = bench
 
     def broker_epochs(self) -> dict[int, int]:
-        """The epoch of each broker's last registration, by broker id."""
+        """Return the epoch of each broker's last registration, by broker id."""
         active = self.active()
         if active is None:
             raise KitError("no controller is active")
@@ -68,7 +68,8 @@ class Controller(QuorumView):
     def isr_as_it_is(self, topic: Topic, state: PartitionMetadata, broker_epoch: int) -> IsrChange:
         """Send a leader's AlterPartition that changes nothing, with all epochs as the controller has them.
 
-        A leader learns the partition epoch from the metadata log. Here it is found by trying: the controller accepts no other.
+        A leader learns the partition epoch from the metadata log. Here it is found by trial: the controller accepts no
+        other.
         """
         change = IsrChange(
             topic=topic,
@@ -108,7 +109,7 @@ def failing_fetch(duo: OneFollower, cast: FollowerRoles, case: str, end: int, di
 class Watermarks(NamedTuple):
     """The leader as a consumer saw it before and after a fetch that must fail at `end`, and after a matching one.
 
-    `write` is the answer to a write with acks=all whose records the fetch offset was past; `age` is that write's age in seconds.
+    `write` is the answer to a write with acks=all that ends at the fetch offset; `age` is that write's age in seconds.
     """
 
     end: int
@@ -167,8 +168,8 @@ def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) 
 
 
 class StrangerTries(NamedTuple):
-    """Fetches at the log end with the id of a broker that is no replica; the leader as a consumer saw it before and after; and a
-    write that the follower has and that broker lacks.
+    """Fetches at the log end with the id of a broker that is not a replica, and the leader as a consumer saw it before
+    and after; then one more write, which only the follower fetches (`matching`), and the leader after that.
     """
 
     ends: tuple[int, int]
@@ -231,7 +232,7 @@ def unassigned_replica_is_no_progress(
 
 
 def stayed_out(pairs: SharedFollower, tries: list[FollowerFetch], case: str) -> Iterator[Claim]:
-    """No fetch has got the follower into an ISR. At a change of epoch some may be refused, but most are served."""
+    """Check that no fetch adds the follower to an ISR. At a new epoch some may be refused, but most are served."""
     served = [all(one.error is Error.NONE for one in try_.fetched.partitions) for try_ in tries]
     yield premise(sum(served) >= SERVED, f"{sum(served)} of {len(tries)} fetches answered 0 throughout")
     for number, topic in enumerate(pairs.topics):
@@ -242,7 +243,7 @@ def stayed_out(pairs: SharedFollower, tries: list[FollowerFetch], case: str) -> 
 
 
 def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Iterator[Claim]:
-    """Writes with acks=all right after the fenced follower fetched at the log end."""
+    """Write with acks=all right after the fenced follower fetched at the log end: it neither counts nor delays."""
     tempted = pairs.fetch_as_follower(end)
     free = pairs.produce(pairs.data.free, b"needs one", timeout_ms=AT_ONCE_MS)
     strict = pairs.produce(pairs.data.strict, b"needs two", timeout_ms=AT_ONCE_MS)
@@ -256,7 +257,7 @@ def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Iterator[Claim]:
 
 
 def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Iterator[Claim]:
-    """The leader proposes an ISR with the fenced follower (AlterPartition)."""
+    """Propose an ISR with the fenced follower, as the leader would (AlterPartition): the proposal is refused."""
     epochs = controller.broker_epochs()
     for topic, state in zip(pairs.data.free, pairs.states(), strict=False):
         right = controller.isr_as_it_is(topic, state, epochs[state.leader])

@@ -54,7 +54,7 @@ class Session:
 
 
 def only(answer: FetchAnswer) -> FetchedPartition | None:
-    """The partition in an answer of the session, None if it is left out."""
+    """Return the partition in an answer of the session, None if it is left out."""
     return answer.partitions[0] if answer.partitions else None
 
 
@@ -148,7 +148,7 @@ def session_reports_a_truncation(
 def diverging(
     session: Session, log: FetchedLog, current: int, past: int, rereads: int, case: str = "diverging"
 ) -> Generator[Claim, None, None]:
-    """Sent again with the LastFetchedEpoch of an ended epoch, the partition is in this answer and in those that follow."""
+    """Check that the partition, sent with an ended epoch as LastFetchedEpoch, diverges in this answer and the next."""
     epoch = log.ended_epochs()[0]
     offset = log.end_of(epoch) + past
     answers = [session.ask(offset, current, epoch), *(session.ask() for _ in range(1 + rereads))]

@@ -29,7 +29,7 @@ from protocol.errors import KitError
 from protocol.groups import CommittedOffset, NewOffset
 
 SESSION_MS, REBALANCE_MS = 1_500, 3_000
-"""The session time-out: a member that vanishes is removed after this."""
+"""The session time-out, after which a vanished member is removed, and the rebalance time-out, in milliseconds."""
 
 
 def _led_by_coordinator(bench: Bench) -> UncleanPartitionData:
@@ -52,7 +52,7 @@ class ClassicGroup:
         self.generations: list[int] = []
 
     def coordinator(self) -> NodeClient:
-        """The coordinator, looked up through a broker that stays up."""
+        """Return the coordinator, looked up through a broker that stays up."""
         return Coordinator(self.bench, self.name, asked=[self.couple.bystander]).node()
 
     def join(self) -> None:
@@ -98,7 +98,8 @@ class ClassicGroup:
 def truncation_is_detected(
     couple: UncleanPartition, group: ClassicGroup, state: PartitionMetadata, reader: Reader, cut: int, version: int
 ) -> Iterator[Claim]:
-    """The new member finds the position with its epoch, and OffsetForLeaderEpoch ends that epoch before the position.
+    """Check that the new member finds the position with its epoch, which OffsetForLeaderEpoch ends before the
+    position.
 
     If no record of that epoch is left, the leader answers with the epoch before it (`unchecked_fetches` says why).
     """
@@ -117,7 +118,7 @@ def truncation_is_detected(
 def truncation_goes_undetected(
     couple: UncleanPartition, group: ClassicGroup, state: PartitionMetadata, position: Position, version: int
 ) -> Claim:
-    """The premise, as a control, that without its epoch the truncation goes undetected, and a fetch there skips records."""
+    """Return the premise, as a control, that without its epoch no truncation is detected, and a fetch skips records."""
     found = group.committed_offset(version)
     node = couple.bench.node(state.leader)
     read = node.fetch(couple.at(found.offset, current_leader_epoch=state.leader_epoch))

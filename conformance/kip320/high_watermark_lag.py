@@ -19,7 +19,7 @@ from protocol.records import batch
 from strategies.batches import RECORDS
 
 AHEAD_MS = 60_000
-"""The timestamp of the uncommitted records, so that a lookup by it can match no other."""
+"""Milliseconds by which uncommitted records are dated ahead, so that a lookup by timestamp matches no others."""
 
 
 class LaggingLeader(NamedTuple):

@@ -20,7 +20,7 @@ from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, FetchedPartition, FetchOptions
 
 TRIES = 5
-"""A leader needs this many matching fetches before it adds their sender to the ISR."""
+"""The number of matching fetches after which a leader has added their sender to the ISR."""
 
 
 class Entrant(NamedTuple):
@@ -65,7 +65,7 @@ def try_entry(partition: Partition, entrant: Entrant, offset: int) -> EntryAttem
 
 
 def led_without(partition: Partition, state: PartitionMetadata, successor: int) -> int:
-    """Remove the leader's replica, so that the successor leads. Returns the new epoch."""
+    """Remove the leader's replica, so that the successor leads. Return the new epoch."""
     assign(partition, tuple(id for id in state.replicas if id != state.leader), asked=successor)
     led = partition.bench.eventually(
         lambda: partition.acting(successor, above=state.leader_epoch, leading=True),
@@ -109,7 +109,7 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
 
 
 def time_left(bench: Bench, began: float) -> float:
-    """Seconds until a broker that has been frozen since it `began` may be fenced; a few tenths at least."""
+    """Return the seconds until a broker frozen since `began` may be fenced; 0.3 at least."""
     return max(0.3, PATIENCE - 0.2 - (bench.now().seconds - began))
 
 

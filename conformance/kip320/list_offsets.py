@@ -39,7 +39,7 @@ EPOCH_FROM = FENCED_APIS_FROM["list-offsets"]
 MAX_TIMESTAMP_FROM = since("ListOffsets", "MAX_TIMESTAMP")
 STEP_MS = 1000
 A_MINUTE_MS = 60_000
-"""Timestamps are recent, because retention removes records of 1970."""
+"""The distance of timestamps from now in milliseconds: they are recent, because retention removes records of 1970."""
 
 
 def is_listed(answer: ListedOffset, offset: int, epoch: int) -> bool:
@@ -47,7 +47,7 @@ def is_listed(answer: ListedOffset, offset: int, epoch: int) -> bool:
 
 
 def timed_batch(first: int, *steps: int) -> NewBatch:
-    """A batch of a record for each step, timestamped that many STEP_MS after `first`."""
+    """Return a batch with a record for each step, timestamped that many STEP_MS after `first`."""
     return NewBatch(tuple(NewRecord(f"{n}".encode(), timestamp=first + n * STEP_MS) for n in steps))
 
 
@@ -217,7 +217,7 @@ def follower_answers_the_debugging_replica_only(
 
 
 def log_end(partition: Partition, node: NodeClient) -> int:
-    """The offset right after the last batch of the replica's full log."""
+    """Return the offset right after the last batch of the replica's full log."""
     return read_whole(partition, node, -1).batches[-1].last_offset + 1
 
 

@@ -17,7 +17,7 @@ from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 
 OLDEST_FETCH = 4
-"""The lowest version of 4.x."""
+"""The lowest version of Fetch in 4.x."""
 
 
 # --- FETCH-08
@@ -26,11 +26,11 @@ OLDEST_FETCH = 4
 def unchecked_fetches(
     couple: UncleanPartition, state: PartitionMetadata, cut: int, reader: Reader, old: int
 ) -> Iterator[Claim]:
-    """Fetch at the reader's position, truncated and overwritten since: with LastFetchedEpoch, without, and in a version before
-    it.
+    """Fetch at the reader's position, truncated and overwritten since: with LastFetchedEpoch, without it, and in a
+    version that lacks it.
 
-    DivergingEpoch is the epoch of the records that were kept. The reader's epoch may be in no log any more: until 3.5 a shrunk
-    ISR began an epoch (KAFKA-15021), and the truncated records may have been written in it.
+    DivergingEpoch is the epoch of the records that were kept. The reader's epoch may be in no log any more: until 3.5
+    a shrunk ISR began an epoch (KAFKA-15021), and the truncated records may have been written in it.
     """
     offset, epoch = reader.position.offset, reader.position.epoch
     node, current = couple.bench.node(state.leader), state.leader_epoch
@@ -112,7 +112,7 @@ def suffix_is_truncated_and_overwritten(
 
 
 def past_the_end(couple: UncleanPartition, state: PartitionMetadata, reader: Reader) -> Claim:
-    """The premise that before any write the log ends before the position, and a fetch without an epoch is simply out of range."""
+    """Return the premise that the log still ends before the position, and a fetch without an epoch is out of range."""
     node, offset = couple.bench.node(state.leader), reader.position.offset
     answer = node.fetch(couple.at(offset, current_leader_epoch=state.leader_epoch))
     return premise(answer.error is Error.OFFSET_OUT_OF_RANGE, f"{offset} past the end: {answer}")
@@ -121,7 +121,7 @@ def past_the_end(couple: UncleanPartition, state: PartitionMetadata, reader: Rea
 def two_more_elections(
     couple: UncleanPartition, awake: tuple[Reader, ...], asleep: Reader, records: int
 ) -> Iterator[Claim]:
-    """Hold two more such elections, each of a replica that still has the records that the readers gave up before."""
+    """Hold two more unclean elections, each of a replica that has the records that the readers gave up before."""
     for heir in (couple.first, couple.second):
         state = take_over(couple, heir)
         couple.write(*values(records, f"on {heir} at {state.leader_epoch}"), to=couple.node(heir))

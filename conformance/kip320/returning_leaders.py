@@ -21,7 +21,7 @@ SILENT = 0.4
 
 
 def suffix_never_returned(crowd: ManyPartitions, hammer: RepeatedFetches, case: str) -> Iterator[Claim]:
-    """Every record returned to the concurrent fetches is in the final logs."""
+    """Check that every record returned to the concurrent fetches is in the final logs."""
     logs = crowd.logs()
     gone = not_in(hammer.served_records(), logs)
     met = len(hammer.caught_in_time)

@@ -55,11 +55,11 @@ class StaleFollower:
         self.epoch = before.leader_epoch
 
     def state(self) -> PartitionMetadata:
-        """The state as the two brokers see it that hear from the controller."""
+        """Return the state on which the two brokers that still hear from the controller agree."""
         return self.partition.await_agreement([self.leader.node, self.bench.name_of(self.other)])
 
     def own_isr(self) -> tuple[int, ...]:
-        """The ISR as the leader sees it."""
+        """Return the ISR as the leader sees it."""
         return self.partition.state(self.leader.node).isr
 
     def write_at_once(self) -> ProducedPartition:
@@ -76,7 +76,7 @@ class StaleFollower:
         return self.bench.wait.comes_true(lambda: self.log_end(self.follower) == end, "the fenced follower copies", 5.0)
 
     def watch(self, seconds: float) -> tuple[set[int], list[PartitionMetadata]]:
-        """The follower's log ends over a while, and the states in which its leader saw the partition."""
+        """Watch for `seconds`. Return the follower's log ends, and the partition's states as its leader saw them."""
         began, ends, states = self.bench.now().seconds, set[int](), list[PartitionMetadata]()
 
         def over() -> bool:
@@ -89,7 +89,7 @@ class StaleFollower:
 
 
 def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Claim]:
-    """REPL-02: at an unchanged epoch the fenced follower keeps copying, and is never added to the ISR."""
+    """Check REPL-02: at an unchanged epoch the fenced follower keeps copying, and is never added to the ISR."""
     for _ in range(ROUNDS):
         stale.partition.write(*[b"while fenced"] * records, to=stale.leader)
         end = stale.log_end(stale.leader)
@@ -101,9 +101,10 @@ def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Claim]:
 
 
 def neither_counts_nor_delays(stale: StaleFollower) -> Iterator[Claim]:
-    """REPL-03: acks=all is acknowledged at once by the other two, and fails once the leader is alone in the ISR.
+    """Check REPL-03: acks=all is acknowledged at once by the other two, and fails once the leader is alone in the ISR.
 
-    The first write without the other replica may still wait for it: Metadata shows the ISR a moment before the leader acts on it.
+    The first write without the other replica may still wait for it: Metadata shows the ISR a moment before the leader
+    acts on it.
     """
     bench, leader = stale.bench, stale.bench.id_of(stale.leader.node)
     by_two = stale.write_at_once()
@@ -120,7 +121,7 @@ def neither_counts_nor_delays(stale: StaleFollower) -> Iterator[Claim]:
 
 
 def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Iterator[Claim]:
-    """REPL-01: a fetch as the follower sends it to its leader is refused, when that leads at a newer epoch."""
+    """Check REPL-01: the leader refuses the follower's fetch at the old epoch once it leads at a newer one."""
     partition, end = stale.partition, stale.log_end(stale.follower)
     answer = stale.leader.fetch(
         partition.at(end, current_leader_epoch=stale.epoch, last_fetched_epoch=stale.epoch if sends_last else -1),
@@ -135,7 +136,7 @@ def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Iterator
 
 
 def gets_nothing(stale: StaleFollower, records: int) -> Iterator[Claim]:
-    """REPL-01: the follower does not get the records that the leader takes meanwhile."""
+    """Check REPL-01: the follower does not get the records that the leader takes meanwhile."""
     stood = stale.log_end(stale.follower)
     written = stale.partition.write(*[b"at the newer epoch"] * records, to=stale.leader)
     ends, states = stale.watch(2 * A_WHILE)
@@ -147,11 +148,11 @@ def gets_nothing(stale: StaleFollower, records: int) -> Iterator[Claim]:
 
 
 def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Claim]:
-    """REPL-01: once the link is restored, the follower recovers without further action."""
+    """Check REPL-01: once the link is restored, the follower recovers without further action."""
     try:
         faults.heal(fault)
     except Unhealed:
-        """The rules are gone. Whether the replica returns is what the check observes."""
+        """The firewall rules are gone; whether the replica returns is what the check observes."""
 
     def is_listed() -> bool:
         return stale.id in {broker.node_id for broker in stale.leader.metadata([]).brokers}

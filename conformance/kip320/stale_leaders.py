@@ -28,7 +28,7 @@ PATIENCE_MS = int(2.5 * LAG * 1000)
 
 
 def answers_by_case(partition: Partition, node: NodeClient, epoch: int, current: int) -> dict[str, PartitionAnswer]:
-    """Send all requests that have a current epoch. Returns their answers by the cases of REPL-07."""
+    """Send all requests that have a current epoch. Return the answers, by the cases of REPL-07."""
     where = (partition.name, partition.index)
     return {
         "fetch": node.fetch(partition.at(0, current_leader_epoch=current)),
@@ -42,7 +42,7 @@ def all_answer(answers: dict[str, PartitionAnswer], error: Error) -> bool:
 
 
 def of_two_epochs(couple: UncleanPartition, old: int, new: int) -> Iterator[Claim]:
-    """REPL-07: each of the two leaders serves its own epoch and refuses the other's."""
+    """Check REPL-07: each of the two leaders serves its own epoch and refuses the other's."""
     stale, true = couple.node(couple.first), couple.node(couple.second)
     served = answers_by_case(couple, stale, old, old), answers_by_case(couple, true, old, new)
     ignorant, fenced = answers_by_case(couple, stale, old, new), answers_by_case(couple, true, old, old)
@@ -65,7 +65,9 @@ class TwoLeaders(NamedTuple):
 
 
 def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_ms: int) -> Iterator[Claim]:
-    """REPL-08: no write to the stale leader commits while the true one works. acks=1 may be answered 0, and the record lost."""
+    """Check REPL-08: no write to the stale leader commits while the true one works. A write with acks=1 may be
+    answered 0 and still be lost.
+    """
     partition, stale, true, old = rule
     before, end = watermark_and_end(partition, stale)
     partition.write(*[b"on the stale leader only"] * alone, acks=1, to=stale)
@@ -115,7 +117,7 @@ SHORT_MS = 300
 
 
 def successor_of(partition: Partition, before: PartitionMetadata) -> NodeClient:
-    """The broker that succeeded the stale leader and acts as leader."""
+    """Return the broker that succeeded the stale leader, once it acts as leader."""
     others = [id for id in before.replicas if id != before.leader]
 
     def taken_over() -> NodeClient | None:

@@ -41,7 +41,7 @@ class Uncommitted:
     # --- KIP320-FETCH-04, KIP320-FETCH-07
 
     def reads(self, offset: int, above: int, *, named: bool) -> Iterator[Claim]:
-        """Observe consumer fetches below the high watermark, and between it and the log end; at the leader and at a follower."""
+        """Observe consumer fetches below the high watermark, and from there to the log end, at leader and follower."""
         behind, copy = self.behind, self.behind.copy(self.partition)
         beyond = behind.watermark + above % (behind.end - behind.watermark + 1)
         epoch = behind.epoch if named else -1
@@ -52,7 +52,7 @@ class Uncommitted:
         yield held_if(self.stop(below, nothing, offset), below, nothing, row="KIP320-FETCH-04", case="follower-stops")
 
     def stop(self, below: FetchedPartition, nothing: FetchedPartition, offset: int) -> bool:
-        """True if one has the committed records from `offset` on, the other none, and both name the high watermark after them."""
+        """True if `below` has committed records from `offset`, `nothing` has none, and both name the high watermark."""
         empty = nothing.error is Error.NONE and not nothing.batches and nothing.diverging_epoch is None
         same = below.high_watermark == nothing.high_watermark == self.behind.watermark
         return serves(below, self.committed, offset) and empty and same
@@ -60,7 +60,7 @@ class Uncommitted:
     # --- KIP320-LO-01, KIP320-LO-05
 
     def latest_offsets(self) -> Iterator[Claim]:
-        """A consumer gets the high watermark as the latest offset; replica id -2 gets the log end of a follower."""
+        """Observe that a consumer gets the high watermark as latest offset; replica id -2 a follower's log end."""
         name, behind = self.partition.name, self.behind
         version = choose_version(self._bench, "ListOffsets", self._back, low=FENCED_APIS_FROM["list-offsets"])
         for level in (READ_UNCOMMITTED, READ_COMMITTED):
@@ -78,7 +78,7 @@ class Uncommitted:
     # --- KIP320-OFLE-06
 
     def fenced_lookups(self, ahead: int) -> Iterator[Claim]:
-        """OffsetForLeaderEpoch is fenced as always, and otherwise answered with the log end."""
+        """Observe that OffsetForLeaderEpoch is fenced as always, and otherwise answered with the log end."""
         behind = self.behind
         version = choose_version(self._bench, "OffsetForLeaderEpoch", self._back, low=ENDS_FENCED_FROM)
         answers = {

@@ -22,7 +22,7 @@ from strategies.epochs import EPOCHS_AHEAD
 RANGE = re.compile(r"(\w+) (\d+)-(\d+)")
 
 _FOUR_INTS = b"\xff\xff\xff\xff" + bytes(8) + b"\x7f\xff\xff\xff"
-"""Replica id -1, no wait, no minimum, and the largest maximum of bytes."""
+"""Replica id -1, MaxWaitMs 0, MinBytes 0, and the largest MaxBytes."""
 _NO_TOPICS = bytes(4)
 BODIES: dict[tuple[str, int], bytes] = {
     **{("Fetch", version): _FOUR_INTS[:12] + _NO_TOPICS for version in range(3)},
@@ -37,7 +37,7 @@ KEPT: dict[str, tuple[int, bytes]] = {
     "OffsetForLeaderEpoch": (2, _NO_TOPICS),
     "ListOffsets": (1, _FOUR_INTS[:4] + _NO_TOPICS),
 }
-"""The same in the lowest remaining versions: these are answered, so it is the version that closes a connection."""
+"""Such requests in the lowest versions left: these are answered, so it is the version that closes a connection."""
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["advertised"])
@@ -143,7 +143,7 @@ def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> 
 
 
 def committed_in_transaction(partition: Partition, offset: int, version: int, epoch: int) -> CommittedOffset:
-    """OffsetFetch after a transaction committed an offset in this version, with an epoch if the version has one."""
+    """Commit an offset in a transaction, with an epoch if this version has one. Return it as OffsetFetch finds it."""
     offsets, transaction = Offsets(partition), Transaction(partition.bench)
     sent = epoch if version >= TXN_COMMITS_EPOCH_FROM else -1
     commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset, sent), version)

@@ -44,15 +44,15 @@ SEGMENT_MS = 60_000
 BESIDE_SNAPSHOTS = ("older-snapshot", "snapshot-lost", "snapshot-torn", "snapshot-ahead")
 """Cases of KIP360-SEQ-13, by what is on disk beside the log."""
 OPEN_MS = 600_000
-"""More than a restart takes on any machine, so that no coordinator aborts what is open meanwhile."""
+"""A transaction time-out in milliseconds, longer than any restart, so that no coordinator aborts what is open."""
 WAITS_MS = 1_500
-"""Less than a restart takes, so that the time-out passes while no coordinator is running."""
+"""A transaction time-out in milliseconds, shorter than a restart, so that it passes without a coordinator."""
 
 
 def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generator[Claim, None, None]:
-    """Take each part up to its restart, restart once for all, and take the rest of each.
+    """Run each part up to its restart, restart once for all, and run the rest of each.
 
-    An unmet premise ends its own part at once, and the example after the other parts are through.
+    An unmet premise ends its own part at once, and the example once the other parts are done.
     """
     lost: list[PremiseClaim] = []
     for part in parts:
@@ -64,7 +64,7 @@ def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generat
 
 
 def up_to_the_restart(part: Part, lost: list[PremiseClaim]) -> Iterator[Claim]:
-    """Yield the claims of a part until it yields None, ends, or loses a premise, which is then in `lost`."""
+    """Yield the claims of a part until it yields None, ends, or has an unmet premise, which is added to `lost`."""
     for claim in part:
         if claim is None:
             return
@@ -76,7 +76,7 @@ def up_to_the_restart(part: Part, lost: list[PremiseClaim]) -> Iterator[Claim]:
 
 
 def lost_bump(stage: Stage, bumps: int) -> Part:
-    """INIT-09: the answer to a bump was lost, and it is repeated after the restart."""
+    """Check INIT-09: the answer to a bump was lost, and the bump is repeated after the restart."""
     producer = stage.resting("untouched", bumps)
     lost = producer.init(producer.producer_id, producer.epoch)
     yield is_bumped(lost, producer)
@@ -89,7 +89,7 @@ def lost_bump(stage: Stage, bumps: int) -> Part:
 
 
 def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-10: all records of a producer are deleted, and another producer wrote later."""
+    """Check SEQ-10: all records of a producer are deleted, and another producer wrote later."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
     log.empty()
@@ -108,7 +108,7 @@ def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Pa
 
 
 def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-11: the log is entirely empty."""
+    """Check SEQ-11: every record in the log was deleted."""
     producer, log = stage.idempotent(epoch), stage.log()
     newest = fill(producer, log, sizes)[-1]
     log.empty()
@@ -123,7 +123,7 @@ def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
 
 
 def newest_batch_is_kept(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-12: the newest batch is recognised as a duplicate, the one before it recognised or refused."""
+    """Check SEQ-12: the newest batch is recognised as a duplicate, the one before it recognised or refused."""
     producer, log = stage.idempotent(epoch), stage.log()
     *_, second, newest = fill(producer, log, sizes)
     yield None
@@ -140,7 +140,7 @@ def newest_batch_is_kept(stage: Stage, epoch: int, sizes: list[int]) -> Part:
 
 
 def newest_batch_is_kept_by_an_older_snapshot(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-12: the same where the snapshot of the clean stop is gone, and an older one and the log are left."""
+    """Check SEQ-12: the same where the snapshot of the clean stop is gone, and an older one and the log are left."""
     producer, log = stage.idempotent(epoch), stage.log_with(segment_ms=str(SEGMENT_MS))
     disk = stage.disk(log)
     fill(producer, log, sizes)
@@ -160,7 +160,7 @@ def newest_batch_is_kept_by_an_older_snapshot(stage: Stage, epoch: int, sizes: l
 
 
 def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) -> Part:
-    """TXN-02: a zombie's transaction was aborted and the partition forgets it; then the zombie writes again."""
+    """Check TXN-02: a zombie's transaction was aborted and the partition forgets it; then the zombie writes again."""
     zombie, log = stage.transactional(dialect), stage.log()
     zombie.enter(log, records)
     zombie.successor()
@@ -177,7 +177,7 @@ def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) 
 
 
 def producer_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) -> Part:
-    """SEQ-01: the partition forgets a producer between two of its transactions; the client begins the next one as it would."""
+    """Check SEQ-01: the partition forgets a producer between two of its transactions; the client begins another."""
     producer, log = stage.transactional(dialect), stage.log()
     producer.enter(log, records)
     producer.end(committed=True)
@@ -193,7 +193,7 @@ def producer_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int
 
 
 def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part:
-    """TXN-13: committed and aborted transactions that overlap, read from every offset by the transaction index."""
+    """Check TXN-13: overlapping transactions, some aborted, read from every offset by the transaction index."""
     known, plain = KnownRecords(stage.log()), stage.idempotent()
     producers = [stage.transactional(("legacy", stage.newest_dialect)[n % 2]) for n, _ in enumerate(ends)]
     for producer in producers:
@@ -208,7 +208,7 @@ def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part
 
 
 def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed: bool) -> Part:
-    """TXN-12: the broker is killed after it answered EndTxn; the last of its example, so that its markers may be missing."""
+    """Check TXN-12: the broker is killed right after it answered EndTxn, so that the markers may be missing."""
     producer, log = stage.transactional(dialect), stage.log()
     producer.enter(log, records)
     yield open_at(producer.describe(), producer)
@@ -261,15 +261,15 @@ def clean_restart(
 
 
 class Written(NamedTuple):
-    """A partition's state of a producer, as its batches in the log make it."""
+    """A partition's state of a producer, as the producer's batches in the log determine it."""
 
     epoch: int = -1
     last_sequence: int = -1
     open_from: int = -1
 
     def after(self, one: Batch) -> Written:
-        """The state after a marker: one with a newer epoch begins that epoch, as in TV2; one with the same ends the transaction
-        only.
+        """Return the state after a batch. A marker with a newer epoch begins that epoch (TV2); one with the same epoch
+        only ends the transaction.
         """
         if one.control:
             return Written(one.producer_epoch, self.last_sequence if one.producer_epoch == self.epoch else -1)
@@ -279,7 +279,7 @@ class Written(NamedTuple):
 
 
 def written_by(batches: Sequence[Batch], producer: StageProducer) -> Written | None:
-    """The state that the log gives; None if it has no batch of the producer."""
+    """Return the state that the log gives; None if it has no batch of the producer."""
     own = [found for found in batches if found.producer_id == producer.producer_id]
     return reduce(Written.after, own, Written()) if own else None
 
@@ -289,7 +289,7 @@ def known_of(state: ProducerState | None) -> Written | None:
 
 
 def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-13: the producer state of partitions matches their log."""
+    """Check SEQ-13: the producer state of partitions matches their log."""
     log = stage.log()
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
     sent = [fill(producer, log, sizes[n:])[-1] for n, producer in enumerate(producers)]
@@ -303,7 +303,7 @@ def one_batch_each(producers: Sequence[StageProducer], log: Log, sizes: list[int
 
 
 def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-13: the same after a power loss took the last batches of some producers and left half of one on disk."""
+    """Check SEQ-13: the same after a power loss took the last batches of some producers and left half of one."""
     log = stage.log()
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
     first, second = one_batch_each(producers, log, sizes), one_batch_each(producers, log, sizes)
@@ -319,15 +319,15 @@ def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> 
 
 
 def roll_segment(stage: Stage, log: Log) -> int:
-    """Write a record so much later that it begins a segment, at whose start Kafka takes a snapshot of the producers. Returns
-    its offset.
+    """Write a record so much later that it begins a segment, at whose start Kafka takes a snapshot of the producers.
+    Return its offset.
     """
     later = batch(b"later", timestamp=stage.began + 2 * SEGMENT_MS)
     return require_accepted(stage.broker.produce(log.topic, log.index, later)).base_offset
 
 
 def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -> list[Snapshots]:
-    """Damage the disk while the broker is down. The list gets the snapshots of producers that are on disk before and after."""
+    """Damage the disk while the broker is down. Return a list that gets the producer snapshots before and after."""
     found: list[Snapshots] = []
 
     def damage_and_look() -> None:
@@ -340,9 +340,11 @@ def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -
 
 
 def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: str) -> Part:
-    """SEQ-13: the same with a snapshot that is older than the log's end, was lost, is torn, or is ahead of the log.
+    """Check SEQ-13: the same with a snapshot that is older than the log's end, was lost, is torn, or is ahead of the
+    log.
 
-    The segment below it counts as flushed: one that does not would be read again from its start, without its snapshot.
+    The segment below the snapshot counts as flushed: otherwise it would be read again from its start, without the
+    snapshot.
     """
     log = stage.log_with(segment_ms=str(SEGMENT_MS))
     disk = stage.disk(log)
@@ -370,7 +372,7 @@ def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: s
 
 
 def rebuilt_transactions(stage: Stage, dialect: str, ends: list[bool], records: int) -> Part:
-    """SEQ-13: the same for transactions that were committed, aborted, and open when the broker was killed."""
+    """Check SEQ-13: the same for transactions that were committed, aborted, and open when the broker was killed."""
     log = stage.log()
     open_one, twice = stage.transactional(dialect, OPEN_MS), stage.transactional(dialect, OPEN_MS)
     for committed in ends:
@@ -414,7 +416,7 @@ def state_matches_the_log(
 
 
 def repeated_end(stage: Stage, bumps: int, committed: bool) -> Part:
-    """FENCE-08: the answer to EndTxn v5 was lost, and it is repeated after the restart."""
+    """Check FENCE-08: the answer to EndTxn v5 was lost, and the request is repeated after the restart."""
     producer = stage.transactional("tv2")
     producer.bump(bumps)
     producer.enter(stage.log())
@@ -426,7 +428,7 @@ def repeated_end(stage: Stage, bumps: int, committed: bool) -> Part:
 
 
 def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
-    """TXN-03: the coordinator dies while a transaction waits for its time-out."""
+    """Check TXN-03: the coordinator dies while a transaction waits for its time-out."""
     producer, log = stage.transactional(stage.newest_dialect, WAITS_MS), stage.log()
     producer.enter(log, records)
     shown = producer.describe()

@@ -37,7 +37,7 @@ class Instance:
             self._end(committed=step == "commit")
 
     def _renew(self, step: str) -> None:
-        """Begin another instance, which aborts an open transaction; or another epoch of this one, which has aborted it before."""
+        """Begin another instance, which aborts an open transaction; or abort it and bump the epoch of this one."""
         if step == "replace":
             self._producer = self._producer.successor()
         else:
@@ -63,7 +63,7 @@ class Instance:
 
 
 def as_logged(instance: Instance, case: str) -> Generator[Claim, None, None]:
-    """The transaction at rest is described as its newest record gives it."""
+    """Check that the transaction at rest is described as its newest record gives it."""
     shown, logged = yield from described_at_rest(instance.describe, instance.log.newest, _rests)
     held = logged is not None and logged.is_described_by(shown)
     yield held_if(held, shown, case=case, detail=f"{shown}; in the log: {logged}")

@@ -27,7 +27,7 @@ from strategies.epochs import EPOCH_BUMPS
 
 HOW = sampled_from(["move", "kill", "freeze"])
 NO_EPOCH = (-1, -1)
-"""Producer id and epoch of a new instance."""
+"""The producer id and epoch that a new instance sends."""
 STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort")
 
 
@@ -127,7 +127,7 @@ def in_order(before: InitProducerIdAnswer, after: InitProducerIdAnswer, *, retry
 
 KINDS = sampled_from(["bump", "instance", "retry"])
 BETWEEN = 4
-"""Requests from one change of coordinator to the next."""
+"""The number of requests from one change of coordinator to the next."""
 
 
 @probe(
@@ -162,11 +162,11 @@ def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: Ho
 
 
 IN_A_BLOCK = 1_000
-"""Producer ids that a broker gets from the controller at a time. A check sees a block that is given twice once it has seen all of
-it: other checks have used up its beginning."""
+"""The number of producer ids that a broker gets from the controller at a time. A check has to use up a block to notice
+that it was given twice: other checks have used its beginning."""
 AT_ONCE = 100
 ALL = IN_A_BLOCK // AT_ONCE + 1
-"""Requests after which a broker has used up its block."""
+"""The number of requests after which a broker has used up its block."""
 KNOWN_WITHIN = 60.0
 """Seconds in which a broker finds the next active controller."""
 
@@ -220,7 +220,7 @@ def restarted_broker_gives_new_producer_ids(
 
 
 def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
-    """Observe that there are ids, and that none of them was given before, nor twice."""
+    """Observe that the answer has ids, and that none was given before or is given twice."""
     again = given & set(answer.producer_ids)
     twice = len(set(answer.producer_ids)) < len(answer.producer_ids)
     given.update(answer.producer_ids)
@@ -265,7 +265,7 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Gene
 
 
 def knows_controller(bench: Bench, broker: str, controller: str) -> None:
-    """Return once a broker forwards to this controller.
+    """Wait until a broker forwards to this controller.
 
     Up to 3.5 a request for a producer id waits for it, so that many at once would get no answer in time (KAFKA-14694).
     """
@@ -278,7 +278,7 @@ def knows_controller(bench: Bench, broker: str, controller: str) -> None:
 
 
 def active_controller(bench: Bench, names: Sequence[str]) -> str:
-    """The one of these controllers that describes itself as leader of the quorum, as soon as one does."""
+    """Return the one of these controllers that describes itself as leader of the quorum, as soon as one does."""
 
     def leader() -> str | None:
         found = bench.answers(names, lambda name: bench.node(name, controller=True).describe_quorum())

@@ -21,7 +21,7 @@ from protocol.since import since
 from strategies.batches import FEW_RECORDS
 
 EPOCH_FROM = since("InitProducerIdRequest", "ProducerEpoch")
-"""The first version of InitProducerId by which a producer asks for its next epoch."""
+"""The first version of InitProducerId in which a producer can ask for its next epoch."""
 HOW = sampled_from(["kill", "freeze", "move", "stop"])
 PREPARED = {True: "PrepareCommit", False: "PrepareAbort"}
 COMPLETE = {True: "CompleteCommit", False: "CompleteAbort"}
@@ -30,7 +30,7 @@ COMPLETE = {True: "CompleteCommit", False: "CompleteAbort"}
 def completed_on(
     brokers: ThreeBrokers, producer: CheckProducer, partitions: list[Partition], committed: bool, case: str
 ) -> Iterator[Claim]:
-    """TXN-12: the coordinator calls it complete, and each partition has its marker and nothing left open."""
+    """Check TXN-12: the transaction is described as complete; each partition has its marker and nothing open."""
     shown = producer.await_completion()
     right = shown.state == COMPLETE[committed]
     yield held_if(right, shown, row="KIP360-TXN-12", case=case, detail=f"decided {COMPLETE[committed]}: {shown}")
@@ -158,7 +158,7 @@ def init_while_markers_are_outstanding(
 
 
 WAITS_MS = 5_000
-"""A time-out that ends after the coordinator was replaced."""
+"""A transaction time-out in milliseconds that ends after the coordinator was replaced."""
 
 
 @log_scenario(

@@ -29,7 +29,7 @@ class Known(msgspec.Struct):
     """The kit's clock (ms since 1970) around the request that opened it."""
 
     def __str__(self) -> str:
-        """The transaction as text that is the same in every process, so that a stored example is judged as it was."""
+        """Return text that is the same in every process, so that a stored example is judged as it was."""
         mine = self.producer
         known = f"id {mine.producer_id}, {self.state} at epoch {self.epoch}, time-out {mine.timeout_ms} ms"
         return f"{known}, partitions {sorted(self.partitions)}, began {self.began}"
@@ -91,7 +91,7 @@ def take(stage: Stage, known: Known, step: str, records: int) -> Iterator[Claim]
 
 
 def add_partition(stage: Stage, known: Known, *, offsets: bool, records: int) -> None:
-    """Add another partition of a log, or of the offsets of a group, to the transaction."""
+    """Add a partition of a new log, or the offsets partition of a new group, to the transaction."""
     producer, log, group = known.producer, stage.log(), stage.bench.fresh("group")
     before = stage.bench.now().unix_ms
     if offsets:

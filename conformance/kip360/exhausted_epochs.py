@@ -17,9 +17,9 @@ from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBr
 from fixtures.wire import NodeClient
 
 IDS = 5
-"""Side by side, since each takes as long as all."""
+"""The number of ids that are exhausted side by side, which takes no longer than one."""
 FEW_IDS = 2
-"""A coordinator that starts again reads all their bumps."""
+"""The number of ids where a restarted coordinator has to read all their bumps."""
 TIMES_OUT_MS = 1_000
 
 
@@ -38,7 +38,7 @@ def exhaust(producer: CheckProducer, node: NodeClient) -> None:
 def exhausted_producers(
     stage: Stage, count: int, dialect: str = "legacy", timeout_ms: int = 60_000
 ) -> list[StageProducer]:
-    """Producers at their last epoch, all brought there side by side."""
+    """Create producers and bring all to their last epoch, side by side."""
     producers = [stage.transactional(dialect, timeout_ms) for _ in range(count)]
     nodes = [stage.bench.node(stage.broker.node, purpose=producer.transactional_id) for producer in producers]
     stage.bench.together([partial(exhaust, *each) for each in zip(producers, nodes, strict=True)])

@@ -16,7 +16,7 @@ from strategies.batches import FEW_RECORDS
 from strategies.epochs import EPOCH_BUMPS
 
 FORGOTTEN_WITHIN = 30.0
-"""Seconds: many times the expiry and the interval between two looks."""
+"""The time limit in seconds: many times the expiry and the interval at which a broker looks for idle producers."""
 AT_A_RESTART = "TRANSACTIONAL_ID_EXPIRATION"
 """The expectation on releases that look for idle producers when they start."""
 
@@ -31,7 +31,7 @@ def just_written(stage: Stage, log: Log, records: int, batches: int = 1) -> Stag
 
 
 def idle_for(stage: Stage) -> float:
-    """Seconds since `just_written`, when all that was asked before had been answered."""
+    """Return the seconds since `just_written` began; every earlier request had been answered by then."""
     return (stage.bench.now().unix_ms - stage.began) / 1000
 
 
@@ -43,7 +43,7 @@ def looks_at_a_restart(stage: Stage) -> bool:
 
 
 def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: bool) -> bool:
-    """True if the partition no longer lists the producer, once it was idle for long enough."""
+    """Wait until the producer has been idle for long enough. Return whether the partition no longer lists it."""
     stage.bench.eventually(lambda: idle_for(stage) > EXPIRY, "the expiry of an idle producer", due=None)
     if at_a_restart:
         stage.restart(clean=True)

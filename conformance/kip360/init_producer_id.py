@@ -22,7 +22,7 @@ def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:
 
 
 def rests(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
-    """The premise that the coordinator describes the producer as in its last answer, with no open transaction."""
+    """Return the premise that the coordinator describes the producer as it last answered, with no open transaction."""
     return described_as(is_idle_at(shown, producer), f"no open transaction at epoch {producer.epoch}", producer)
 
 

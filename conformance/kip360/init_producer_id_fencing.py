@@ -15,7 +15,7 @@ from strategies.batches import FEW_RECORDS
 from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
 
 RESTED = sampled_from(["untouched", "legacy", "newest"])
-"""The protocol in which a producer ended its last transaction, or that it has never begun one."""
+"""The protocol in which a producer ended its last transaction; `untouched` if it has never begun one."""
 
 
 def at_rest(stage: Stage, rested: str, bumps: int) -> StageProducer:

@@ -17,7 +17,7 @@ from protocol.records import ControlType
 from strategies.batches import FEW_RECORDS
 
 BESIDE_MS = 2_000
-"""The time-out of the transaction that is left open beside the one that hangs."""
+"""The time-out in milliseconds of the transaction that is left open beside the one that hangs."""
 
 
 class AtLeader(Partition):
@@ -32,14 +32,14 @@ class AtLeader(Partition):
 
 
 def beside(brokers: ThreeBrokers, stuck: CheckProducer, timeout_ms: int) -> CheckProducer:
-    """A new transactional id in the same partition of __transaction_state as another one's."""
+    """Create a producer whose transactional id is in the same partition of __transaction_state as the stuck one's."""
     index = brokers.state_partition(stuck).index
     made = (brokers.transactional(stuck.dialect.name, timeout_ms) for _ in range(100))
     return next(one for one in made if brokers.state_partition(one).index == index)
 
 
 def short_of_replicas(brokers: ThreeBrokers, partition: Partition, seen_by: str) -> None:
-    """Return once a broker shows fewer replicas in the ISR than there are."""
+    """Wait until a broker shows an ISR that lacks replicas."""
 
     def is_short() -> bool:
         state = partition.state(seen_by)

@@ -19,7 +19,7 @@ ENOUGH_MS = 10
 
 
 def in_each_state(stage: Stage) -> dict[str, StageProducer]:
-    """A producer with a transaction in each of the lasting states."""
+    """Create a producer with a transaction in each of the lasting states."""
     ends = {"CompleteCommit": True, "CompleteAbort": False}
     producers = {state: stage.transactional() for state in STATES}
     for state, producer in producers.items():

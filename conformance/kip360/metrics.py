@@ -19,13 +19,13 @@ LATE = f"{OF_REPLICAS}PartitionsWithLateTransactionsCount"
 PRODUCERS = f"{OF_REPLICAS}ProducerIdCount"
 VERIFICATION_FAILURES = "kafka.server:type=AddPartitionsToTxnManager,name=VerificationFailureRate"
 BUFFER_MS = 5 * 60_000
-"""Beyond the longest time-out of a transaction, within which it is not late yet (KIP-664)."""
+"""Milliseconds past the longest transaction time-out after which a transaction counts as late (KIP-664)."""
 COUNTED_WITHIN = 10.0
-"""Seconds within which topics of earlier checks are gone, whose producers are counted as long."""
+"""Seconds within which topics of earlier checks are gone; until then their producers are counted."""
 
 
 def read(stage: Stage, metric: str, attribute: str = "Value") -> int:
-    """The value of the metric; -1 if the broker has no such metric."""
+    """Return the value of the metric; -1 if the broker does not have it."""
     found = stage.bench.metric(stage.broker.node, metric)
     return -1 if found is None else int(found[attribute])
 
@@ -37,7 +37,7 @@ def longest_timeout_ms(stage: Stage) -> int:
 
 
 def written_before(producer: StageProducer, log: Log, age_ms: int, records: int) -> Answer:
-    """Write a batch of the transaction whose records are as old as that."""
+    """Write a batch of the transaction, timestamped `age_ms` ago."""
     if not producer.dialect.bumps:
         producer.require(producer.add(log), "producer")
     then = producer.bench.now().unix_ms - age_ms
@@ -128,7 +128,7 @@ def refused_verifications_are_counted(stage: Stage, version: int, batches: int) 
 
 
 def listed_producers(stage: Stage) -> Iterator[int]:
-    """The number of producers that it lists, for each partition of the broker."""
+    """Yield the number of producers that the broker lists for each of its partitions."""
     for topic in stage.broker.metadata(None).topics:
         wanted = [(str(topic.name), one.partition) for one in topic.partitions]
         described = stage.broker.describe_producers_many(wanted)
@@ -136,5 +136,5 @@ def listed_producers(stage: Stage) -> Iterator[int]:
 
 
 def count_of_failures(stage: Stage) -> int:
-    """The number of failures counted; 0 before the first one, when the meter may not be there."""
+    """Return the number of failures counted; 0 before the first one, when the meter may not exist."""
     return max(0, read(stage, VERIFICATION_FAILURES, "Count"))

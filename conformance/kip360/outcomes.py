@@ -80,7 +80,7 @@ def any_range_shows_whole_transactions(
 
 
 class StableOffsets:
-    """The last stable offsets of a log, as they follow each other within its leader epoch."""
+    """The last stable offsets of a log, in the order in which they were seen within its leader epoch."""
 
     def __init__(self, log: Log) -> None:
         self.log = log

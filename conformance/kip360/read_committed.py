@@ -42,7 +42,7 @@ def read_committed_stops_at_its_bound(
 
 
 def _is_right(read: FetchedPartition, case: str, first: int, producer_id: int) -> bool:
-    """True if an open transaction bounds the records of the answer; an aborted one is listed with its first offset."""
+    """True if an open transaction bounds the answer, or an aborted one is listed or has no records in it."""
     if case == "open-transaction":
         return read.last_stable_offset == first and all(batch.last_offset < first for batch in read.batches)
     aborted = [(one.producer_id, one.first_offset) for one in read.aborted_transactions or ()]

@@ -15,11 +15,11 @@ from protocol.records import NewBatch
 from strategies.batches import FEW_RECORDS
 
 TRIES = lists(integers(1, 1_000_000), min_size=6, max_size=8)
-"""By how much each of several batches is off."""
+"""The distances by which several batches are off."""
 
 
 def writer(stage: Stage, log: Log, transactional: bool, records: int) -> StageProducer:
-    """A producer at an epoch above 0 that has written to the partition, in a transaction that is open."""
+    """Create a producer above epoch 0 that has written to the partition, in an open transaction if `transactional`."""
     producer = stage.transactional(stage.newest_dialect) if transactional else stage.idempotent(1)
     if transactional:
         producer.bump(1)
@@ -98,7 +98,7 @@ def former_errors_do_not_appear(
 
 
 def hostile(stage: Stage, producer: StageProducer, log: Log, kind: str, first: NewBatch) -> NewBatch:
-    """A batch that was sent before, or one that does not follow it."""
+    """Return a batch that was sent before, or one that cannot follow it."""
     following = producer.sequences[log.here]
     if kind == "unknown-producer":
         return stage.idempotent().batch(log, sequence=following)

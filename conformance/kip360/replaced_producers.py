@@ -25,13 +25,13 @@ OLD = "old-"
 
 
 def replaced_instance(stage: Stage, dialect: str) -> tuple[StageProducer, StageProducer]:
-    """An old instance, and the new one that fenced it."""
+    """Create an instance, and the new one that fences it."""
     zombie = stage.transactional(dialect)
     return zombie, zombie.successor()
 
 
 def closed_and_open(stage: Stage, owner: StageProducer) -> Iterator[bool]:
-    """Yields False, begins a transaction of the owner, then yields True."""
+    """Yield False, begin a transaction of the owner, then yield True."""
     yield False
     owner.enter(stage.log())
     yield True
@@ -48,7 +48,7 @@ def send(producer: StageProducer, request: str, log: Log, committed: bool, versi
 
 
 def version_of(case: str, request: str, version: int) -> int:
-    """The API version for a case of FENCE-01, from a drawn one of 2 to 5."""
+    """Return the API version for a case of FENCE-01, given a drawn one from 2 to 5."""
     if case.startswith(OLD):
         return version % 2
     return 5 if case == "tv2" else min(version, LEGACY.end_txn) if request == "EndTxn" else version
@@ -141,7 +141,7 @@ def zombie_cannot_write_to_a_partition_without_the_epoch(
 
 
 def committed_offset(stage: Stage, group: str, log: Log) -> OffsetFetchAnswer:
-    """The group's stable offset for the partition; an error while one is pending."""
+    """Fetch the group's stable offset for the partition; an error while one is pending."""
     return stage.answer_when_ready(lambda: stage.broker.offset_fetch(group, [(log.topic, 0)], require_stable=True))
 
 

@@ -26,13 +26,13 @@ REPLICATED_WITHIN = 30.0
 """Seconds within which a follower has what its leader has, when nothing is written."""
 WITHOUT_PARTITION = (Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_TOPIC_OR_PARTITION)
 MISSED_MS = 500
-"""How long a trim waits for a frozen follower."""
+"""Milliseconds for which DeleteRecords waits for a frozen follower."""
 
 Sent = list[tuple[NewBatch, ProducedPartition]]
 
 
 def write_batches(producer: CheckProducer, partition: Partition, sizes: list[int]) -> Sent:
-    """Write batches of these sizes. Returns each with its answer."""
+    """Write batches of these sizes. Return each with its answer."""
     return [(producer.batch(partition, size), producer.write(partition, size)) for size in sizes]
 
 
@@ -45,14 +45,14 @@ def start_of(partition: Partition) -> int:
 
 
 def comparable(known: ProducerState | None) -> tuple[int, ...] | None:
-    """The part on which the replicas of a partition have to agree."""
+    """Return the fields on which the replicas of a partition have to agree."""
     if known is None:
         return None
     return (known.producer_epoch, known.last_sequence, known.coordinator_epoch, known.current_txn_start_offset)
 
 
 def several_states(brokers: ThreeBrokers, partition: Partition, sizes: list[int]) -> list[CheckProducer]:
-    """Producers that wrote to the partition: idempotent ones, and with transactions that are open, committed and aborted."""
+    """Create producers that wrote to the partition: idempotent, and with open, committed and aborted transactions."""
     producers = [brokers.idempotent(1), brokers.idempotent()]
     for producer in producers:
         write_batches(producer, partition, sizes)
@@ -208,7 +208,7 @@ def replica_made_after_a_trim_leads(
 
 
 def epochs_only_grow(partition: Partition, producer: CheckProducer) -> bool:
-    """True if the log, which a consumer can read, has the producer's epochs in their order."""
+    """True if the producer's epochs never fall in the log as a consumer reads it."""
     read = partition.leader().fetch(partition.at(max(0, start_of(partition))))
     epochs = [one.producer_epoch for one in read.batches if one.producer_id == producer.producer_id]
     return epochs == sorted(epochs)
@@ -228,7 +228,7 @@ RETENTION = {
 
 
 def with_keys(records: NewBatch) -> NewBatch:
-    """The batch with a key for each record, as a compacted topic requires."""
+    """Return the batch with a key for each record, as a compacted topic requires."""
     return msgspec.structs.replace(
         records, records=tuple(msgspec.structs.replace(record, key=record.value) for record in records.records)
     )

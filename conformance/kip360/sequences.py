@@ -144,7 +144,7 @@ def older_and_overlapping_batches_are_refused(
 
 
 def at_a_newer_epoch(stage: Stage, case: str, log: Log, is_open: bool) -> StageProducer:
-    """A producer that wrote to the partition at an older epoch and at its own, with transactions ended or still open."""
+    """Create a producer that wrote to the partition at an older epoch and its own; its last transaction may be open."""
     producer = stage.idempotent() if case == "idempotent" else stage.transactional(case)
     if case == "idempotent":
         producer.write(log)

@@ -33,12 +33,12 @@ class Item(NamedTuple):
 
 
 HOW = sampled_from(["first", "next", "gap", "duplicate", "other"])
-"""How a batch stands to what its partition knows of the producer; `other` is the case's own way to be refused."""
+"""The relation of a batch to the partition's producer state; `other` is refused for a reason that the case sets."""
 ALSO_REFUSED = {"idempotent": "older-epoch", "legacy": "not-added", "tv2": "gap"}
 
 
 def prepare(producer: StageProducer, log: Log, how: str, records: int, gap: int) -> Item:
-    """Prepare a partition so that it answers a batch in this way. Returns the batch and the expected answer."""
+    """Prepare a partition so that it answers a batch in this way. Return the batch and the expected answer."""
     if how == "not-added":
         version = producer.stage.at_most("Produce", LEGACY.produce)
         abortable = version >= since("Produce", "TRANSACTION_ABORTABLE")
@@ -114,7 +114,7 @@ Pair = tuple[str, int]
 
 
 def errors(answer: AddPartitionsToTxnAnswer, transactional_id: str) -> dict[Pair, Error]:
-    """The errors of a transaction's partitions; INCONSISTENT_TOPIC_ID for one that was answered twice."""
+    """Return the errors of a transaction's partitions; INCONSISTENT_TOPIC_ID for one that was answered twice."""
     found: dict[Pair, Error] = {}
     for one in answer.partitions:
         if one.transactional_id == transactional_id:
@@ -124,7 +124,7 @@ def errors(answer: AddPartitionsToTxnAnswer, transactional_id: str) -> dict[Pair
 
 
 def absent_partitions(stage: Stage, logs: Sequence[Log], count: int) -> list[Pair]:
-    """A partition that its topic does not have, and one of a topic that does not exist; only the first for 1."""
+    """Return one or two partitions: one that its topic does not have, and one of a topic that does not exist."""
     return [(logs[0].name, len(logs)), (stage.bench.fresh("absent"), 0)][:count]
 
 
@@ -171,7 +171,7 @@ WRONG: Mapping[str, Error] = {
 
 
 class Asked(NamedTuple):
-    """A transaction of a request, and what has to be answered for it."""
+    """A transaction of a request, and the expected error of each of its partitions."""
 
     producer: StageProducer
     asked: TxnPartitions
@@ -179,7 +179,7 @@ class Asked(NamedTuple):
 
 
 def asked_for(stage: Stage, kind: str, bumps: int, partitions: int) -> Asked:
-    """A transaction of its own with some partitions, in which this is wrong."""
+    """Return a new producer's transaction with some partitions, wrong in the way of this `kind`."""
     producer, logs = stage.transactional("legacy"), stage.logs_of_a_topic(partitions)
     producer.bump(1 + bumps)
     missing = absent_partitions(stage, logs, 1) if kind == "unknown-partition" else []

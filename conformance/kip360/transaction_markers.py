@@ -99,7 +99,7 @@ def older_marker_is_refused(
 
 
 def at_large(state: ProducerState) -> tuple[int, ...]:
-    """The fields that a repeated marker leaves as they were; it is appended once more."""
+    """Return the fields that a repeated marker, which is appended once more, leaves unchanged."""
     return state.producer_epoch, state.last_sequence, state.coordinator_epoch, state.current_txn_start_offset
 
 

@@ -158,7 +158,7 @@ def deleted_records_of_an_open_transaction(
 
 
 def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
-    """The transaction's description after the coordinator aborted it on time-out."""
+    """Open a transaction. Return its description after the coordinator aborted it on time-out."""
     producer.enter(producer.stage.log(), records)
     return producer.await_completion("time-out")
 

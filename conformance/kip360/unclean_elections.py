@@ -122,7 +122,7 @@ def transaction_without_its_marker(
 
 
 def abort_of(couple: UncleanPartition, known: ProducerState) -> TxnMarker:
-    """The marker that ends what DescribeProducers shows, as kafka-transactions.sh sends it."""
+    """Return the marker that aborts what DescribeProducers shows, as kafka-transactions.sh sends it."""
     return TxnMarker(
         producer_id=known.producer_id,
         producer_epoch=known.producer_epoch,

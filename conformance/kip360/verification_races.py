@@ -21,11 +21,11 @@ RACED = (Error.INVALID_PRODUCER_EPOCH, Error.INVALID_TXN_STATE)
 """Answers to a batch whose transaction was aborted after it had been verified."""
 ANSWERED_WITHIN = 30.0
 SOON = 1.0
-"""Seconds; a frozen leader is fenced after three."""
+"""The time limit in seconds: a frozen leader is fenced after three."""
 
 
 def led_by(brokers: ThreeBrokers, name: str, count: int) -> list[Partition]:
-    """New partitions on this broker alone."""
+    """Create partitions on this broker alone."""
     topics = new_topics(brokers.bench, [(brokers.bench.id_of(name),)] * count, min_insync_replicas="1")
     made = [Partition(brokers.bench, PartitionData(topic, 0)) for topic in topics]
     for partition in made:
@@ -38,8 +38,8 @@ def aborted_after_the_verification(
 ) -> tuple[bool, ProduceAnswer]:
     """Freeze the coordinator until the leader has asked it, and the leader until the transaction is being aborted.
 
-    Then the verification's answer and the abort's markers wait for the leader side by side. Returns whether the coordinator was
-    seen to have the partitions and then to abort; and the answer to the batches.
+    Then the verification's answer and the abort's markers wait for the leader side by side. Return whether the
+    coordinator was seen to have the partitions and then to abort, and the answer to the batches.
     """
     coordinator, node = brokers.coordinator_of(producer), brokers.bench.node(leader)
     asked = producer.at(brokers.bench.node(coordinator))

@@ -50,7 +50,7 @@ def _is_unanswered(quorum: Quorum, broker: str) -> Claim:
 
 
 def _declared_versions(vote: int, fetch: Versions) -> dict[str, Versions]:
-    """The version ranges that go with the highest version of Vote; the other raft APIs stay at 1."""
+    """Return the version ranges that go with the highest version of Vote; the other raft APIs stay at 1."""
     highest = min(vote, 1)
     others = {name: Versions(0, highest) for name in CONTROLLER_ONLY}
     return {**others, "Vote": Versions(0, vote), "DescribeQuorum": Versions(0, highest + 1), "Fetch": fetch}
@@ -132,7 +132,7 @@ def raft_accepts_the_formatted_cluster_id(quorum: Quorum, member: int) -> Genera
 
 
 def _json(content: bytes) -> dict[str, Any]:
-    """A JSON object; empty for anything else."""
+    """Return the JSON object in `content`; an empty one for anything else."""
     try:
         found = json.loads(content)
     except ValueError:

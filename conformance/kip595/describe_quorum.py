@@ -121,7 +121,7 @@ def _in_order(replica: QuorumReplica, now: int) -> bool:
 
 
 def _in_version_0(leader: NodeClient) -> QuorumAnswer | None:
-    """The answer of version 0; None if its bytes are not exactly the fields of that version."""
+    """Return the answer of version 0; None if its bytes are not exactly the fields of that version."""
     try:
         return leader.describe_quorum(version=0)
     except SchemaError:

@@ -45,7 +45,7 @@ def successor_waits_for_a_record_of_its_epoch(mixed: Mixed, voter: int) -> Gener
 
 
 def others_have(mixed: Mixed, led: LeaderAndEpoch, start: LogEnd) -> QuorumAnswer | None:
-    """The leader's DescribeQuorum answer, once it shows that the other real voter has the first record of its epoch."""
+    """Return the leader's DescribeQuorum answer once both real voters have the first record of its epoch."""
     described = mixed.describe(led)
     real = {mixed.bench.id_of(name) for name in mixed.controllers}
     ends = [voter.log_end_offset for voter in described.current_voters if voter.replica_id in real]
@@ -53,7 +53,7 @@ def others_have(mixed: Mixed, led: LeaderAndEpoch, start: LogEnd) -> QuorumAnswe
 
 
 def followed_by_observer(mixed: Mixed) -> LeaderAndEpoch | None:
-    """The leader and its epoch, once it has the broker as an observer."""
+    """Return the leader and its epoch, once it has the broker as an observer."""
     led = mixed.agreed_leader()
     known = {one.replica_id for one in mixed.describe(led).observers}
     return led if mixed.bench.id_of(mixed.observer) in known else None
@@ -75,11 +75,11 @@ GROWS = 5
 """DescribeQuorum answers in one example."""
 
 LIVES = 4.0
-"""Seconds for which a leader without a majority stays leader at least: the fetch timeout."""
+"""The least time in seconds for which a leader without a majority stays leader: the fetch timeout."""
 
 
 def grow_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | None:
-    """The leader's answer once its log extends beyond that of a slow voter; None if it does not lead for that long."""
+    """Return the leader's answer once its log is ahead of a slow voter's; None if that takes longer than `LIVES`."""
     found: list[QuorumAnswer] = []
 
     def has_grown() -> bool:

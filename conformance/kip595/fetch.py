@@ -24,7 +24,7 @@ NEGATIVE = "a negative field"
 
 
 def is_refusal(tried: Tried[FetchedPartition], error: Error) -> bool:
-    """True if refused with this partition error, the receiver's leader and epoch, no records, and no change of state."""
+    """True if the fetch got this partition error, the receiver's leader and epoch, no records, and changed no state."""
     answer = tried.answer
     nothing = not answer.batches and answer.high_watermark == -1 and answer.diverging_epoch is None
     as_expected = answer.error is error and answer.top_level_error is Error.NONE
@@ -71,7 +71,7 @@ def invalid_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int
 
 
 def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> EpochAndOffset:
-    """The largest epoch of the leader's log that is at most `last_fetched_epoch`, and its end offset (KIP-595)."""
+    """Return the leader's largest epoch that is at most `last_fetched_epoch`, and its end offset (KIP-595)."""
     known = [line.epoch for line in log if line.epoch <= last_fetched_epoch]
     later = [line.start for line in log if line.epoch > last_fetched_epoch]
     return EpochAndOffset(known[-1] if known else last_fetched_epoch, later[0] if later else end)
@@ -96,7 +96,7 @@ def diverging_epoch_is_answered(
 
 
 def _diverging_position(log: list[EpochStart], case: str, by: int, between: int) -> tuple[int, int]:
-    """An (offset, epoch) at which no log consistent with the leader's can end."""
+    """Return an (offset, epoch) at which no log consistent with the leader's can end."""
     first, second = log[0], log[1]
     if case == "epoch-below-first":
         return by, first.epoch - 1
@@ -143,7 +143,7 @@ def matching_position_returns_the_log(
 
 
 def _matching_position(log: list[EpochStart], end: int, case: str, number: int) -> tuple[int, int]:
-    """An offset of the log, and the epoch of the record before it."""
+    """Return an offset of the log, and the epoch of the record before it."""
     if case == "epoch-start":
         which = 1 + number % (len(log) - 1)
         return log[which].start, log[which - 1].epoch
@@ -153,7 +153,7 @@ def _matching_position(log: list[EpochStart], end: int, case: str, number: int) 
 
 
 def follows(answer: FetchedPartition, offset: int, epoch: int) -> bool:
-    """True if the batches have no gap from the one holding `offset`, and their epochs never fall and stay within `epoch`."""
+    """True if the batches have no gap from the one holding `offset` on, and their epochs never fall or pass `epoch`."""
     batches = answer.batches
     if answer.error is not Error.NONE or not batches or not batches[0].base_offset <= offset <= batches[0].last_offset:
         return False

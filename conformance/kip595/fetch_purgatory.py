@@ -20,7 +20,7 @@ from protocol.since import since
 NAMES_HIGH_WATERMARK_FROM = since("FetchRequest", "HighWatermark")
 
 AGAIN = 6
-"""How often a wait is tried that an append may end, or that an append may precede."""
+"""The number of attempts at a wait that an append may end or precede."""
 
 LONG = 10_000
 """Milliseconds within which a leader certainly appends: it writes a no-op record every half second (KIP-835)."""
@@ -50,7 +50,7 @@ def timed_fetch(
 
 
 def wait_of(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> Wait:
-    """A wait in milliseconds that should have ended after `due` of them; the step is a fetch that did not wait."""
+    """Return a wait of `lasted` ms that should have ended after `due` ms; `step` is a fetch that did not wait."""
     late = quorum.bench.wait.recorded_late(lasted / 1000) if lasted >= due + AT_ONCE else 0.0
     return Wait(lasted, step.milliseconds, late)
 
@@ -78,7 +78,7 @@ def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int) -> Genera
 
 
 def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tuple[list[Wait], list[TimedFetch]]:
-    """Fetch in a way that may wait, each time after the same fetch that may not."""
+    """Fetch with MaxWaitMs `wait`, each time after the same fetch with 0. Return the shortest waits and the answers."""
     seen: list[TimedFetch] = []
 
     def measure() -> Wait:
@@ -129,10 +129,10 @@ def delayed_fetches(
     *,
     named: int | None = None,
 ) -> list[AtEnd]:
-    """Fetch at the log end with MaxWaitMs `most`, until one ends `due` milliseconds after it began, or a few did not.
+    """Fetch at the log end with MaxWaitMs `most`, until one ends after `due` milliseconds, or `TRIES` did not.
 
-    Fetches that an append ends by then say nothing, and are left out. `named` is by how much the high watermark in the request
-    is below the leader's; by default the request names none.
+    Fetches that an append ends by then say nothing, and are left out. `named` is the amount by which the high
+    watermark in the request is below the leader's; by default the request names none.
     """
     found: list[AtEnd] = []
     for _ in range(AGAIN):
@@ -177,7 +177,7 @@ def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) ->
 
 
 def uncommitted_append(quorum: Quorum) -> Appended | None:
-    """The leader's next append, unless it was already committed when it was seen."""
+    """Return the leader's next append, None if it was already committed when it was seen."""
     at = next_append(quorum)
     return None if at.is_committed else at
 

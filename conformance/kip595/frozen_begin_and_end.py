@@ -76,7 +76,7 @@ def leader_of_the_present_epoch_is_followed(
 
 
 def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -> tuple[VoteAnswer, int]:
-    """Move the voter to a new epoch, in which it votes for a candidate or for none. Returns its answer and that epoch."""
+    """Move the voter to a new epoch, in which it votes for a candidate or none. Return its answer and that epoch."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     return frozen.vote(candidate, epoch, end if granted else BEHIND), epoch
@@ -161,7 +161,7 @@ def candidacy(
 ) -> Candidacy:
     """Let the leader resign. The voter should ask for votes after `share` milliseconds.
 
-    The step before is its fetch from that leader, which needs no waiting.
+    The step before, its fetch from that leader, involves no wait.
     """
     began = frozen.bench.now().seconds
     gone = follow_and_resign(frozen, leader, successors, version)
@@ -205,7 +205,7 @@ RANKS = {"first of two": (PEERS[:1], ()), "first of three": (PEERS[:1], PEERS[1:
 
 
 def backoff_ms(position: int, count: int) -> int:
-    """Milliseconds that the successor at a position of the list waits (KIP-595, EndQuorumEpoch handling)."""
+    """Return the milliseconds that a successor waits, by its place in the list (KIP-595, EndQuorumEpoch handling)."""
     return min(BACKOFF_MAX, (BACKOFF_MAX >> (count - 1)) << (position - 1))
 
 
@@ -228,8 +228,8 @@ def unlisted_voter_waits(frozen: Frozen, leader: int, listed: int) -> Generator[
 
 
 def is_accepted(frozen: Frozen, fetch: Received, served: float) -> bool:
-    """True if the voter took the answer to a fetch, sent `served` milliseconds after the fetch: it ignores an answer after its
-    request timeout.
+    """True if the voter took the answer that it was sent `served` milliseconds after its fetch: it ignores one after
+    its request timeout.
 
     Its next fetch shows when it was done with this one. If there is none, half the timeout is the limit.
     """

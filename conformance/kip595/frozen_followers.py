@@ -74,7 +74,7 @@ def _identity(frozen: Frozen, fetch: Received, expected: str, epoch: int) -> boo
 
 
 def _directory_id(frozen: Frozen) -> UUID:
-    """The directory id in meta.properties, which has it in Kafka's form: base64 without padding."""
+    """Return the directory id in meta.properties, where it is in Kafka's form: base64 without padding."""
     lines = frozen.bench.read_file(frozen.name, "meta.properties").text.splitlines()
     text = next(line.removeprefix("directory.id=") for line in lines if line.startswith("directory.id="))
     return UUID(bytes=base64.urlsafe_b64decode(text.replace("\\", "") + "=="))

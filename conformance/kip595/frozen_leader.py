@@ -77,7 +77,7 @@ READS = 7
 
 
 def _batches_after(frozen: Frozen, first: LogEnd) -> list[int] | None:
-    """The base offsets of the batches that follow, once there are enough: a follower fetches at batch boundaries only."""
+    """Return the base offsets of the next batches, once there are enough: followers fetch at batch boundaries only."""
     read = frozen.fetch_as(CONSUMER, first.epoch, first)
     starts = [batch.base_offset for batch in read.batches]
     return starts if len(starts) >= READS else None

@@ -23,7 +23,7 @@ STANDS = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
 
 
 class Condition(NamedTuple):
-    """A voter's leader and epoch as it answers, and its quorum-state."""
+    """A voter's leader and epoch as it reports them, and its stored quorum-state."""
 
     reported: LeaderAndEpoch
     stored: Stored

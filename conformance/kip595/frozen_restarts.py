@@ -21,7 +21,7 @@ CANDIDATES = sampled_from(PEERS)
 
 
 def kill_and_restart(frozen: Frozen) -> None:
-    """Kill the voter and start it again; it answers when this returns."""
+    """Kill the voter, start it again, and wait until it answers."""
     with frozen.bench.processes.down(frozen.name, role="voter"):
         pass
     what = f"{frozen.name} answering after its restart"

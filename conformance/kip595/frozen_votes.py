@@ -24,7 +24,7 @@ GRANTED = ("KIP595-VOTE-02", "granted")
 
 
 def is_vote_in(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
-    """True if answered without error in `epoch`, with no known leader."""
+    """True if the vote is answered without error, as `granted` says, in `epoch` and with no known leader."""
     as_expected = answer.error is Error.NONE and answer.top_level_error is Error.NONE and answer.vote_granted is granted
     return as_expected and of(answer) == LeaderAndEpoch(-1, epoch)
 
@@ -65,7 +65,7 @@ def newer_epoch_of_a_stale_candidate_is_adopted(
 
 
 def epoch_before_vote(frozen: Frozen) -> int:
-    """The epoch in which the voter now follows a peer."""
+    """Let the voter follow a peer. Return its epoch."""
     return epoch_of(frozen.follow())
 
 
@@ -196,7 +196,7 @@ def committed_roles_keep_their_vote(
 
 
 def bring_into(frozen: Frozen, role: str) -> int:
-    """Bring the voter into a role; returns its epoch."""
+    """Bring the voter into a role. Return its epoch."""
     if role == "leader":
         return frozen.lead()
     return candidate_epoch(frozen.candidate()) if role == "candidate" else epoch_before_vote(frozen)

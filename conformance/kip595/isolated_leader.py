@@ -24,7 +24,7 @@ FETCH_TIMEOUT = 2.0
 class Isolated:
     """Three real controllers whose leader is cut off from the others, while brokers and clients still reach it.
 
-    Faults are aimed by a partition that they administer.
+    Faults are aimed with a partition that these controllers manage.
     """
 
     def __init__(self, bench: Bench, data: PartitionData) -> None:
@@ -32,7 +32,7 @@ class Isolated:
         self.faults = bench.faults(data.topic, data.partition)
 
     def leads(self, name: str) -> QuorumAnswer | None:
-        """The controller's own answer to DescribeQuorum, if it considers itself the leader."""
+        """Return the controller's own answer to DescribeQuorum if it considers itself the leader, else None."""
         answer = self.bench.node(name, controller=True).describe_quorum()
         leads = answer.error is Error.NONE and answer.leader_id == self.bench.id_of(name)
         return answer if leads else None
@@ -69,7 +69,7 @@ def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "rejec
 
 
 def gives_up(isolated: Isolated, leader: str, cut: float) -> Iterator[Claim]:
-    """LIVE-06: the leader resigns in time. No claim if it had resigned by a first look that came too late to tell when."""
+    """Check LIVE-06: the leader resigns in time. Yield no claim if a late first look finds that it has resigned."""
     led = list[tuple[float, QuorumAnswer]]()
     looked = list[float]()
 

@@ -175,7 +175,7 @@ def answers_carry_leader_and_epoch(
 
 
 ERRORS = {"older": (-1, 0), "newer": (1, 0), "offset": (0, -1)}
-"""Epochs ahead, and the fetch offset."""
+"""The distance of the request's epoch from the current one, and the fetch offset."""
 
 
 @probe("KIP595-API-06", rig=QUORUM, cases=["fetch-error"], member=CONTROLLERS, older=versions_back(2),

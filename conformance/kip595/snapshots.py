@@ -77,7 +77,7 @@ def _piece(
     older: int,
     **more: Any,
 ) -> SnapshotPiece:
-    """The bytes of a snapshot, from a position on."""
+    """Fetch the bytes of a snapshot, from a position on."""
     assert found is not None
     more.setdefault("cluster_id", mixed.cluster_id)
     return mixed.client(name).fetch_snapshot(

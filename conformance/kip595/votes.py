@@ -54,7 +54,7 @@ def try_vote(
 
 
 def is_refusal(tried: Tried[VoteAnswer], error: Error) -> bool:
-    """True if refused with this partition error and the receiver's leader and epoch, with no change of state."""
+    """True if the vote got this partition error and the receiver's leader and epoch, and changed no state."""
     answer = tried.answer
     as_expected = answer.error is error and answer.top_level_error is Error.NONE and not answer.vote_granted
     return as_expected and of(answer) == tried.leader and tried.is_unchanged
@@ -77,7 +77,7 @@ NONSENSE: Mapping[str, Callable[[int, int], int]] = {
     "epoch-not-below": lambda epoch, by: epoch + by - 1,
     "pre-vote-above": lambda epoch, by: epoch + by,
 }
-"""The log's last epoch by the candidate's: a standard vote needs a lower one, a pre-vote one that is not higher."""
+"""The log's last epoch, given the candidate's: a standard vote needs a lower one, a pre-vote none that is higher."""
 
 
 @probe("KIP595-VOTE-07", rig=QUORUM, cases=list(NONSENSE),
