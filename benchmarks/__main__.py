@@ -18,7 +18,7 @@ from protocol.errors import KitError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 with the table on stdout; as elsewhere in the kit 2 for wrong use, 3 for errors of engine, image or node."""
+    """Print the table. Return 0, 2 for wrong use, 3 for errors of engine, image or node, or 130 after Ctrl-C."""
     asked = _parser().parse_args(arguments)
     try:
         print(asked.run(asked))
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _judged(asked: argparse.Namespace) -> str:
-    """Stored histories are read before the clock starts, generated ones one after the other."""
+    """Measure judging. Stored histories are read before the clock starts, generated ones one at a time."""
     if asked.beside is not None:
         if asked.histories is None:
             raise ValueError("--beside needs --histories: both checkouts judge the same")

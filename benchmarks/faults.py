@@ -38,7 +38,7 @@ CLUSTER = Topology(
 )
 THIRDS: tuple[Callable[[], Fault], ...] = (Kill, PausePastFencing, CutOffFromControllers)
 RECORDS_A_SECOND = 600.0
-"""Only while there is a leader, which is half of the time; over all of it 100 records a second must be acknowledged."""
+"""The rate while there is a leader, half of the time; over all of it, 100 records a second must be acknowledged."""
 RECORDS_A_BATCH = 50
 
 
@@ -55,7 +55,7 @@ class Worked(msgspec.Struct, kw_only=True):
 
 
 def measure(image: Image, minutes: float, clusters: int, progress: Progress) -> list[Worked]:
-    """All clusters in parallel for that many minutes. Raises KitError if one never started."""
+    """Run all clusters in parallel for that many minutes. Raises KitError if one never started."""
     context = multiprocessing.get_context("spawn")
     with Run.begin() as run, ProcessPoolExecutor(clusters, mp_context=context) as pool:
         try:
@@ -76,7 +76,7 @@ def _followed(shares: Sequence[Future[Worked]], progress: Progress) -> Iterator[
 
 
 def _work(image: Image, run_id: str, place: int, until: float) -> Worked:
-    """One cluster after the other until the time is up; each begins with another kind, so that JVM starts spread out."""
+    """Use one cluster after another until the time is up. Each begins with another kind, to spread JVM starts."""
     worked, began = Worked(), time.monotonic()
     kinds = itertools.islice(itertools.cycle(THIRDS), place % len(THIRDS), None)
     with Run.join(run_id) as run:
@@ -113,7 +113,7 @@ def _cycles(injector: Injector, kinds: Iterator[Callable[[], Fault]], until: flo
 
 
 def table(image: Image, shares: Sequence[Worked]) -> str:
-    """Cycles per hour, by kind and in total, with the seconds of their parts; then traffic, gaps and boots. As Markdown."""
+    """Return as Markdown the cycles per hour and the seconds of their parts, by kind; then traffic, gaps and boots."""
     wall = max(share.seconds for share in shares)
     cycles = [cycle for share in shares for cycle in share.cycles]
     lines = [
@@ -156,7 +156,7 @@ def seconds_of(cycle: Injected) -> float:
 
 
 def others(image: Image, rounds: int, progress: Progress) -> str:
-    """Every other kind, aimed at its usual role, several times on one cluster: medians as Markdown."""
+    """Run every other kind in its usual role, several times on one cluster; return the medians as Markdown."""
     thirds = {kind().name for kind in THIRDS}
     kinds = [kind for kind in FAULTS if kind().name not in thirds]
     lines = ["| other kinds | role | cycles | to witness | to heal |", "|---|---|---:|---:|---:|"]

@@ -36,7 +36,7 @@ WHOLE = -3
 REST = ("all faults are healed and nobody writes any more", "at rest")
 """The premises at the end, by the names that judges know."""
 KEPT = 400
-"""Maximum number of batches in a log: DeleteRecords removes the others, as machines do."""
+"""Twice the number of batches that DeleteRecords leaves in a log."""
 
 
 class WrittenPartition:
@@ -81,8 +81,8 @@ class WrittenPartition:
         self.epochs = [*(entry for entry in self.epochs if entry[1] < self.end), (self.epoch, self.end)]
 
     def end_of(self, epoch: int) -> tuple[int, int]:
-        """The answer of OffsetForLeaderEpoch: the largest epoch at or below (itself, below all), and the start of the
-        next one.
+        """Return what OffsetForLeaderEpoch answers: the largest epoch at or below `epoch` (itself if there is none),
+        and the start offset of the next epoch, or the log end offset.
         """
         known = max((number for number, _ in self.epochs if number <= epoch), default=epoch)
         later = [start for number, start in self.epochs if number > epoch]
@@ -108,7 +108,7 @@ class WrittenEvents:
         return {"n": len(self.events), "t": len(self.events) / 100}
 
     def record(self, broker: int, op: str, answer: msgspec.Struct, *args: Any, **kwargs: Any) -> None:
-        """The request that the client's method of that name records, and its answer."""
+        """Record a request as the client's method of that name does, and its answer."""
         call = len(self.events)
         request = _plain(OPERATIONS[op](*args, **kwargs))
         self.events.append(Call(**self._base, op=op, node=f"broker-{broker}", request=request))
@@ -125,7 +125,7 @@ class WrittenEvents:
 
 
 def history(name: str, events: int, seed: int) -> History:
-    """One example with about that many events."""
+    """Generate one example with about that many events."""
     return _Example(name, random.Random(seed)).write(events)
 
 
@@ -160,7 +160,7 @@ class _Example:
     # --- steps
 
     def _metadata(self, partition: WrittenPartition) -> None:
-        """Metadata from every broker, as sent by a client that waits for all of them to name one leader."""
+        """Record Metadata of every broker, as for a client that waits until all of them name one leader."""
         state = PartitionMetadata(
             error=Error.NONE,
             partition=partition.index,
@@ -184,13 +184,13 @@ class _Example:
         self._written.record(partition.leader, "produce", answer, partition.topic, partition.index, records, acks=acks)
 
     def _fetch(self, partition: WrittenPartition) -> None:
-        """Close to the log end, like a consumer that follows."""
+        """Fetch close to the log end, like a consumer that keeps up."""
         behind = partition.batches[-self._drawn.randint(1, 8) :]
         offset = behind[0].base_offset if behind else partition.start
         self._read(partition, partition.leader, offset, tuple(behind), CONSUMER)
 
     def _whole(self, partition: WrittenPartition) -> None:
-        """A full-log read of each replica: a Fetch of its records, and one at its end that returns nothing more."""
+        """Read the whole log of each replica: a Fetch of its records, and one at its end that returns none."""
         for broker in BROKERS:
             for offset in dict.fromkeys((partition.start, partition.end)):
                 left = tuple(batch for batch in partition.batches if batch.base_offset >= offset)
@@ -232,7 +232,7 @@ class _Example:
             )  # fmt: skip
 
     def _refused(self, partition: WrittenPartition) -> None:
-        """A fetch with the next epoch, which no broker knows yet."""
+        """Fetch with the next leader epoch, which no broker knows yet."""
         answer = FetchedPartition(version=12, **_place(partition, Error.UNKNOWN_LEADER_EPOCH))
         self._written.record(
             partition.leader, "fetch", answer, partition.topic, partition.index, partition.end,
@@ -259,5 +259,5 @@ def _place(partition: WrittenPartition, error: Error = Error.NONE) -> dict[str, 
 
 
 def _plain(value: Any) -> Any:
-    """The value as a stored history has it."""
+    """Return the value as a stored history has it."""
     return msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(value)))

@@ -32,7 +32,7 @@ EVERY = 20.0
 
 
 class Measured(msgspec.Struct, kw_only=True):
-    """Seconds of CPU time by activity: readings of the history and judges, by name."""
+    """The result; `seconds` is the CPU time of reading the histories, and of each judge by its name."""
 
     examples: int = 0
     events: int = 0
@@ -46,13 +46,13 @@ class Measured(msgspec.Struct, kw_only=True):
 
 
 def made_up(events: int, per_example: int) -> Iterator[History]:
-    """Examples with that many events together."""
+    """Generate examples with about that many events in all."""
     for number in range(max(1, events // per_example)):
         yield history(str(number), per_example, number)
 
 
 def stored_histories(out: Path, events: int) -> Iterator[History]:
-    """The histories of a run, repeated until there were that many events. Raises ValueError if there are none."""
+    """Yield the histories of a run, repeated until there are that many events. Raises ValueError if there are none."""
     paths = sorted(out.rglob("*.jsonl.zst"))
     found = [one for path in paths for one in read_histories(path) if one.complete]
     if not any(one.events for one in found):
@@ -66,7 +66,7 @@ def stored_histories(out: Path, events: int) -> Iterator[History]:
 
 
 def measure(histories: Iterable[History], progress: Progress, judges: Sequence[Judge] = JUDGES) -> Measured:
-    """Every history by every judge."""
+    """Judge every history by every judge, and measure the CPU time."""
     measured, reported_at = Measured(), time.monotonic()
     seconds: dict[str, float] = defaultdict(float)
     for one in histories:
@@ -103,7 +103,7 @@ def _judge(one: History, judges: Sequence[Judge], measured: Measured, seconds: d
 
 
 def table(measured: Measured) -> str:
-    """The total, and each one's part in it, as Markdown."""
+    """Return the total, and the share of reading and of each judge, as Markdown."""
     lines = [
         f"{measured.events} events in {measured.examples} examples: {measured.total:.1f} s, "
         f"{measured.total / measured.events * 1e6:.1f} s a million; {measured.observations} observations, "
@@ -140,7 +140,7 @@ began = time.process_time()
 observations = sum(len(judge_all(JUDGES, one)) for one in found)
 print(time.process_time() - began, sum(len(one.events) for one in found), observations)
 """
-"""Judges the histories of a folder with the code of a checkout: prints seconds of one core, events and observations."""
+"""A program that judges a folder's histories with a checkout's code; it prints CPU seconds, events, observations."""
 
 
 class Beside(msgspec.Struct, kw_only=True):
@@ -177,7 +177,7 @@ def _counted(checkout: Path, out: Path) -> list[float]:
 
 
 def beside_table(measured: Beside) -> str:
-    """Medians of the rounds, and of their ratios, as Markdown."""
+    """Return the medians of the rounds, and of their ratios, as Markdown."""
     here, there = (median(pair[side] for pair in measured.seconds) for side in (0, 1))
     ratio = median(theirs / mine for mine, theirs in measured.seconds)
     return "\n".join(

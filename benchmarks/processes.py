@@ -20,7 +20,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """`seconds` by the clock, `cpu` those of all cores; `peak` is the largest sum of resident bytes at one time."""
+    """The cost of a run: `seconds` by the clock, `cpu` seconds of all cores, `peak` resident bytes at one time."""
 
     seconds: float
     cpu: float
@@ -30,7 +30,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def watch_run(*command: str | Path) -> Watched:
-    """Runs the command in the checkout, to its end."""
+    """Run the command in the checkout to its end."""
     began = time.monotonic()
     process = subprocess.Popen(
         [str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -45,7 +45,7 @@ def watch_run(*command: str | Path) -> Watched:
 
 
 class _Watch(threading.Thread):
-    """Samples a process and all its descendants, even those whose parent has ended meanwhile."""
+    """A sampler of a process and all its descendants, even of those whose parent has ended meanwhile."""
 
     def __init__(self, root: int) -> None:
         super().__init__(daemon=True)
@@ -85,7 +85,7 @@ def _pids() -> Sequence[int]:
 
 
 def _process(pid: int) -> _Process | None:
-    """None for one that has ended. See proc(5): the name, in brackets, may contain blanks."""
+    """Read the state of a process; None if it has ended. See proc(5): the name, in brackets, may contain blanks."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

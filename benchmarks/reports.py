@@ -26,7 +26,7 @@ ROOM = 0.7
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """Observations of two merges, events to judge again, and the number of them that plain Python judges."""
+    """The observations of two merges, the events to judge again, and the `sample` of them that plain Python judges."""
 
     merges: tuple[int, int]
     events: int
@@ -41,7 +41,7 @@ PARTS = ("merging", "judging")
 
 
 class MergeCost(msgspec.Struct, frozen=True, kw_only=True):
-    """`pandas` is None if its memory would not have been enough: about `needed` bytes."""
+    """The cost of a merge. `pandas` is None if memory would not have been enough for the `needed` bytes of pandas."""
 
     observations: int
     size: int
@@ -60,7 +60,7 @@ class JudgingCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(scale: Scale, parts: Sequence[str], progress: Progress, keep: Path | None = None) -> str:
-    """The tables of the parts, as Markdown. Generated data goes to `keep`, or to a folder that is removed at the end."""
+    """Return the tables of the parts as Markdown. Data goes to `keep`, or to a folder that is removed at the end."""
     folder = keep or Path(tempfile.mkdtemp(prefix="kafka-conformance-"))
     tables = {"merging": lambda: merging(folder, scale, progress), "judging": lambda: judging(folder, scale, progress)}
     try:
@@ -95,7 +95,7 @@ def _merge(folder: Path, count: int, before: Sequence[MergeCost], progress: Prog
 
 
 def _free() -> int:
-    """Bytes of memory that a new process can have without swapping."""
+    """Return the bytes of memory that a new process can have without swapping."""
     [line] = [line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable")]
     return int(line.split()[1]) * 1024
 
@@ -128,7 +128,7 @@ def _merged_row(one: MergeCost) -> str:
 
 
 def judging(folder: Path, scale: Scale, progress: Progress) -> str:
-    """Plain Python runs before and after Spark, since a machine's speed may change over time."""
+    """Measure judging: plain Python runs before and after Spark, since a machine's speed may change."""
     sample = _written(folder / "sample", scale.sample, progress)
     run = _written(folder / "run", scale.events, progress)
     before = _judge(folder / "sample", sample, [], progress)

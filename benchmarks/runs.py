@@ -24,7 +24,7 @@ from history.shards import Footer, ObservationLine, encode_line
 from history.store import HistoryWriter
 
 EXAMPLE = 3000
-"""Events of one example, as in the log machine's."""
+"""The number of events in an example, as in those of the log machine."""
 FEW = 20
 WORKERS = 12
 
@@ -32,7 +32,7 @@ _Observations = dict[str, list[dict[str, Any]]]
 
 
 def write_run(out: Path, events: int) -> int:
-    """Writes at least that many events. Returns how many."""
+    """Write about that many events; return how many."""
     few = [_named(history(str(number), EXAMPLE, number), str(number)) for number in range(FEW)]
     observations = _judged_once(out.with_name(f"{out.name}-few"), few)
     counts = [int(events * SKEWED)] + WORKERS * [int(events * (1 - SKEWED) / WORKERS)]
@@ -45,7 +45,7 @@ def _named(example: History, name: str) -> History:
 
 
 def _judged_once(out: Path, few: Sequence[History]) -> _Observations:
-    """The observations of the judges for each of the few, by its name."""
+    """Return the observations of the judges for each of the few, by its name."""
     _write(out, "gw0", few, {})
     watch_run(sys.executable, "-m", "conformance.cli.rejudge", out)
     found: _Observations = defaultdict(list)

@@ -36,7 +36,7 @@ RANGES = {"Fetch": 17, "InitProducerId": 5, "ListOffsets": 10, "OffsetForLeaderE
 SKEWED = 0.3
 """The fraction of all observations in one shard."""
 WORKERS = 6
-"""Shards of a column."""
+"""The number of shards of a column."""
 MACHINES = 0.25
 """The fraction of examples that are a machine's."""
 MACHINE = "machines.log.LogMachine"
@@ -53,9 +53,9 @@ def write_shards(
     workers: int = WORKERS,
     skewed: float = SKEWED,
 ) -> int:
-    """Writes at least that many observations below `folder`. Returns their size in bytes.
+    """Write about that many observations below `folder`; return their size in bytes.
 
-    `versions` are the newest patches of all minor ones unless named, `skewed` is the fraction in the first shard.
+    `versions` default to the newest patch of each minor; `skewed` is the fraction in the first shard.
     """
     folder.mkdir(parents=True)
     cases, versions = _cases(), versions or newest_patches()
@@ -72,7 +72,7 @@ def write_shards(
 
 
 def header(shard: str, worker: str, version: str, checks: dict[str, list[str]]) -> Header:
-    """`rows` holds no hashes, so that no row counts as changed."""
+    """Return a header. Its `rows` has no hashes, so that no row counts as changed."""
     column = Column(
         label=version,
         version=version,
@@ -88,7 +88,7 @@ def header(shard: str, worker: str, version: str, checks: dict[str, list[str]]) 
 
 
 def _cases() -> dict[str, list[str]]:
-    """The cases of each row of the catalogue."""
+    """Return the cases of each row of the catalogue."""
     rows = [
         row for path in sorted(_CATALOGUES.glob("kip*.toml")) for row in tomllib.loads(path.read_text())["requirement"]
     ]
@@ -119,7 +119,7 @@ class _Shard:
         yield Footer(**self._base(), counts=dict(self._counts))
 
     def _machine(self, name: str) -> Iterator[AnyShardLine]:
-        """Twenty cases, each of them seen often."""
+        """Yield an example of a machine: twenty cases, each seen often."""
         seen = self._drawn.sample(self._cases, 20)
         for row, case in seen:
             for _ in range(self._drawn.randint(2, 44)):

@@ -22,7 +22,7 @@ from protocol.errors import KitError
 MASTER = "local[2]"
 VERSIONS = ("3.9.2", "4.3.1")
 OBSERVATIONS = 56_000
-"""Those of two columns in smoke, with two workers each: 31 MB."""
+"""The observations of two columns in smoke, with two workers each: 31 MB."""
 SHARES = 2
 
 _OURS = f"from reports.spark import session\nwith session({MASTER!r}, small=True) as spark: spark.range(10).count()"
@@ -41,7 +41,7 @@ class SmallMerge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(shards: Path | None, rounds: int, progress: Progress) -> list[SmallMerge]:
-    """Raises KitError for a command that fails. Without `shards` they are generated."""
+    """Measure rounds; shards are generated unless given. Raises KitError for a command that fails."""
     with tempfile.TemporaryDirectory(prefix="kafka-conformance-") as name:
         folder = shards or Path(name) / "shards"
         if shards is None:
@@ -68,7 +68,7 @@ def _ended(run: Watched) -> Watched:
 
 
 def table(rounds: Sequence[SmallMerge]) -> str:
-    """Medians of the rounds, and of their ratios."""
+    """Return the medians of the rounds, and of their ratios, as Markdown."""
     lines = ["| in turn, medians | time | of the cores |", "|---|---:|---:|"]
     runs: dict[str, Callable[[SmallMerge], Watched]] = {
         "merge": lambda one: one.merge,

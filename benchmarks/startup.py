@@ -52,7 +52,7 @@ class Round(msgspec.Struct, frozen=True):
 
 
 def measure(image: Image, rounds: int, progress: Progress) -> list[Round]:
-    """Cluster and plain process in turn, after one of each that does not count (it fills caches). Raises KitError."""
+    """Start cluster and plain process in turn; the first two fill caches and do not count. Raises KitError."""
     client = connect()
     found = []
     with Run.begin() as run:
@@ -67,7 +67,7 @@ def measure(image: Image, rounds: int, progress: Progress) -> list[Round]:
 
 
 def table(image: Image, rounds: Sequence[Round]) -> str:
-    """Median and spread of both times and of the rounds' ratios, as Markdown."""
+    """Return median and spread of both times and of the rounds' ratios, as Markdown."""
     lines = [
         f"| Kafka {image.label}, {len(rounds)} rounds | median | lowest | highest |",
         "|---|---:|---:|---:|",
@@ -89,7 +89,7 @@ def _cluster_seconds(image: Image, run: Run) -> float:
 
 
 def _plain_seconds(client: docker.DockerClient, image: Image, run: Run) -> float:
-    """A formatted combined node under the JVM's defaults, without a class archive, until it answers ApiVersions."""
+    """Return the seconds until a combined node, with JVM defaults and no class archive, answers ApiVersions."""
     schemas = Schemas.of_jar(image.clients_jar)
     files = bootstrap_files(client, run, image, {}) | {
         META_PROPERTIES: meta_properties(_CLUSTER_ID, 1),

@@ -13,7 +13,7 @@ NAME = "kafka-conformance"
 
 
 def main() -> int:
-    """The exit code of the command."""
+    """Run the command and return its exit code."""
     if not KIT.is_dir():
         print(f"{NAME} works where the kit is installed from its wheel; in a checkout it is ./kit.", file=sys.stderr)
         return 2
@@ -25,7 +25,7 @@ def main() -> int:
 
 
 def environment(path: str, options: str) -> dict[str, str]:
-    """The variables with which each process that the command starts finds the kit's packages, and before any of the user's.
+    """Return the variables by which all processes of the command find the kit's packages before any of the user's.
 
     `path` and `options` are PYTHONPATH and PYTEST_ADDOPTS of the user.
     """

@@ -29,10 +29,10 @@ class Red(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A planted bug. `targets` has a line for each place that it changes: Class#method, and the class's name elsewhere.
+    """A planted bug. `targets` has each place that it changes as Class#method, with the names that the class has had.
 
     `applies` are the Kafka versions with these places, as in the catalogue; `when` says how often the bug shows there.
-    `red` must turn `violated`; `may` can, but depends on timing.
+    Rows in `red` must turn `violated`; rows in `may` can, depending on timing.
     """
 
     name: str
@@ -54,12 +54,12 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def all_mutants() -> tuple[Mutant, ...]:
-    """The table, in its order."""
+    """Read all mutants, in the order of the table."""
     return msgspec.toml.decode(TABLE.read_bytes(), type=_Table).mutant
 
 
 def mutant(name: str) -> Mutant:
-    """Raises UnknownMutant with the known names."""
+    """Return the mutant of that name. Raises UnknownMutant with the known names."""
     known = {each.name: each for each in all_mutants()}
     if name not in known:
         near = " or ".join(get_close_matches(name, known))

@@ -20,7 +20,7 @@ _NAME = "a mutant of mutants/table.toml"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 with the reference on stdout; as elsewhere in the kit 2 for wrong use, 3 for errors of images or tools."""
+    """Return the exit code: 0 or, for `compare`, 1; 2 for wrong use, 3 for errors of images or tools."""
     options = _parser().parse_args(arguments)
     try:
         return _compare(options) if options.command == "compare" else _build(options)
@@ -41,7 +41,7 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    """0 if the mutant did what the table says, else 1."""
+    """Print the comparison; return 0 if the mutant did what the table says, else 1."""
     comparison = compare(options.mutant, options.matrix, options.mutated, options.unharmed)
     print(comparison)
     return exit_code_of(violated=not comparison.as_promised)

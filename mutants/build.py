@@ -27,7 +27,7 @@ class AgentNotBuilt(KitError):
 
 
 def build_agent(progress: Progress = quiet, sources: Path = SOURCES) -> Path:
-    """The agent's jar, built by Maven and cached under the hash of its sources.
+    """Return the agent's jar, built by Maven and cached under the hash of its sources.
 
     Equal sources give equal bytes. An interrupted build leaves nothing that a later one could mistake for a jar.
     """
@@ -42,10 +42,10 @@ def build_agent(progress: Progress = quiet, sources: Path = SOURCES) -> Path:
 
 
 def mutant_image(name: str, base: Image, progress: Progress = quiet) -> Image:
-    """`base` with the agent in it and KAFKA_OPTS that load the mutant after the base's own options.
+    """Return `base` with the agent in it and KAFKA_OPTS that load the mutant after the base's own options.
 
-    The image is kept, so that one base and one mutant are one image id, and so one column. A broker whose code the
-    mutant does not fit writes the reason and does not start. Raises UnknownMutant, AgentNotBuilt, EngineTrouble.
+    The image is kept, so that one base and one mutant are one image id, and so one column. A broker whose code
+    does not fit the mutant writes the reason and does not start. Raises UnknownMutant, AgentNotBuilt, EngineTrouble.
     """
     planted = mutant(name)
     agent = build_agent(progress)
@@ -71,7 +71,7 @@ def _hash(sources: Path) -> str:
 
 
 def _packaged(sources: Path, project: Path) -> Path:
-    """Builds a copy, so that the checkout is unchanged and parallel builds do not interfere."""
+    """Build a copy, so that the checkout is unchanged and parallel builds do not interfere."""
     shutil.copytree(sources / "src" / "main", project / "src" / "main")
     shutil.copy(sources / "pom.xml", project)
     command = ["mvn", "-B", "-ntp", "-f", str(project / "pom.xml"), "package"]

@@ -12,8 +12,10 @@ NO_CHECK = ("untested", "not-run", "inapplicable")
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """`missed`: rows of the table that were exercised without a violation; `unexpected`: red only on the mutant, and
-    not in the table; `unexercised`: rows of the table that no check ran for; `as_well`: red rows that only may be.
+    """The rows of a mutant's column compared with the table.
+
+    `missed` rows of the table were exercised without a violation; no check ran for `unexercised` ones. `unexpected`
+    rows are red only on the mutant, and not in the table; `as_well` are red rows that the table allows.
     """
 
     caught: tuple[str, ...]
@@ -32,7 +34,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(mutant: Mutant, matrix: Path, mutated: str, unharmed: str) -> Comparison:
-    """`mutated` and `unharmed` are columns of a matrix.json. Raises ValueError for a column that is missing there."""
+    """Compare columns `mutated` and `unharmed` of a matrix.json. Raises ValueError for a column that is missing."""
     cells: list[dict[str, Any]] = msgspec.json.decode(matrix.read_bytes())["cells"]
     of = {
         label: {c["requirement"]: c["verdict"] for c in cells if c["kafka_version"] == label}

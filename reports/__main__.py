@@ -32,7 +32,10 @@ reports = _MergeFirst(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: done; 1: worse, with `diff --fail-on-worse`; 2: wrong use, or shards that contradict each other; 3: trouble."""
+    """Run a command and return its exit code.
+
+    0: done; 1: worse, with `diff --fail-on-worse`; 2: wrong use, or shards that contradict each other; 3: trouble.
+    """
     return exit_code(reports, sys.argv[1:] if arguments is None else arguments, "python -m reports")
 
 

@@ -13,20 +13,20 @@ from reports.insights import ChangeKind, VerdictChange
 from reports.matrix_file import ComparedCell, ComparedMatrix, column_named
 
 BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
-"""Verdicts by which a row breaks, the worst first."""
+"""The verdicts of a broken row, the worst first."""
 MENDED: tuple[Verdict, ...] = ("satisfied", "recorded")
 
 NONE: Literal[""] = ""
 
 
 def compare(before: Mapping[str, Verdict], after: Mapping[str, Verdict]) -> list[VerdictChange]:
-    """Each row of either side: first those of `after` in its order, then those that only `before` has, in its own."""
+    """Return the change of each row: rows of `after` in its order, then those that only `before` has, in its own."""
     rows = [*after, *(row for row in before if row not in after)]
     return [_change(row, before.get(row, NONE), after.get(row, NONE)) for row in rows]
 
 
 def better(change: VerdictChange) -> bool:
-    """It was broken, and is satisfied now."""
+    """True if the row was broken and is mended now."""
     return change.before in BROKEN and change.after in MENDED
 
 
@@ -69,13 +69,13 @@ class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def between_columns(seen: ComparedMatrix, old: str, new: str) -> ColumnDifference:
-    """Raises ReportError for a missing column."""
+    """Compare two columns of a matrix. Raises ReportError for a missing column."""
     before, after = (seen.column(column_named(label, seen.kafka_versions)) for label in (old, new))
     return _difference(old, new, before, after)
 
 
 def between_matrices(old: ComparedMatrix, new: ComparedMatrix) -> list[ColumnDifference]:
-    """Every pair of `pairs`. Raises ReportError if there is none."""
+    """Compare the columns of each pair that `pairs` returns. Raises ReportError if there is none."""
     found = pairs(old, new)
     if not found:
         raise ReportError(
@@ -86,8 +86,9 @@ def between_matrices(old: ComparedMatrix, new: ComparedMatrix) -> list[ColumnDif
 
 
 def pairs(old: ComparedMatrix, new: ComparedMatrix) -> list[tuple[str, str]]:
-    """Columns that correspond: of one label, or a user's image (`4.3.1@image`) and the release of its version. If there are
-    none and each matrix has one column, these two.
+    """Return the columns that correspond: of one label, or a user's new image (`4.3.1@image`) and the old release.
+
+    If there are none and each matrix has one column, these two correspond.
     """
     known = set(old.kafka_versions)
     found = [

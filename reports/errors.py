@@ -4,7 +4,7 @@ from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE
 
 
 class ReportError(Exception):
-    """Wrong use, or shards that contradict each other: exit code 2. Text: value, rule, way out."""
+    """Wrong use, or shards that contradict each other: exit code 2. The text has value, rule and way out."""
 
     exit_code = EXIT_WRONG_USE
 
@@ -16,7 +16,7 @@ class SparkMissing(ReportError):
 
 
 def spark_missing(package: str) -> str:
-    """The text of SparkMissing where a Python package is lacking."""
+    """Return the text of SparkMissing for a Python package that is not installed."""
     return (
         f"The merge runs in Spark, and {package} is not installed here: pip install 'kafka-conformance-kit[spark]'. Shards that "
         "were recorded can be merged on another machine."

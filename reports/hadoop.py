@@ -12,7 +12,7 @@ from reports.errors import ReportError
 
 
 class HadoopFolder:
-    """A folder by its URI or path. Names below it are relative, with `/`."""
+    """A folder, given by its URI or path. Names of files below it are relative to it, with `/`."""
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
         self._jvm: Any = spark.sparkContext._jvm
@@ -33,7 +33,7 @@ class HadoopFolder:
         return bool(self._files.exists(self._path(name)))
 
     def files(self, name: str) -> Iterator[str]:
-        """All files below, relative to this folder, in no order; none if it is not there."""
+        """Yield all files below `name`, relative to this folder, in no order; nothing if `name` does not exist."""
         if not self.exists(name):
             return
         found = self._files.listFiles(self._path(name), True)
@@ -42,14 +42,14 @@ class HadoopFolder:
             yield str(found.next().getPath().toUri().getPath())[start:]
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """The name and the bytes of every file below, in no order; Spark's readers skip empty ones."""
+        """Yield the name and the bytes of every file below, in no order; Spark's readers skip empty files."""
         found = self._files.listFiles(self._root, True)
         while found.hasNext():
             file = found.next()
             yield str(file.getPath().getName()), int(file.getLen())
 
     def move(self, source: str, target: str) -> bool:
-        """Moves a file atomically; False if there is one at `target` already, which then stays."""
+        """Move a file atomically. Return True if it was moved; a file that exists at `target` is left as it is."""
         to = self._path(target)
         self._files.mkdirs(to.getParent())
         return not self._files.exists(to) and bool(self._files.rename(self._path(source), to))

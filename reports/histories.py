@@ -32,7 +32,7 @@ from reports.ingest.schema import spark_type
 
 HISTORIES = "*.jsonl.zst"
 FRAMES = StructType().add("path", "string").add("offset", "long").add("length", "long").add("content", "binary")
-"""As `_Place`: one row per frame."""
+"""The fields of `_Place`: one row per frame."""
 OBSERVATION = StructType(spark_type(inspect.type_info(Observation)).fields)
 OBSERVATION_LIST = ArrayType(OBSERVATION)
 JUDGED = (
@@ -44,7 +44,7 @@ JUDGED = (
     .add("error", "string")
     .add("refused", "string")
 )
-"""As `conformance.judging.stored_examples.JudgedExample`: one row per example."""
+"""The fields of `conformance.judging.stored_examples.JudgedExample`: one row per example."""
 
 _FRAMES, _JUDGED = to_arrow_schema(FRAMES), to_arrow_schema(JUDGED)
 _A_TASK = 2 * 2**20
@@ -54,11 +54,11 @@ _A_BATCH = 2_000
 
 Mapped: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Workers: TypeAlias = Mapping[tuple[str, str], ByLabel]
-"""The shards of each run and worker, after both of which a history file is named."""
+"""The shards by run and worker; a history file is named after both."""
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """The place of a frame; `content` holds it if only Spark can read the file."""
+    """The place of a frame; `content` is the frame itself if only Spark can read the file."""
 
     path: str
     offset: int
@@ -67,7 +67,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def rejudge(spark: SparkSession, run: str, judge: Judging) -> DataFrame:
-    """The observations of `judge` about each example below `run`/histories, as JUDGED.
+    """Return the observations of `judge` about each example below `run`/histories, as a table JUDGED.
 
     `run` is the output directory of a run, or its Hadoop URI. Examples of columns without a shard are left out.
     """
@@ -99,7 +99,7 @@ def _is_local(folder: str) -> bool:
 
 
 def frames(files: DataFrame, *, local: bool) -> DataFrame:
-    """The frames of all files, as FRAMES; the bytes of `local` files are left where they are."""
+    """Return the frames of all files as a table FRAMES, without the bytes of `local` files."""
     if local:
         return _mapped(files.select("path"), _find, FRAMES)
     return _mapped(files.select("path", "content"), _cut, FRAMES)
@@ -125,7 +125,7 @@ def _cut(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def workers(spark: SparkSession, shards: str) -> Workers:
-    """The shards of each history file, by the labels of their columns.
+    """Return the headers of each history file's shards, by the labels of their columns.
 
     Raises ReportError if there are no shards, WrongSchema for one of an older schema.
     """
@@ -141,7 +141,7 @@ def workers(spark: SparkSession, shards: str) -> Workers:
 
 
 def judge_frames(found: DataFrame, workers: Workers, judge: Judging) -> DataFrame:
-    """Each example of FRAMES by `judge`, as JUDGED."""
+    """Judge each example of a table FRAMES by `judge`; return a table JUDGED."""
     return _mapped(found, lambda batches: _judge(batches, workers, judge), JUDGED)
 
 
@@ -173,7 +173,7 @@ def _local(path: str) -> Path:
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    """One after the other, since a row may be large."""
+    """Yield rows one at a time, since a row may be large."""
     return (row for batch in batches for at in range(batch.num_rows) for row in batch.slice(at, 1).to_pylist())
 
 
@@ -182,7 +182,7 @@ def _batch(rows: Sequence[msgspec.Struct], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
-    """Structs field by field, which takes a fourth of the time that `from_pylist` takes."""
+    """Convert structs field by field, which takes a quarter of the time that `from_pylist` takes."""
     if pa.types.is_struct(type):
         parts = [_array([getattr(value, field.name) for value in values], field.type) for field in type]
         return pa.StructArray.from_arrays(parts, fields=list(type))
@@ -194,7 +194,7 @@ def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
 
 
 def recorded_marks(spark: SparkSession, shards: str) -> DataFrame:
-    """Columns shard, example and the `marks` of its observations, in the order in which they were made."""
+    """Return a table of shard, example and the `marks` of its observations, in the order in which they were made."""
     lines = validate.classify(read.parse(read.read_text(spark, shards)))
     empty = {field.name: F.array() if isinstance(field.dataType, ArrayType) else F.lit("") for field in OBSERVATION}
     fields = [F.coalesce(name, value).cast(OBSERVATION[name].dataType).alias(name) for name, value in empty.items()]
@@ -207,12 +207,12 @@ def recorded_marks(spark: SparkSession, shards: str) -> DataFrame:
 
 
 def _mark(observation: Column) -> Column:
-    """A hash: two observations of one place in an example have the same by one chance in 2**64."""
+    """Hash an observation. Two different ones have the same hash with a probability of 1 in 2**64."""
     return F.xxhash64(observation)
 
 
 def differences(now: DataFrame, recorded: DataFrame) -> DataFrame:
-    """The JUDGED examples that differ from the `recorded` ones: columns example, check (null if not known now) and `wrong`."""
+    """Return the examples that differ from the `recorded` ones: example, check (null if unknown) and `wrong`."""
     none = F.array().cast("array<long>")
     after = now.select("shard", "example", "check", "error", F.transform("observations", _mark).alias("after"))
     both = after.withColumn("is_there", F.lit(True)).join(recorded, ["shard", "example"], "full_outer")

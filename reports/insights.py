@@ -16,9 +16,9 @@ import msgspec
 from conformance.judging.verdicts import Verdict
 
 RELEASE = r"^[0-9]+(\.[0-9]+)+(-rc[0-9]+|-SNAPSHOT(@(?!.*\+[a-z.]+=).*)?)?$"
-"""The label of a released version, of a release candidate or of a build of trunk, which stand in one order.
+"""The pattern of labels of released versions, release candidates and builds of trunk, which have one order.
 
-Labels of other images of users and of columns with features say more.
+Labels of users' other images, and of columns with features, have further parts and do not match.
 """
 
 
@@ -30,9 +30,9 @@ ChangeKind = Literal["added", "removed", "changed", "unchanged"]
 
 
 class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One row in two columns, or in one column at two runs: `before` and `after` are verdicts, empty where there is no cell.
+    """One row in two columns, or in two runs of a column: `before` and `after` are verdicts, empty without a cell.
 
-    `worse`: it is violated and was not, or flaky and was neither.
+    `worse` is true if the row is violated and was not, or is flaky and was neither.
     """
 
     requirement: str
@@ -78,7 +78,7 @@ class FaultReach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a cell was reached: its examples and how they ended, cases seen of all applicable ones, and faults."""
+    """The coverage of a cell: its examples by outcome, the cases seen of all applicable ones, and the faults."""
 
     requirement: str
     kafka_version: str
@@ -101,7 +101,7 @@ class FaultMet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PremiseReach(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a premise of a check was met on a column; one that never was is a hole."""
+    """A premise of a check on a column, and how often it was met; one that was never met is a hole."""
 
     kafka_version: str
     check: str
@@ -111,7 +111,7 @@ class PremiseReach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Excused(msgspec.Struct, frozen=True, kw_only=True):
-    """A case that judges of a check left undecided at times, beside what they decided; `excused` counts by the excuse's name."""
+    """A case that judges sometimes left undecided for a check, and what they decided; `excused` counts by excuse."""
 
     requirement: str
     kafka_version: str
@@ -123,7 +123,7 @@ class Excused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
-    """Time that a check took on a column, over all workers; `outcomes` counts how it ended."""
+    """The time that a check took on a column, over all workers; `outcomes` counts its ends by outcome."""
 
     kafka_version: str
     check: str
@@ -145,7 +145,7 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Insights(msgspec.Struct, kw_only=True):
-    """All of them, each in a fixed order. `trend` is empty where no archive was given."""
+    """All tables of insights, each in a fixed order. `trend` is empty without an archive."""
 
     firsts: list[Firsts] = []
     wavering: list[Wavering] = []
@@ -170,7 +170,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
 
 
 def assemble(found: Mapping[str, Sequence[Mapping[str, Any]]], columns: Sequence[str]) -> Insights:
-    """From the rows of each table, in any order; they are put in the order of `columns`."""
+    """Build the insights from the rows of each table, and sort them by `columns`, then by `_ORDER`."""
     places = {label: place for place, label in enumerate(columns)}
 
     def order(row: msgspec.Struct) -> tuple[Any, ...]:
@@ -185,9 +185,9 @@ def assemble(found: Mapping[str, Sequence[Mapping[str, Any]]], columns: Sequence
 
 
 def encode(insights: Insights) -> bytes:
-    """`insights.json`: the same insights give the same bytes."""
+    """Return the content of `insights.json`: the same insights give the same bytes."""
     return msgspec.json.format(msgspec.json.encode(insights, order="deterministic"), indent=1) + b"\n"
 
 
 _ORDER = ("requirement", "run_date", "run", "check", "case", "inputs", "premise", "fault")
-"""Within a column, in this order as far as a table has it."""
+"""The fields by which the rows of a column are sorted, as far as a table has them."""

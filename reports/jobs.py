@@ -17,7 +17,10 @@ AT_ONCE = 3
 
 @contextmanager
 def side_by_side(spark: SparkSession, at_once: int = AT_ONCE) -> Iterator[Callable[[Job], None]]:
-    """Start jobs while the block goes on; at its end all are over. Raises the first error of a job, if the block raised none."""
+    """Yield a function that starts a job in a thread; wait for all jobs at the end of the block.
+
+    Raises the first error of a job, if the block itself raised none.
+    """
     with ThreadPoolExecutor(at_once, thread_name_prefix="spark-job") as pool:
         started: list[Future[None]] = []
 

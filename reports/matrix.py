@@ -26,7 +26,7 @@ Row = Mapping[str, Any]
 
 
 class Pooled(msgspec.Struct, kw_only=True):
-    """The tables of `reports.pool.cells`, collected."""
+    """The small tables by which cells are judged, collected from Spark."""
 
     cases: Sequence[Row] = ()
     violations: Sequence[Row] = ()
@@ -37,7 +37,7 @@ class Pooled(msgspec.Struct, kw_only=True):
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """A violation in words, seen `times`, and the first example that shows it.
+    """A violation in words, how many `times` it was seen, and the first example that shows it.
 
     `history` and `evidence` are relative to the output directory of the run.
     """
@@ -54,14 +54,14 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayCount(msgspec.Struct, frozen=True, kw_only=True):
-    """Violations replayed: seen again in `seen` of `tries` runs."""
+    """The replays of violations: `seen` of `tries` showed the violation again."""
 
     seen: int = 0
     tries: int = 0
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """Checks that the kit has for the row, that ran, and that ended in trouble of the kit, of which `trouble` is the first."""
+    """The numbers of checks of the row: known, run, and ended in trouble of the kit; `trouble` is the first one."""
 
     known: int = 0
     ran: int = 0
@@ -147,7 +147,7 @@ class Matrix(msgspec.Struct, kw_only=True):
 
 
 def build(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequence[Deviation]) -> Matrix:
-    """Exactly one cell for each row of the catalogue and column."""
+    """Build the matrix, with exactly one cell for each row of the catalogue and column."""
     evidence = _Evidence(pooled)
     cells = [_cell(row, column, evidence, deviations) for column in intake.columns for row in catalogue]
     stale = [entry for cell in cells for entry in _stale(cell, intake, deviations)]
@@ -165,7 +165,7 @@ def build(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequ
 
 
 def encode(matrix: Matrix) -> bytes:
-    """`matrix.json`: the same matrix gives the same bytes."""
+    """Return the content of `matrix.json`: the same matrix gives the same bytes."""
     return msgspec.json.format(msgspec.json.encode(matrix, order="deterministic"), indent=1) + b"\n"
 
 
@@ -211,7 +211,7 @@ def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations
 
 
 def _taken_away(found: PatchComparison) -> Violation:
-    """A violation that no example shows: the columns themselves do."""
+    """Return a failed comparison of patch releases as a violation; no example shows it, the columns themselves do."""
     return Violation(
         case=found.case, label="", detail=found.detail, check=patch_releases.CHECK, example="", history="", events=[],
         evidence="", times=1,
@@ -300,7 +300,7 @@ def _is_feature(name: str) -> bool:
 
 
 def _unknown(pooled: Pooled, catalogue: Catalogue) -> dict[str, int]:
-    """Observations of rows that the catalogue doesn't have, by row."""
+    """Count the observations of rows that the catalogue doesn't have, by row."""
     counts: Counter[str] = Counter()
     for row in pooled.cases:
         if row["requirement"] not in catalogue:

@@ -49,33 +49,36 @@ class ComparedMatrix(msgspec.Struct, frozen=True):
     cells: list[ComparedCell]
 
     def column(self, label: str) -> dict[str, ComparedCell]:
-        """Cells by row."""
+        """Return the cells of a column by row."""
         return {cell.requirement: cell for cell in self.cells if cell.kafka_version == label}
 
 
 def comparable(matrix: Matrix) -> ComparedMatrix:
-    """A matrix reduced to what a comparison needs."""
+    """Reduce a matrix to what a comparison needs."""
     return msgspec.convert(matrix, ComparedMatrix, from_attributes=True)
 
 
 def read_compared(path: Path) -> ComparedMatrix:
-    """Raises ReportError for a file that is not a matrix, or has another schema."""
+    """Read what a comparison needs. Raises ReportError for a file that is not a matrix, or has another schema."""
     return _of_our_schema(_read(path, ComparedMatrix), path)
 
 
 def read_matrix(path: Path) -> Matrix:
-    """All of it. Raises ReportError for a file that is not a matrix, or that another version of the kit wrote in another form."""
+    """Read a whole matrix.
+
+    Raises ReportError for a file that is not a matrix, or that another version of the kit wrote in another form.
+    """
     return _of_our_schema(_read(path, Matrix), path)
 
 
 def read_insights(matrix: Path) -> Insights:
-    """The insights.json beside a matrix.json; empty insights if there is none."""
+    """Read the insights.json beside a matrix.json; return empty insights if there is none."""
     path = matrix.with_name(INSIGHTS)
     return _read(path, Insights) if path.is_file() else Insights()
 
 
 def column_named(asked: str, known: Iterable[str]) -> str:
-    """Raises ReportError with the nearest labels."""
+    """Return the label if a column has it. Raises ReportError with the nearest labels otherwise."""
     labels = list(known)
     if asked not in labels:
         raise ReportError(f"There is no column {asked!r} in this matrix. {_near(asked, labels)}")
@@ -83,7 +86,7 @@ def column_named(asked: str, known: Iterable[str]) -> str:
 
 
 def rows_named(asked: str, known: Iterable[str]) -> list[str]:
-    """All rows that a glob names. Raises ReportError with the nearest ones if there are none."""
+    """Return all rows that match a glob. Raises ReportError with the nearest ones if none does."""
     rows = list(known)
     found = [row for row in rows if fnmatchcase(row, asked)]
     if not found:

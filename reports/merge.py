@@ -35,7 +35,7 @@ from reports.rows import collect_rows
 
 
 class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell as a row of Parquet; `known`: a known deviation covers it."""
+    """A cell as a row of Parquet; `known` is true if a known deviation covers it."""
 
     kafka_version: str
     requirement: str
@@ -64,9 +64,9 @@ def merge(
     parquet: Path | None = None,
     archive: str = "",
 ) -> Merged:
-    """The matrix of all shards below `folder`; its tables also go to `parquet`, if that is given.
+    """Merge all shards below `folder` into a matrix; write its tables to `parquet` too, if that is given.
 
-    With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend is that of all its runs.
+    With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend covers its runs.
     Raises ReportError for a folder without shards, shards of which none can be read, and a column with two images.
     """
     lines = validate.classify(read.parse(read.read_text(spark, folder)))
@@ -95,7 +95,7 @@ def merge(
 
 
 def _alone(spark: SparkSession, distinct: DistinctLines, matrix: Matrix, catalogue: Catalogue, runs: Intake) -> Matrix:
-    """The cells of each run alone: the matrix at hand where no column is pooled from several runs."""
+    """Judge each run alone; reuse the cells of `matrix` if no column is pooled from several runs."""
     names = {column.label: column.kafka_version for column in runs.columns}
     if all(len(column.runs) == 1 for column in matrix.columns):
         cells = [cell for cell in matrix.cells if cell.kafka_version in names]
@@ -106,7 +106,7 @@ def _alone(spark: SparkSession, distinct: DistinctLines, matrix: Matrix, catalog
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """The tables by which cells are judged, and those beside the verdicts, by their names in `reports.insights`."""
+    """The tables by which cells are judged, and the tables of insights by their names in `reports.insights`."""
 
     pooled: Pooled
     insights: dict[str, Sequence[Any]]
@@ -134,7 +134,7 @@ class _Tables:
         }
 
     def collect(self) -> _Found:
-        """All in one job. None of these grows with the number of observations."""
+        """Collect the small tables in one job. None of them grows with the number of observations."""
         found = collect_rows(self._small)
         sums, decided = tables.by_entry(found["sums"]), found["decided"]
         cases = tables.cases(decided, found["distinct"], found["wavers"])
@@ -157,13 +157,13 @@ class _Tables:
         return _Found(pooled, insights)
 
     def write(self, folder: Path) -> None:
-        # As they were read: a task has lines of a shard or two. To bring each column together would move them all once more.
+        # Partitioned as read: a task has lines of one or two shards. Grouping by column would shuffle them again.
         place = f"file://{folder.absolute()}/observations"
         self.observations.write.mode("overwrite").partitionBy("kafka_version").parquet(place)
 
 
 def _applicable(intake: Intake, catalogue: Catalogue) -> list[tuple[str, str, str]]:
-    """Every case that a column must show."""
+    """Return column, row and case for every case that applies to a column."""
     return [
         (column.kafka_version, row.id, case.id)
         for column in intake.columns
@@ -173,7 +173,7 @@ def _applicable(intake: Intake, catalogue: Catalogue) -> list[tuple[str, str, st
 
 
 def _write(cases: Sequence[Row], matrix: Matrix, order: Order, insights: Insights, folder: Path) -> None:
-    """Tallies, matrix and insights, and what changed from column to column and from run to run."""
+    """Write tallies, matrix and insights, and the changes from column to column and from run to run."""
     tallies = StructType([StructField(name, StringType()) for name in (*cells.CELL, "case")] + schema(CaseTally).fields)
     write_table(cases, tallies, folder / "tallies")
     write_table(map(_cell, matrix.cells), schema(MatrixRow), folder / "matrix")

@@ -11,7 +11,7 @@ import msgspec
 from history.releases import PRE_RELEASE, RELEASED, place
 
 _SETTINGS = ("--feature", "--server-property")
-"""Options by which a column differs from what its version runs with by default."""
+"""The options that make a column differ from the defaults of its version."""
 
 
 class Placed(Protocol):
@@ -26,7 +26,7 @@ class Placed(Protocol):
 
 
 class Unordered(msgspec.Struct, frozen=True, kw_only=True):
-    """A column that takes no part in what goes by the order of versions, and the reason."""
+    """A column that has no place in the order of versions, and the reason."""
 
     kafka_version: str
     reason: str
@@ -36,14 +36,14 @@ class Unordered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """`labels` ascend: a snapshot stands before the release candidates of its release, and these before it."""
+    """The columns in ascending order of versions: a snapshot, then the release candidates, then the release."""
 
     labels: list[str]
     unordered: list[Unordered]
 
 
 def in_order(columns: Sequence[Placed]) -> Order:
-    """A column is named by its label, and stands where the version that it is judged as stands."""
+    """Sort columns by the versions that they are judged as, and set apart those without a place in this order."""
     reasons = {column.kafka_version: _settings(column) or _unknown(column) for column in columns}
     known = [column for column in columns if not reasons[column.kafka_version]]
     own = Counter(column.version for column in known)
@@ -61,7 +61,7 @@ def in_order(columns: Sequence[Placed]) -> Order:
 
 
 def _is_official(column: Placed) -> bool:
-    """A release or a release candidate as it was published."""
+    """True if the column is a release or a release candidate as it was published."""
     return column.kafka_version == column.version
 
 

@@ -21,7 +21,7 @@ Sides = Mapping[str, Mapping[str, Verdict]]
 
 
 class Change(VerdictChange, frozen=True, kw_only=True):
-    """A row on two sides that are neighbours."""
+    """A row on two neighbouring sides."""
 
     old: str
     new: str
@@ -35,7 +35,7 @@ def by_column(cells: Iterable[ReportedCell]) -> dict[str, dict[str, Verdict]]:
 
 
 def firsts(sides: Sides, order: Sequence[str]) -> list[Firsts]:
-    """One for each row that a column of `order`, oldest first, breaks or satisfies."""
+    """Return one for each row that a column breaks or satisfies; `order` has the oldest column first."""
     rows = dict.fromkeys(row for label in order for row in sides.get(label, {}))
     found = (_first(row, [(label, sides.get(label, {}).get(row, "")) for label in order]) for row in rows)
     return [one for one in found if one.bad or one.good]
@@ -60,19 +60,19 @@ def _first(row: str, verdicts: Sequence[tuple[str, str]]) -> Firsts:
 
 
 def changes(sides: Sides, pairs: Iterable[tuple[str, str]]) -> Iterator[Change]:
-    """Each row that one of two sides has, for each pair of them: old, new."""
+    """Yield the change of each row between the two sides of each pair, old and new."""
     for old, new in pairs:
         for change in compare(sides.get(old, {}), sides.get(new, {})):
             yield Change(old=old, new=new, **msgspec.structs.asdict(change))
 
 
 def neighbours(order: Sequence[str]) -> list[tuple[str, str]]:
-    """Each column beside the one before it."""
+    """Pair each column with the one before it."""
     return list(pairwise(order))
 
 
 def runs(trend: Iterable[TrendPoint]) -> tuple[Sides, list[tuple[str, str]]]:
-    """The sides of archived runs, and as pairs each run of a column beside the run before it."""
+    """Return the sides of archived runs, and each run of a column paired with the run before it."""
     sides: dict[str, dict[str, Verdict]] = defaultdict(dict)
     ran: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
     for point in trend:

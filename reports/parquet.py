@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 
 def write_table(rows: Iterable[Mapping[str, Any]], schema: StructType, folder: Path) -> None:
-    """Replaces what is in `folder`. Fields that a row lacks are null; others that it has are left out."""
+    """Replace what is in `folder` by rows. Fields that a row lacks are null; those not in `schema` are left out."""
     table = arrow.Table.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(schema))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -13,7 +13,7 @@ from reports.matrix import Row
 
 
 def collect_rows(tables: Mapping[str, DataFrame]) -> dict[str, list[Row]]:
-    """The rows of each table, in any order. Starting a job costs more than these tables do."""
+    """Collect the rows of each table, in any order, in one job: starting a job costs more than these tables do."""
     found: dict[str, list[Row]] = {name: [] for name in tables}
     for row in reduce(DataFrame.unionAll, [_as_json(name, table) for name, table in tables.items()]).collect():
         found[row.table].append(msgspec.json.decode(row.content))

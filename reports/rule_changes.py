@@ -15,8 +15,8 @@ from history.observations import KEEPS
 class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
     """A row whose rule a later KIP changed, and the row of level `later` that records the change.
 
-    `promised` names what promised it; `first` is the first column that keeps it, empty for none. `values` are by column label:
-    ``keeps``, ``does not keep``, or empty where nothing was observed.
+    `promised` names the source of the new rule; `first` is the first column that keeps it, empty for none. `values`
+    are by column label: ``keeps``, ``does not keep``, or empty where nothing was observed.
     """
 
     requirement: str
@@ -28,12 +28,12 @@ class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by(self) -> str:
-        """`promised`, each KIP with its title."""
+        """The source as in `promised`, each KIP with its title."""
         return with_titles(self.promised)
 
 
 def rule_changes(rows: Iterable[Requirement], cells: Iterable[Cell], labels: Sequence[str]) -> list[RuleChange]:
-    """One for each row of level `later`, in the catalogue's order; `labels` are the columns in their order."""
+    """Return one for each row of level `later`, in the catalogue's order; `labels` are the columns in their order."""
     values = {(cell.requirement, cell.kafka_version): cell.value for cell in cells}
     return [_change(row, {label: values[row.id, label] for label in labels}) for row in rows if row.level == "later"]
 
@@ -50,5 +50,5 @@ def _change(row: Requirement, values: dict[str, str]) -> RuleChange:
 
 
 def with_observations(changes: Iterable[RuleChange]) -> list[RuleChange]:
-    """Those of which at least one column has an observation."""
+    """Keep the changes that were observed on at least one column."""
     return [change for change in changes if any(change.values.values())]

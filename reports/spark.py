@@ -26,14 +26,14 @@ _SETTINGS = {
     # Java never compiles longer methods, and those that Spark generates for all fields of a line are longer.
     "spark.sql.codegen.hugeMethodLimit": "8000",
 }
-# Caches and shuffles go to disk beyond it, so that it does not have to grow with the input.
+# Caches and shuffles beyond this size spill to disk, so that it need not grow with the input.
 _LARGE = {"spark.driver.memory": "2g"}
 _LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _CODE = Path(__file__).parent.parent
-"""The path of the kit's own modules for tasks; spark-submit ships them itself."""
+"""The folder where tasks find the kit's own modules; spark-submit ships them itself."""
 _FLAGS = f"-Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
 
-# If a merge takes seconds, compiling takes most of them: half the time is saved without it.
+# Compiling takes most of the time of a merge of a few seconds; without it, the merge takes half as long.
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
@@ -41,17 +41,17 @@ _SMALL = {
     "spark.sql.shuffle.partitions": "1",
 }
 _ALWAYS_PRINTED = "WARNING: Using incubator modules"
-# Most of what is read stays until the end: with the usual first size of the heap it was collected a hundred times.
+# Most of what is read stays until the end: with the default initial heap size there were a hundred collections.
 _SMALL_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xms1g -Xmn600m -XX:MetaspaceSize=256m"
-# Cached tables fill the memory, and all cores wait while it is collected.
+# Cached tables fill the heap, and all cores wait during a collection.
 _LARGE_FLAGS = "-XX:+UseParallelGC"
 
 
 @contextmanager
 def session(master: str = "local[*]", *, small: bool = False) -> Iterator[SparkSession]:
-    """A session on `master`, stopped at the end; under `spark-submit` on the master that was given there.
+    """Yield a session on `master`, or on the master that `spark-submit` was given; stop it at the end.
 
-    `small` tunes it for megabytes. Raises SparkMissing if no Java can start it.
+    `small` tunes it for a few megabytes of data. Raises SparkMissing if no Java can start it.
     """
     conf = SparkConf(loadDefaults=False).setAppName("kafka-conformance-kit").setAll(list(_settings(small).items()))
     if not _submitted():
@@ -68,7 +68,7 @@ def session(master: str = "local[*]", *, small: bool = False) -> Iterator[SparkS
 
 
 def _start_java(conf: SparkConf) -> None:
-    """Spark's JVM is started once in a process; its messages are passed on, but for the warning that it always prints."""
+    """Start Spark's JVM, once in a process; pass its messages on, except for the warning that it always prints."""
     if SparkContext._gateway is not None:
         return
     read_end, write_end = os.pipe()

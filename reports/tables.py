@@ -11,10 +11,10 @@ from reports.matrix import Row
 from reports.pool import counts
 
 Sums: TypeAlias = Mapping[str, Sequence[Row]]
-"""The rows of `reports.pool.counts.counted`, by their entries."""
+"""The rows of `reports.pool.counts.sum_lines`, by the names of their entries."""
 
 CutShort: TypeAlias = tuple[str, str, str]
-"""Column, check and shard."""
+"""A part of a check: column, check and shard."""
 
 UNENDED = counts.UNENDED
 """The outcome of a check whose worker was killed: its time is that of its examples."""
@@ -35,7 +35,7 @@ def _cell(row: Row) -> tuple[str, str]:
 
 
 def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Row]) -> list[Row]:
-    """Counts per case, as `conformance.judging.verdicts.CaseTally`, in a fixed order: the tables of `reports.pool.cells`."""
+    """Join tables of `reports.pool.cells` to a `conformance.judging.verdicts.CaseTally` per case, in fixed order."""
     sums: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in decided:
         sums[*_cell(row), row["case"]].update(
@@ -47,7 +47,7 @@ def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Ro
 
 
 def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
-    """How many checks of a row ran, how many ended in trouble of the kit, and the first trouble in words.
+    """Count the checks of each cell that ran and that ended in trouble of the kit; add the text of the first trouble.
 
     A check that has observations ran, though its worker may have been killed before it ended.
     """
@@ -70,7 +70,7 @@ def _of_cell(cell: tuple[str, str], **fields: Any) -> Row:
 
 
 def replays(sums: Sums) -> list[Row]:
-    """How often the violations of a cell were seen again."""
+    """Count the replays of each cell's violations, and those that showed the violation again."""
     found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for row in sums.get(counts.REPLAY, ()):
         found[_cell(row)].update(seen=row["a"], tries=row["b"])
@@ -92,7 +92,7 @@ def paths(observed: Iterable[Row], sums: Sums, most: int) -> list[Row]:
 
 
 def faults(sums: Sums) -> list[Row]:
-    """Faults that the examples behind a cell brought: injected, witnessed, healed."""
+    """Count the faults in the examples of each cell: injected, witnessed, healed."""
     return [_of_cell(_cell(row), fault=row["name"], **_reach(row)) for row in sums.get(counts.FAULT, ())]
 
 
@@ -104,7 +104,7 @@ def _reach(row: Row) -> dict[str, int]:
 
 
 def coverage(applicable: Iterable[tuple[str, str, str]], cases: Iterable[Row], sums: Sums) -> list[Coverage]:
-    """One for each cell that has an applicable case; `applicable` names column, row and case."""
+    """Return one for each cell that has an applicable case; `applicable` names column, row and case."""
     seen = {(*_cell(row), row["case"]) for row in cases}
     reached: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for version, requirement, case in applicable:
@@ -141,7 +141,7 @@ def premises(sums: Sums) -> list[PremiseReach]:
 
 
 def excused_cases(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
-    """One for each row, check and case of a column that was left undecided at times."""
+    """Return one for each row, check and case of a column that was sometimes left undecided."""
     named: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
     for row in sums.get(counts.EXCUSE, ()):
         named[*_cell(row), row["check"], row["case"]][row["name"]] = row["a"]
@@ -156,7 +156,7 @@ def excused_cases(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
 
 
 def spent(sums: Sums) -> list[Spent]:
-    """One for each column and check."""
+    """Return one for each column and check."""
     ended = {_part(row) for row in sums.get(counts.ENDED, ())}
     unended = [{**row, "name": UNENDED, "times": 1} for row in sums.get(counts.UNENDED, ()) if _part(row) not in ended]
     totals: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)

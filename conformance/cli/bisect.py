@@ -54,7 +54,7 @@ _DEFINITE = ("violated", "satisfied", "inapplicable")
 """Verdicts of versions that are not run again; the others may come from a lack of time, or from trouble."""
 
 RunColumns = Callable[[Plan], None]
-"""Runs the columns of a plan to their ends."""
+"""A function that runs the columns of a plan to their ends."""
 
 
 class VersionResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class VersionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bisect:
-    """The search for the changes of one row, on the columns of one folder; `columns` are in ascending order, and go by title."""
+    """The search for changes of one row's verdict on the columns of one folder; `columns` ascend, keyed by title."""
 
     def __init__(self, row: str, columns: Sequence[WantedColumn], out: Path, options: Sequence[str]) -> None:
         self.row = row
@@ -113,10 +113,9 @@ class Bisect:
 
 
 def _begin(out: Path) -> int:
-    """Begin a search, or go on with the last one in the folder: returns the seed of all columns, and moves aside those that a
-    killed search did not finish.
+    """Begin a search, or go on with the last one in the folder; return the seed of all columns.
 
-    Raises WrongUse while another command runs in the folder.
+    Move aside columns that a killed search did not finish. Raises WrongUse while another command runs in the folder.
     """
     for file in (PLAN, RERUN, BISECT):
         if (plan := read_plan(out, file)) is not None:
@@ -129,7 +128,7 @@ def _begin(out: Path) -> int:
 
 
 def _without(out: Path, column: ColumnRun) -> VersionResult:
-    """The result of a version whose column left nothing."""
+    """Return the result of a version whose column left no shard."""
     return VersionResult(verdict="no column", reason=f"its pytest ended with {column.code}: {log_of(out, column)}")
 
 
@@ -170,7 +169,7 @@ def table_of(
 
 
 def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Path) -> list[str]:
-    """The conclusions as text: each change with the neighbour on its other side, then the folders with evidence."""
+    """Return the conclusions as text: the changes, the versions that were not run, and the folders with evidence."""
     outcomes = {version: one.outcome for version, one in seen.items()}
     found = changes(versions, outcomes)
     decided = [version for version in versions if outcomes.get(version)]
@@ -190,8 +189,8 @@ def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out:
 
 
 def as_json(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult]) -> dict[str, object]:
-    """The result as JSON: `changes` as in `VerdictBoundary`; `versions` in ascending order, with null for one that was not
-    run."""
+    """Return the result as JSON: `changes` as in `VerdictBoundary`; `versions` in ascending order, with null for
+    one that was not run."""
     outcomes = {version: one.outcome for version, one in seen.items()}
     return {
         "row": row,
@@ -281,13 +280,13 @@ def bisect(
 
 
 def _own_builds(columns: Mapping[str, Sequence[str]]) -> list[WantedColumn]:
-    """The user's own builds. Each has its name as its label, by which its observations are found again."""
+    """Return the user's own builds, each labelled with its title, by which its observations are found again."""
     own = choose(**columns).with_versions(())
     return [msgspec.structs.replace(column, label=column.title) for column in own]
 
 
 class _Placed(msgspec.Struct, frozen=True, kw_only=True):
-    """A column as `reports.order` asks for it."""
+    """A column in the form that `reports.order` takes."""
 
     kafka_version: str
     version: str
@@ -295,7 +294,7 @@ class _Placed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _in_order(row: str, releases: Sequence[str], builds: Sequence[WantedColumn], means: Means) -> list[WantedColumn]:
-    """All columns by their versions, without builds whose place is not known, for which the reason is printed."""
+    """Sort all columns by their versions; leave out builds whose place is not known, and print the reason."""
     if builds:
         means.prepare(())
     versions = {column.title: means.version_of(column) for column in builds}
@@ -312,7 +311,7 @@ def _in_order(row: str, releases: Sequence[str], builds: Sequence[WantedColumn],
 
 
 def _anchors(names: Sequence[str]) -> Sequence[str]:
-    """The columns to run first: the newest patch of each minor, candidates and builds of the user's own."""
+    """Return the columns to run first: the newest patch of each minor, candidates and builds of the user's own."""
     older = set(released_versions()) - set(newest_patches())
     return [name for name in names if name not in older] or names
 

@@ -27,7 +27,7 @@ def complete(word: str) -> str:
 
 
 def long_form(word: str) -> str:
-    """Return an option of the kit's by its name for pytest; any other word as it is."""
+    """Replace the short name of an option by its name for pytest; return any other word as it is."""
     flag, sign, value = word.partition("=")
     return f"{SHORT.get(flag, flag)}{sign}{value}"
 
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def similar_options(words: Iterable[str]) -> list[str]:
-    """The kit's options that some of the words are slips of."""
+    """Return the kit's options that some of the words misspell."""
     from conformance.running.settings import OPTIONS
 
     own = [option.flag for option in OPTIONS]

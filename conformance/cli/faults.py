@@ -113,7 +113,7 @@ def _tell(storm: Storm, form: Form) -> None:
 
 
 def _one(text: str) -> str:
-    """The one version or image that is named. Raises WrongUse, UnknownVersion."""
+    """Return the one version or image that is named. Raises WrongUse, UnknownVersion."""
     if len(versions := select([text])) > 1:
         raise WrongUse(f"--kafka-version {text!r}: a storm has one cluster, so give one version, not {len(versions)}.")
     return versions[0]

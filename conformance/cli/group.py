@@ -18,7 +18,7 @@ from reports.commands.ending import exit_code
 HELP: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Context settings of every command."""
 PASSING_ON: Final[dict[str, Any]] = {**HELP, "ignore_unknown_options": True}
-"""The settings of a command that gives the options that it doesn't know to pytest."""
+"""The context settings of a command that passes unknown options on to pytest."""
 
 
 class OnDemand(click.Group):

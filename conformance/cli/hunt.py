@@ -49,10 +49,10 @@ from history.shards import read_shards
 from reports.commands.options import Form, form, print_json
 
 FEWEST_MINUTES = 1.0
-"""With less time left no further round begins."""
+"""The least time left with which a further round begins."""
 LEAST_HOURS, MOST_HOURS = 0.05, 1000.0
 SEARCHING = 1 / 6
-"""Share of a night's time in which schedules are replayed on other releases."""
+"""The share of a night's time in which schedules are replayed on other releases."""
 MOST_IN_TROUBLE = 3
 """Rounds in a row without a single example, after which the hunt ends."""
 REPLAYS, BEGINNING = "replays", "beginning.json"
@@ -97,7 +97,7 @@ class Hunter:
         self.night = self.hunt.begin(hours)
 
     def run(self) -> None:
-        """Run rounds and replays until the hours are over. Raises KeyboardInterrupt, with all that was recorded in the state."""
+        """Run rounds and replays until the hours are over. Raises KeyboardInterrupt, with all records in the state."""
         for one in self.hunt.rounds:
             if not one.ended:
                 self._conclude(one)
@@ -108,7 +108,7 @@ class Hunter:
 
     @property
     def code(self) -> int:
-        """The exit code: 1 for a finding that is not known, of any night; 3 for a column that had rounds in this one and no
+        """The exit code: 1 for an unknown finding of any night; 3 for a column that had rounds in this night, but no
         judged example."""
         tonight = [one for one in self.hunt.rounds if one.night == len(self.hunt.nights) - 1]
         judged = {one.column for one in tonight if one.totals.judged_examples}
@@ -167,7 +167,7 @@ class Hunter:
         )
 
     def _conclude(self, one: Round) -> None:
-        """Take what a round has recorded into the hunt, also what a killed one has."""
+        """Add what a round has recorded to the hunt, even if the round was killed."""
         folder = self._out / one.folder
         plan = read_plan(folder)
         ran = plan.columns[0] if plan is not None else ColumnRun(name=one.column, selection=one.selection)
@@ -197,7 +197,7 @@ class Hunter:
         return self._minutes_left > 0 and self.night.searching < SEARCHING * (self._clock() - self._began)
 
     def _replay(self, wanted: Sequence[Wanted]) -> None:
-        """Replay side by side, each in a pytest of its own. A replay that did not end is done again by the next command."""
+        """Replay findings side by side, each in its own pytest; the next command repeats replays that did not end."""
         runs = [self._replay_of(one) for one in wanted]
         plan = Plan(options=[], seed=self.hunt.seed, columns=runs)
         say(f"replays: {', '.join(run.name for run in runs)}")
@@ -230,7 +230,7 @@ class Hunter:
         return self._out / FINDINGS / finding.name
 
     def _write(self) -> None:
-        """Write the state last: what it names is there."""
+        """Write all files, the state last, so that the files it names exist."""
         self.night.seconds = round(self._clock() - self._began, 1)
         for finding in self.hunt.findings:
             self._write_finding(finding)
@@ -311,13 +311,13 @@ def hunt(
 
 
 def _refuse_other_schemas(out: Path) -> None:
-    """Refuse what another kit left in the folder with WrongSchema, before an engine is asked."""
+    """Raise WrongSchema for what another kit left in the folder, before an engine is asked."""
     read_hunt(out)
     kept_in(out, [*all_machines().values()], lambda _: None)
 
 
 def _summary(finding: Finding, out: Path) -> dict[str, object]:
-    """A finding without its schedule, and its folder."""
+    """Return a finding as JSON, with its folder and without its schedule."""
     fields = msgspec.to_builtins(finding)
     return {"folder": str(out / FINDINGS / finding.name), **{key: fields[key] for key in fields if key != "schedule"}}
 
@@ -350,7 +350,7 @@ def _refuse(machines: Sequence[str], rest: Sequence[str]) -> None:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Hold the folder. Raises WrongUse while another hunt works in it."""
+    """Lock the folder until the block ends. Raises WrongUse while another hunt works in it."""
     make_writable(out, "--out")
     try:
         with FileLock(out / "hunt.lock", timeout=0):

@@ -48,7 +48,7 @@ from protocol.errors import KitError
 from reports.errors import spark_missing
 
 COPY = "baseline.json"
-"""The baseline beside the plan, since the original may be among the recordings that are moved aside."""
+"""The copy of the baseline beside the plan, since the original may be among the recordings that are moved aside."""
 TELLING = frozenset(
     {
         "--collect-only",
@@ -185,7 +185,7 @@ def _rerun(asked: Asked, means: Means) -> int:
 
 
 def _requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The globs of --requirement, and the other options."""
+    """Split options into the globs of --requirement and the others."""
     words, globs, others = iter(rest), list[str](), list[str]()
     for word in words:
         flag, is_set, value = word.partition("=")
@@ -215,7 +215,7 @@ def run_columns(out: Path, plan: Plan, *, at_once: int, command: Sequence[str], 
 
 
 def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
-    """The released versions among these columns."""
+    """Return the released versions among these columns."""
     return [column.selection[1] for column in columns if column.selection[0] == VERSION]
 
 
@@ -242,7 +242,7 @@ def _plan(asked: Asked, columns: Sequence[ColumnRun]) -> Plan:
 
 
 def _baseline_of(asked: Asked) -> Path | None:
-    """The file of the baseline: the copy of an interrupted command that this one goes on with, if there is one."""
+    """Return the file of the baseline, or its copy if this command goes on with an interrupted one that has a copy."""
     copy, known = asked.out / COPY, read_plan(asked.out)
     if known is not None and known.columns_left and known.baseline == asked.baseline and copy.exists():
         return copy

@@ -17,9 +17,9 @@ from fixtures.images import at_hand
 from fixtures.ready import have_ready
 
 Prepare = Callable[[Sequence[str]], object]
-"""Makes an engine and the images of some versions ready."""
+"""A function that makes an engine and the images of some versions ready."""
 Merge = Callable[[Path, Sequence[str]], int]
-"""Merges the shards of a folder, with options of `python -m reports`; returns an exit code."""
+"""A function that merges the shards of a folder, with options of `python -m reports`; returns an exit code."""
 
 
 def merge_with_spark(out: Path, options: Sequence[str]) -> int:
@@ -32,7 +32,7 @@ def merge_with_spark(out: Path, options: Sequence[str]) -> int:
 
 
 class Means(msgspec.Struct, frozen=True, kw_only=True):
-    """The means of a command. Tests put something else in their place."""
+    """The engine, pytest, Spark and clock of a command; tests replace them."""
 
     prepare: Prepare = lambda versions: have_ready(versions, say)
     pytest: Sequence[str] = PYTEST

@@ -48,7 +48,7 @@ class Chosen(NamedTuple):
         return self.with_versions(versions)
 
     def with_versions(self, versions: Sequence[str]) -> list[WantedColumn]:
-        """The columns with these versions. Raises WrongUse."""
+        """Return the columns with these versions. Raises WrongUse."""
         for home in self.homes:
             refuse_home(home)
         try:
@@ -89,8 +89,8 @@ def choose(
     judged_as: Sequence[str] = (),
     kafka_libs: Sequence[str] = (),
 ) -> Chosen:
-    """Choose columns. Those that the environment names count if the command names none of that kind; the same one counts
-    once."""
+    """Choose columns, each once: those that the command names, or those that the environment names if the command
+    names none of that kind."""
     overrides = Overrides(
         labels=label or _lines("LABEL"), judged_as=judged_as or _lines("AS"), libs=kafka_libs or _lines("KAFKA_LIBS")
     )
@@ -116,7 +116,7 @@ def _once(names: Sequence[str]) -> list[str]:
 
 
 def variable(option: str) -> str:
-    """The environment variable of an option of pytest's."""
+    """Return the environment variable of an option of pytest."""
     return f"KAFKA_CONFORMANCE_{option}"
 
 

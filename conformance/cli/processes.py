@@ -13,7 +13,7 @@ import click
 from fixtures.errors import WrongUse
 
 AS_IT_IS: Final[dict[str, Any]] = {"ignore_unknown_options": True, "help_option_names": []}
-"""Every word is the program's, --help too."""
+"""The context settings of a command that passes every word to its program, --help too."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -63,7 +63,7 @@ def _refuse_installed(command: str) -> None:
 
 
 def program(name: str) -> click.Command | None:
-    """A program of the virtual environment, such as ruff; None if there is none of that name."""
+    """Return a program of the virtual environment, such as ruff; None if there is none of that name."""
     path = Path(sys.prefix, "bin", name)
     if sys.prefix == sys.base_prefix or not path.is_file():
         return None

@@ -41,7 +41,7 @@ from history.store import read_frames
 from reports.commands.options import Form, form, print_json
 
 Again: TypeAlias = dict[str, dict[str, JudgedExample]]
-"""Observations by shard and example."""
+"""The examples as judged again, by shard and example."""
 
 SMALL = 64 * 2**20
 """Bytes of shards and histories below which a session is tuned for small data."""
@@ -52,7 +52,7 @@ DESCRIBED = 100
 def rejudge(history: History, column: Column) -> Judged:
     """Judge a stored example by the current judges.
 
-    Observations that a probe made before it lost a premise are kept; of those before trouble, only the violations.
+    Observations that a probe made before it lost a premise are kept; of those made before trouble, only violations.
     """
     if history.end is None:
         return Judged([])
@@ -69,8 +69,8 @@ def rejudge(history: History, column: Column) -> Judged:
 
 
 def _again(check: Check, history: History, column: Column) -> Judged:
-    """Judge an example by its check of today; empty if today's probe of that name takes other inputs than were drawn: it is
-    another probe."""
+    """Judge an example by its current check; return nothing if the check takes other inputs than were drawn: it is
+    then another probe."""
     example = history.example
     if set(example.inputs) != set(check.strategies):
         return Judged([])
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _not_there(folder: Path, spark: str | None) -> str:
-    """The reason why new shards can't be written to `folder`; empty if they can."""
+    """Return the reason why new shards can't be written to `folder`; empty if they can."""
     if spark:
         return f"--shards {folder} goes without --spark: whole shards are written in this process only"
     if folder.exists() and any(folder.iterdir()):
@@ -158,7 +158,7 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
 def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:
     """Describe the differences in one worker's examples, which belong to the columns of its `shards`.
 
-    Puts what the current judges found into `again`, for the shards that it has.
+    Put what the current judges found into `again`, for the shards that it has.
     """
     headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
     before = {id: observations_of(shard.lines) for id, shard in shards.items()}
@@ -193,7 +193,7 @@ def canonical_lines(observations: list[Observation]) -> bytes:
 
 
 def observations_of(lines: Iterable[AnyShardLine]) -> dict[str, list[Observation]]:
-    """The observations among lines by example, in the order in which they were made."""
+    """Return the observations among lines by example, in the order in which they were made."""
     found: dict[str, list[Observation]] = {}
     for line in lines:
         if isinstance(line, ObservationLine):
@@ -222,7 +222,7 @@ def _is_small(out: str) -> bool:
 
 
 def compare_in_spark(spark: Any, run: str) -> Iterator[str]:
-    """Write `run`/rejudged/parquet; returns the differences as lines of text."""
+    """Write `run`/rejudged/parquet; yield the differences as lines of text."""
     from reports import histories as again
 
     again.rejudge(spark, run, rejudge).write.mode("overwrite").parquet(f"{run}/rejudged/parquet")

@@ -21,7 +21,7 @@ WIDTH = 100
 
 
 class Row(TypedDict):
-    """A row as JSON: `kip` is 0 for a general law, `untested` why it has no check, or null."""
+    """A row as JSON: `kip` is 0 for a general law, `untested` is the reason why it has no check, or null."""
 
     id: str
     kip: int

@@ -34,7 +34,7 @@ from strategies.faults import faults_of
 Ending = Literal["healed", "skipped", "unwitnessed", "no consequence", "unhealed", "error"]
 
 POOL = 30
-"""Draws of each kind to choose from at random, since Hypothesis begins with the simplest ones."""
+"""The number of draws of each kind to choose from at random, since Hypothesis begins with the simplest ones."""
 WHOLE_WITHIN = 60.0
 """Seconds that a cluster has to become healthy after trouble; then it is replaced."""
 
@@ -49,7 +49,7 @@ def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[F
 
 
 def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, at_once: int = 1) -> Iterator[Plan]:
-    """Draw plans: one fault at a time; or several that may overlap by their kinds, the first one healed first or last."""
+    """Draw plans of one fault each, or of several whose kinds may overlap, the first one healed first or last."""
     if at_once == 1:
         yield from (Single(fault=fault) for fault in drawn_faults(seed, kinds))
     together = pairs_of(kinds)
@@ -72,7 +72,7 @@ def _pool(kind: type[Fault], seed: int) -> list[Fault]:
 
 
 class Cycle(msgspec.Struct, kw_only=True):
-    """One fault of the storm; `reason` explains another ending than healed, `replaced` why the cluster was replaced after it."""
+    """One fault of the storm; `reason` explains any ending but healed, `replaced` why the cluster was replaced."""
 
     fault: str
     role: str
@@ -242,7 +242,7 @@ def is_success(storm: Storm) -> bool:
 
 
 def as_json(storm: Storm) -> dict[str, object]:
-    """The summary's figures: every cycle in its order, the writers' totals, and the seconds that it took."""
+    """Return the summary's figures: every cycle in its order, the writers' totals, and the seconds taken."""
     figures = {
         "succeeded": is_success(storm),
         "seconds": storm.seconds,
@@ -253,7 +253,7 @@ def as_json(storm: Storm) -> dict[str, object]:
 
 
 def summary(storm: Storm) -> list[str]:
-    """The summary as text: the table, the reasons of skipped and failed cycles, and the totals."""
+    """Return the summary as text: the table, the reasons of skipped and failed cycles, and the totals."""
     lines = [
         "| fault | cycles | unwitnessed | no consequence | unhealed | error | skipped | to consequence | to heal |"
     ]

@@ -70,7 +70,7 @@ class _Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The prefix of its files' names. A run's id may be any text."""
+        """The prefix of the batch's file names, quoted since a run's id may be any text."""
         return f"{quote(self.run, safe='')}-{self.batch}"
 
     @property
@@ -86,10 +86,10 @@ def archive(
     judge: Callable[[Intake], Matrix],
     catalogue: Catalogue,
 ) -> list[Filed]:
-    """Adds to the archive at `uri` the lines of these runs that it lacks; returns the outcome of each run.
+    """Add to the archive at `uri` the lines of these runs that it lacks; return the outcome of each run.
 
-    `lines` are those of `reports.ingest.validate.classify`, `runs` what `take_in(by_run=True)` made of them; `judge`
-    returns the matrix of such an intake, and is called only for runs that have new lines.
+    `lines` come from `reports.ingest.validate.classify`, `runs` from `take_in(by_run=True)`; `judge` returns the
+    matrix of an intake, and is called only for runs that have new lines.
     """
     folder = HadoopFolder(spark, uri)
     shards = _shards(spark, runs)
@@ -118,13 +118,13 @@ def archive(
 
 
 def _shards(spark: SparkSession, runs: Intake) -> DataFrame:
-    """Columns shard, run, run_date and kafka_version."""
+    """Return a table of shards: shard, run, run_date and kafka_version."""
     rows = [(header.shard, header.run, header.column.label) for column in runs.columns for header in column.headers]
     return archived_lines.with_run_date(spark.createDataFrame(rows, "shard string, run string, kafka_version string"))
 
 
 def _known(spark: SparkSession, uri: str, shards: DataFrame, days: Collection[str]) -> DataFrame:
-    """Which lines of these runs count in the archive; only the days of these runs are read."""
+    """Return the lines of these runs that count in the archive; read only the days of these runs."""
     tables = [reading.stored_table(spark, uri, name).select(*_LINE, "batch", "run_date") for name in LINES]
     stored = reduce(DataFrame.unionAll, tables).where(F.col("run_date").isin(*days))
     count = reading.commits(spark, uri).join(shards.select("run"), "run", "semi").select("run", "batch")
@@ -132,7 +132,7 @@ def _known(spark: SparkSession, uri: str, shards: DataFrame, days: Collection[st
 
 
 def _earlier(spark: SparkSession, uri: str, runs: Intake) -> dict[str, int]:
-    """How many batches of these runs count already; runs without any are left out."""
+    """Count the committed batches of each of these runs; leave out runs without any."""
     names = {column.run for column in runs.columns}
     counts = reading.commits(spark, uri).groupBy("run").count()
     return {row.run: row["count"] for row in counts.collect() if row.run in names}
@@ -164,7 +164,7 @@ def _batches(filed: Sequence[Filed], earlier: Mapping[str, int]) -> list[_Batch]
 
 @contextmanager
 def _staging(folder: HadoopFolder) -> Iterator[str]:
-    """A folder within the archive that readers ignore, removed at the end."""
+    """Yield a folder within the archive that readers ignore; remove it at the end."""
     place = f"_staging/{uuid.uuid4().hex}"
     try:
         yield place
@@ -173,14 +173,14 @@ def _staging(folder: HadoopFolder) -> Iterator[str]:
 
 
 def _stage(table: DataFrame, place: str, *order: str) -> None:
-    """One file for each batch and column, or more if they are large; `batch` stays a column of the file."""
+    """Write one file for each batch and column, or more if they are large; `batch` stays a column of the file."""
     split = table.withColumn("_batch", F.col("batch"))
     even = split.hint("rebalance", "kafka_version", "batch").sortWithinPartitions("kafka_version", "batch", *order)
     even.write.partitionBy(*PARTITIONS, "_batch").parquet(place)
 
 
 def _stage_refused(spark: SparkSession, uri: str, lines: DataFrame, runs: Intake, place: str) -> None:
-    """Lines that do not count, except those already in the quarantine."""
+    """Stage the lines that do not count, except those already in the quarantine."""
     if not runs.quarantine.unreadable and not runs.quarantine.shards:
         return
     entries = [(entry.shard, entry.kafka_version, entry.reason) for entry in runs.quarantine.shards]
@@ -204,7 +204,7 @@ def _of_runs(runs: Intake, batches: Sequence[_Batch]) -> Intake:
 def _cells(
     spark: SparkSession, runs: Intake, judged: Matrix, batches: Sequence[_Batch], catalogue: Catalogue
 ) -> DataFrame:
-    """The cells of each of these runs alone, as table `cells`."""
+    """Return the cells as judged from each of these runs alone, as table `cells`."""
     columns = {column.kafka_version: column for column in runs.columns}
     names = {batch.run: batch.batch for batch in batches}
     rows = []
@@ -220,7 +220,7 @@ def _cells(
 
 
 def _sweep(spark: SparkSession, uri: str, folder: HadoopFolder, runs: Collection[str], days: Collection[str]) -> None:
-    """Removes leftovers of a merge that died before it committed these runs."""
+    """Remove leftovers of a merge that died before it committed these runs."""
     names = {quote(run, safe="") for run in runs}
     places = [f"{table}/run_date={day}" for table in (*LINES, "cells") for day in days]
     files = [file for place in places for file in folder.files(place)]
@@ -231,7 +231,7 @@ def _sweep(spark: SparkSession, uri: str, folder: HadoopFolder, runs: Collection
 
 
 def _publish(folder: HadoopFolder, staging: str, names: Mapping[str, str]) -> None:
-    """Moves staged files to their places. Quarantined lines belong to no batch."""
+    """Move staged files to their places. Quarantined lines belong to no batch."""
     counts: Counter[str] = Counter()
     for file in sorted(folder.files(staging)):
         if found := _STAGED.fullmatch(file):

@@ -34,10 +34,10 @@ LINES: dict[str, type[msgspec.Struct]] = {
 """The tables of lines by name. Every line of a shard is in exactly one of them."""
 
 OWNER = ("run", "batch", "digest")
-"""Before a line's own fields: its run, the batch in which it was archived, and the xxhash64 of its text, which sets it
-apart from another line of the same number."""
+"""The columns before a line's own fields: its run, the batch in which it was archived, and the xxhash64 of its text,
+which distinguishes it from another line of the same number."""
 PARTITIONS = ("run_date", "kafka_version")
-"""After them: the day on which the run began (`2026-11-21`, UTC, or `undated`), and the label of its column."""
+"""The last columns: the day on which the run began (`2026-11-21`, UTC, or `undated`), and the label of its column."""
 
 UNDATED = "undated"
 UNNAMED = "untold"
@@ -46,7 +46,7 @@ UNNAMED = "untold"
 TORN = "torn, or no line of a shard that this kit writes"
 
 TEXT_KEPT = 4000
-"""Characters that the quarantine keeps of a line."""
+"""The most characters of a line that the quarantine keeps."""
 
 QUARANTINE = (
     "run string, batch string, shard string, reason string, text string, length long, "
@@ -59,32 +59,32 @@ _DAY = r"^(\d{6})-\d{6}-"
 
 
 def with_run_date(table: DataFrame) -> DataFrame:
-    """Adds the `run_date` with which `run` begins."""
+    """Add the `run_date` with which `run` begins."""
     day = F.try_to_timestamp(F.regexp_extract("run", _DAY, 1), F.lit("yyMMdd"))
     return table.withColumn("run_date", F.coalesce(F.date_format(day, "yyyy-MM-dd"), F.lit(UNDATED)))
 
 
 def table_schema(name: str) -> StructType:
-    """The explicit schema of a table of lines, partition columns last."""
+    """Return the explicit schema of a table of lines, partition columns last."""
     own = [StructField(field.encode_name, spark_type(field.type)) for field in _own(LINES[name])]
     owner = [StructField("run", StringType()), StructField("batch", StringType()), StructField("digest", LongType())]
     return StructType([*owner, *own, *(StructField(part, StringType()) for part in PARTITIONS)])
 
 
 def offered_lines(lines: DataFrame, shards: DataFrame) -> DataFrame:
-    """Whole lines of the shards that count, with their origin (`shards`: shard, run, run_date, kafka_version)."""
+    """Return whole lines of shards that count, with their origin (`shards`: shard, run, run_date, kafka_version)."""
     known = lines.where("whole").drop("run").join(F.broadcast(shards), "shard")
     return known.withColumn("digest", F.xxhash64("text"))
 
 
 def table(lines: DataFrame, name: str) -> DataFrame:
-    """One kind of the lines that `offered` gives (and their `batch`), in the schema of its table."""
+    """Select one kind of the lines that `offered_lines` returns (and their `batch`), in the schema of its table."""
     own = [_field(field).alias(field.encode_name) for field in _own(LINES[name])]
     return lines.where(F.col("type") == struct(LINES[name]).tag).select(*OWNER, *own, *PARTITIONS)
 
 
 def quarantined_lines(lines: DataFrame, refused: DataFrame) -> DataFrame:
-    """Lines that are not whole, and all of shards that don't count (`refused`: shard, kafka_version, reason)."""
+    """Return lines that are not whole, or of shards that don't count (`refused`: shard, kafka_version, reason)."""
     marked = lines.drop("run").join(F.broadcast(refused), "shard", "left").where("not whole or reason is not null")
     return with_run_date(marked.withColumn("run", F.regexp_extract("shard", _RUN, 1))).select(
         "run",
@@ -103,7 +103,7 @@ def _own(line: type[msgspec.Struct]) -> list[inspect.Field]:
 
 
 def _field(field: inspect.Field) -> Column:
-    """The field with its struct's type, and its default if the line leaves it out."""
+    """Return the field with its struct's type, or its default if the line leaves it out."""
     wanted = spark_type(field.type)
     column = F.col(field.encode_name)
     if line_schema()[field.encode_name].dataType != wanted:

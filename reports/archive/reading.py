@@ -23,13 +23,13 @@ TREND_RUNS = 60
 """The number of runs in the trend of a cell."""
 
 UNSEEN = ("not-run", "untested", "inapplicable")
-"""Verdicts of a cell without observations in a run: no points of its trend."""
+"""The verdicts of a cell without observations in a run, which are no points of its trend."""
 
 _TREND = ("requirement", "kafka_version", "run_date", "run", "verdict", "observations", "violations")
 
 
 def commits(spark: SparkSession, uri: str) -> DataFrame:
-    """The commits (COMMITS): none if there is no archive yet."""
+    """Read the commits (COMMITS): none if there is no archive yet."""
     folder = HadoopFolder(spark, uri)
     if not folder.exists("commits"):
         return spark.createDataFrame([], COMMITS)
@@ -37,25 +37,25 @@ def commits(spark: SparkSession, uri: str) -> DataFrame:
 
 
 def lines(spark: SparkSession, uri: str, name: str) -> DataFrame:
-    """A table of lines (`reports.archive.lines.LINES`), or `cells` with every verdict that a run ever had."""
+    """Read a table of lines (`reports.archive.lines.LINES`), or `cells` with every verdict that a run ever had."""
     return stored_table(spark, uri, name).join(
         F.broadcast(commits(spark, uri).select("run", "batch")), ["run", "batch"], "semi"
     )
 
 
 def cells(spark: SparkSession, uri: str) -> DataFrame:
-    """The cells (CELLS) of every run, as they were judged when lines of it were archived last."""
+    """Read the cells (CELLS) of every run, as judged when lines of the run were last archived."""
     last = commits(spark, uri).groupBy("run").agg(F.max_by("batch", "sequence").alias("batch"))
     return stored_table(spark, uri, "cells").join(F.broadcast(last), ["run", "batch"], "semi")
 
 
 def quarantine(spark: SparkSession, uri: str) -> DataFrame:
-    """All lines that were ever refused (QUARANTINE)."""
+    """Read all lines that were ever refused (QUARANTINE)."""
     return stored_table(spark, uri, "quarantine").dropDuplicates(["digest"])
 
 
 def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
-    """Rows of `reports.insights.TrendPoint`: for each cell its last `runs` runs with a verdict, oldest first."""
+    """Return rows of `reports.insights.TrendPoint`: for each cell its last `runs` observed runs, oldest first."""
     seen = cells(spark, uri).where(~F.col("verdict").isin(*UNSEEN))
     newest = Window.partitionBy("kafka_version", "requirement").orderBy(
         (F.col("run_date") == UNDATED).asc(), F.col("run_date").desc(), F.col("run").desc()
@@ -65,7 +65,7 @@ def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
 
 
 def stored_table(spark: SparkSession, uri: str, name: str) -> DataFrame:
-    """A table with all rows that its files hold, also those of batches that were not committed."""
+    """Read a table with all rows that its files hold, including those of batches that were not committed."""
     folder, schema = HadoopFolder(spark, uri), schema_of(name)
     if not folder.exists(name):
         return spark.createDataFrame([], schema)
@@ -73,7 +73,7 @@ def stored_table(spark: SparkSession, uri: str, name: str) -> DataFrame:
 
 
 def schema_of(name: str) -> StructType:
-    """The explicit schema of a table of the archive."""
+    """Return the explicit schema of a table of the archive."""
     if name in LINES:
         return table_schema(name)
     return StructType.fromDDL({"cells": CELLS, "quarantine": QUARANTINE}[name])

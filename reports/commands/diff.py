@@ -40,7 +40,7 @@ def diff(old: str, new: str, matrix: Path, fail_on_worse: bool, form: Form) -> i
 
 
 def changes_of(difference: ColumnDifference) -> dict[str, object]:
-    """A difference as JSON: the two columns, and by turn the rows with their verdicts before and after."""
+    """Return a difference as JSON: the two columns, and the rows by turn with their verdicts before and after."""
     return {
         "old": difference.old,
         "new": difference.new,
@@ -60,7 +60,7 @@ def _change(row: ChangedRow) -> dict[str, object]:
 
 
 def summary_lines(differences: Sequence[ColumnDifference]) -> Iterator[str]:
-    """Lines: for each pair its counts, then the rows that changed."""
+    """Yield lines: for each pair its counts, then the rows that changed."""
     for place, each in enumerate(differences):
         if place:
             yield ""

@@ -22,9 +22,9 @@ def exit_code(
     given: object = None,
     known: tuple[type[Exception], ...] = (),
 ) -> int:
-    """The value that the command returns; 2 for wrong use, 3 for an error that was not foreseen, and 130 after Ctrl-C.
+    """Run a command. Return its own exit code, 2 for wrong use, 3 for an unforeseen error, or 130 after Ctrl-C.
 
-    `given` is the context's object. Raises the errors of the caller's own, which are `known`.
+    `given` is the context's object. Raises the errors that the caller handles itself, which are `known`.
     """
     stdout = sys.stdout
     try:
@@ -53,5 +53,5 @@ def exit_code(
 
 
 def _write_no_more() -> None:
-    """Nothing may be written to a closed pipe, not even while Python exits."""
+    """Redirect stdout to /dev/null: nothing may be written to a closed pipe, not even while Python exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)

@@ -48,13 +48,13 @@ def explain(row: str, column: str, file: Path, form: Form) -> None:
 
 
 def _run(matrix: Path) -> Path | None:
-    """The run's folder, if the file is where a run of the kit writes its matrix: DIR/matrix/matrix.json."""
+    """Return the run's folder if the file is where a run of the kit writes its matrix: DIR/matrix/matrix.json."""
     beside = matrix.parent.parent
     return beside if (beside / "evidence").is_dir() or (beside / "histories").is_dir() else None
 
 
 def _wrapped(lines: Iterator[str]) -> Iterator[str]:
-    """A line is continued below its own text; commands, which are indented by six, stay whole so that they can be copied."""
+    """Wrap long lines below their own text; commands, which are indented by six, stay whole for copying."""
     width = min(shutil.get_terminal_size((_WIDEST, 0)).columns, _WIDEST)
     for line in map(clean, lines):
         indent = " " * (len(line) - len(line.lstrip()) + 2)

@@ -21,7 +21,7 @@ _SMALL_BYTES = 64 * 2**20
 
 
 def merge_shards(shards: str, out: Path, archive: str, baseline: str, master: str) -> None:
-    """Write everything that a merge writes to `out`, and tell what it says. Raises ReportError and CatalogueError."""
+    """Merge shards, write all output to `out`, and print the matrix. Raises ReportError and CatalogueError."""
     known = read_compared(Path(baseline)) if baseline else None
     merged = _merged(shards, out, archive, master)
     write_texts(merged.matrix, merged.insights, out, known)
@@ -44,9 +44,9 @@ def _merged(shards: str, out: Path, archive: str, master: str) -> Merged:
 
 
 def _uri(folder: str) -> str:
-    """A local folder as a URI, so that it is not taken for a path on a cluster's default file system; None for None.
+    """Return a local folder as a URI, so that it is not taken for a path on a cluster's default file system.
 
-    Hadoop takes a URI as it stands: a blank in it is a blank, and %20 would be the name of another folder.
+    An empty text and a URI stay as they are. Blanks are not escaped: Hadoop takes %20 for a part of the name.
     """
     return folder if not folder or "://" in folder else f"file://{Path(folder).absolute()}"
 
@@ -59,7 +59,7 @@ def _make(out: Path) -> None:
 
 
 def _bytes(shards: str) -> float:
-    """The size of a local folder's shards; infinite for another file system's. A missing folder raises at once."""
+    """Return the size of a local folder's shards, infinity for a URI. Raises ReportError if there are none."""
     if "://" in shards:
         return math.inf
     folder = Path(shards)

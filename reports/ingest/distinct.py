@@ -22,9 +22,9 @@ from reports.rows import collect_rows
 
 
 class DistinctLines(msgspec.Struct, frozen=True):
-    """Distinct lines, what they come to by shard, and the shards whose counts leave duplicates possible.
+    """Distinct lines, a summary of each shard, and the shards whose counts leave duplicates possible.
 
-    `few` are those of them that are no whole observations, or violations: most tables need only these, and scanning all
+    `few` are all lines but whole observations that are no violations: most tables need only these, and scanning all
     lines for each table took an eighth of a merge.
     """
 
@@ -36,7 +36,7 @@ class DistinctLines(msgspec.Struct, frozen=True):
 
 @contextmanager
 def once(lines: DataFrame) -> Iterator[DistinctLines]:
-    """Distinct lines of those that `reports.ingest.validate.classify` gives. They are kept, parsed, as long as this lasts."""
+    """Yield the distinct ones of the lines of `reports.ingest.validate.classify`, cached until the block ends."""
     # Memory cannot hold them all. Filling it with as many as possible doubled the time for garbage collection.
     kept = [lines.persist(StorageLevel.DISK_ONLY)]
     try:
@@ -63,9 +63,9 @@ def _few(lines: DataFrame) -> DataFrame:
 
 
 def fitting(table: DataFrame) -> DataFrame:
-    """A table that is scanned often, in no more partitions than the cores can use: each takes a task every time.
+    """Coalesce a table that is scanned often to the partitions that the cores can use: each takes a task in each scan.
 
-    In one if a shuffle of this session has one: then its groups need no shuffle.
+    If this session shuffles into one partition, the table gets one too: grouping it then needs no shuffle.
     """
     spark = table.sparkSession
     shuffled = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -73,9 +73,9 @@ def fitting(table: DataFrame) -> DataFrame:
 
 
 def _doubtful(counts: Iterable[Row]) -> list[str]:
-    """Shards whose line numbers may repeat: all but those with as many lines as numbers up to the last, and their mark.
+    """Return the shards whose line numbers may repeat: all whose numbers are not exactly 0, 1, 2 up to the last.
 
-    Where one number was missing and another there twice, the marks would differ (but for one chance in 2**64).
+    If one number were missing and another present twice, the marks would differ (but for one chance in 2**64).
     """
     return sorted(
         one["shard"]

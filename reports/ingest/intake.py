@@ -35,7 +35,7 @@ def _nothing_left(quarantine: Quarantine) -> str:
 
 
 def _refuse_two_builds(column: ColumnFacts) -> None:
-    """Raises ReportError unless all shards ran the same jars with the same configuration."""
+    """Raise ReportError unless all shards ran the same jars with the same configuration."""
     builds = {(header.column.digest, header.column.version) for header in column.headers}
     if len(builds) > 1:
         named = " and ".join(f"{digest[:12]} (Kafka {version})" for digest, version in sorted(builds))

@@ -23,7 +23,7 @@ _AROUND = "\ufeff \t\r"
 
 
 def read_text(spark: SparkSession, folder: str) -> DataFrame:
-    """Lines of all `*.jsonl` below `folder` as column `text`. Raises ReportError if there is no folder or no shard."""
+    """Read the lines of all `*.jsonl` below `folder` as column `text`. Raises ReportError if no shard is there."""
     reader = spark.read.option("recursiveFileLookup", True).option("pathGlobFilter", SHARDS).option("lineSep", "\n")
     try:
         texts = reader.text(folder)
@@ -49,14 +49,14 @@ def shards_not_found(folder: str) -> ReportError:
 
 
 def parse(texts: DataFrame) -> DataFrame:
-    """Lines, each as `text` beside its fields; blank ones are none. `reports.ingest.distinct` keeps one of each."""
+    """Parse lines into their fields beside `text`; drop blank ones. `reports.ingest.distinct` removes duplicates."""
     bare = texts.select(_bare("text").alias("text"))
     lines = bare.where("text != ''")
     return lines.select("text", F.from_json("text", line_schema(), _JSON).alias("line")).select("text", "line.*")
 
 
 def _bare(name: str) -> Column:
-    """The text without these characters. Trimming costs as much as parsing JSON, and few lines need it."""
+    """Trim the characters of `_AROUND` from the few lines that need it: it costs as much as parsing JSON."""
     is_bare = F.startswith(name, F.lit("{")) & F.endswith(name, F.lit("}"))
     return F.when(is_bare, F.col(name)).otherwise(F.trim(name, F.lit(_AROUND)))
 

@@ -28,7 +28,7 @@ UNREADABLE = "unreadable"
 LINES: tuple[type[msgspec.Struct], ...] = get_args(AnyShardLine)
 
 KINDS: tuple[str, ...] = tuple(str(line.__struct_config__.tag) for line in LINES)
-"""How lines name their types."""
+"""The tags of the kinds of lines."""
 
 _SCALARS: dict[type[inspect.Type], DataType] = {
     inspect.IntType: LongType(),
@@ -40,7 +40,7 @@ _SCALARS: dict[type[inspect.Type], DataType] = {
 
 
 def spark_type(kind: inspect.Type) -> DataType:
-    """The Spark type of a msgspec type; literals are texts, and a union of types that are one in Spark is that type."""
+    """Return the Spark type of a msgspec type. Literals are strings; the types of a union must be one in Spark."""
     match kind:
         case inspect.ListType():
             return ArrayType(spark_type(kind.item_type))
@@ -55,7 +55,7 @@ def spark_type(kind: inspect.Type) -> DataType:
 
 
 def line_schema() -> StructType:
-    """All fields of all kinds of lines. One that differs between kinds (`rows`) stays the JSON text that it is."""
+    """Return all fields of all kinds of lines. A field whose type differs between kinds (`rows`) stays JSON text."""
     fields: dict[str, Any] = {"type": StringType()}
     for kind in map(struct, LINES):
         for field in kind.fields:
@@ -68,7 +68,7 @@ def line_schema() -> StructType:
 def is_whole() -> Column:
     """True if the line has a known type and all fields that the type requires.
 
-    As SQL: to build it column by column took a thousand calls of the JVM.
+    It is given as SQL, since building it column by column took a thousand calls to the JVM.
     """
     known = " OR ".join(f"({_has_all(struct(line))})" for line in LINES)
     return F.expr(f"coalesce({UNREADABLE} IS NULL AND ({known}), false)")
@@ -85,13 +85,13 @@ def _has_all(kind: inspect.StructType) -> str:
 
 
 def text(value: Any) -> str:
-    """A text as a literal of SQL."""
+    """Return a value as a string literal of SQL."""
     escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def struct(line: type[msgspec.Struct]) -> inspect.StructType:
-    """The tag and the fields of a kind of line."""
+    """Return the tag and the fields of a kind of line."""
     kind = inspect.type_info(line)
     assert isinstance(kind, inspect.StructType)
     return kind

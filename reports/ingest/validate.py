@@ -18,12 +18,12 @@ from reports.matrix import Row
 _SHARD = r'^\{"type":"[a-z]+","shard":"([^"\\]+)"'
 _LABEL = r'^\{"type":"header",.*?"column":\{"label":"([^"\\]+)"'
 
-# Two lines with nothing between. No text within a line holds this: its quotes would be escaped.
+# The seam of two lines without a line end between them. No string within a line has it: its quotes would be escaped.
 _GLUED = '}{"type":"'
 
 
 def classify(lines: DataFrame) -> DataFrame:
-    """Adds `whole` and `foreign` (a header's schema that is not ours, else null); reads shard and label of torn lines."""
+    """Add `whole` and `foreign` (a header's schema if not ours, else null); read shard and label of torn lines."""
     is_foreign = (F.col("type") == "header") & (F.col("schema") != SCHEMA)
     return (
         lines.withColumn("foreign", F.when(is_foreign, F.col("schema")))
@@ -47,9 +47,9 @@ def _one() -> Column:
 
 
 def count(lines: DataFrame) -> DataFrame:
-    """One row per shard id: how many lines of which kind, and their numbers; lines without a shard id are under ''.
+    """Count the lines of each shard id by kind, and sum up their numbers; lines without a shard id are under ''.
 
-    `mark` is what the hashes of the numbers come to, added up bit by bit; `expected` what those of 0, 1, 2 up to the last do.
+    `mark` is the XOR of the hashes of the numbers, `expected` the XOR of the hashes of 0, 1, 2 up to the last number.
     """
     number = F.when(F.col("whole"), F.col("n"))
     kinds = [F.count_if(_whole(kind)).alias(f"of {kind}") for kind in KINDS]
@@ -70,9 +70,10 @@ def count(lines: DataFrame) -> DataFrame:
 
 
 def texts(few: DataFrame) -> DataFrame:
-    """Per shard id, its header as text and what its footer tells; `few` are at least all lines that are no whole observations.
+    """Return each shard id's header as text and the facts in its footer.
 
-    Apart from the counts, since what texts are aggregated by is sorted first.
+    `few` has at least all lines that are not whole observations. This is apart from `count`, since Spark sorts rows
+    before it aggregates strings.
     """
     is_header, is_footer = _whole("header"), _whole("footer")
     return few.where(~F.col("whole") | is_header | is_footer).groupBy("shard").agg(
@@ -84,12 +85,15 @@ def texts(few: DataFrame) -> DataFrame:
 
 
 def distinct_numbers(lines: DataFrame) -> DataFrame:
-    """Per shard id, how many numbers its whole lines have: different ones may carry the same."""
+    """Count the distinct numbers of each shard id's whole lines: different lines may have the same number."""
     return lines.where("whole").groupBy("shard").agg(F.count_distinct("n").alias("numbers"))
 
 
 def summarise(counts: Iterable[Row], texts: Iterable[Row], numbers: Iterable[Row]) -> list[ShardSummary]:
-    """From the rows of `count`, `texts` and `distinct_numbers`; shards without one of the last have as many numbers as lines."""
+    """Summarise each shard from the rows of `count`, `texts` and `distinct_numbers`.
+
+    Shards that are not in `numbers` have as many numbers as lines.
+    """
     of_shard, differing = {row["shard"]: row for row in texts}, {row["shard"]: row["numbers"] for row in numbers}
     return [_summary(row, of_shard.get(row["shard"], {}), differing.get(row["shard"])) for row in counts]
 
@@ -108,7 +112,7 @@ def _summary(counted: Row, text: Row, numbers: int | None) -> ShardSummary:
 
 
 def header_in(text: str | None) -> Header | None:
-    """The header that a line holds; None if it is missing a field that the line's type requires, or there is no line."""
+    """Decode the header in a line; return None if it lacks a field that its type requires, or if there is no line."""
     if text is None:
         return None
     try:

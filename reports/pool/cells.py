@@ -20,26 +20,26 @@ from reports.pool.shape import as_map, shape_as
 CELL = ("kafka_version", "requirement")
 
 SAMPLES = 5
-"""How many violations of a cell are shown in words."""
+"""The most violations of a cell that are shown in words."""
 PATHS = 20
-"""How many pieces of evidence a cell names: directories of violations first, then histories."""
+"""The most paths of evidence that a cell names: directories of violations first, then histories."""
 
 Outdated: TypeAlias = DataFrame | None
 """Columns shard and requirement: rows that were changed since the shard was written. None if there are none."""
 
 
 def usable(lines: DataFrame, shards: DataFrame) -> DataFrame:
-    """Whole lines of shards that count (`shards`: shard, kafka_version)."""
+    """Keep the whole lines of shards that count (`shards`: shard, kafka_version)."""
     return lines.where("whole").join(F.broadcast(shards), "shard")
 
 
 def _map(table: Mapping[str, str]) -> Column:
-    """Texts to expressions, as SQL: to build it column by column took thousands of calls of the JVM."""
+    """Return a map of strings to expressions as SQL: built column by column, it took thousands of calls to the JVM."""
     return F.expr(f"map({', '.join(f'{text(key)}, {value}' for key, value in table.items())})")
 
 
 def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
-    """One row per observation, without those of rows that were changed since."""
+    """Return one row per observation, without observations of rows that were changed since."""
     fields = ("case", "check", "result", "example", "inputs", "variant", "label", "detail", "history", "evidence")
     texts = [F.coalesce(name, F.lit("")).alias(name) for name in fields]
     changed = (F.size(F.coalesce("lived", F.array())) > 0).alias("changed")
@@ -51,7 +51,7 @@ def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
 
 
 def alike(observations: DataFrame) -> DataFrame:
-    """Observations that differ in number, events or words only, as one with their number, `times`: a twentieth of them."""
+    """Join observations that differ only in number, events or words into one, with `times`: a twentieth is left."""
     same = (
         "case",
         "check",
@@ -69,7 +69,7 @@ def alike(observations: DataFrame) -> DataFrame:
 
 
 def count_results(alike: DataFrame) -> DataFrame:
-    """How many observations of each case and check had which result."""
+    """Count the observations of each case and check by result."""
     return alike.groupBy(*CELL, "case", "check").agg(
         *[times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
         times(F.col("variant") == KEEPS).alias("kept"),
@@ -78,7 +78,10 @@ def count_results(alike: DataFrame) -> DataFrame:
 
 
 def distinct(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFrame:
-    """Distinct inputs and examples of each case; `incidental` names, by row, the inputs that do not shape the situation."""
+    """Count the distinct inputs and examples of each case.
+
+    `incidental` names, by row, the inputs that do not shape the situation.
+    """
     examples = F.count_distinct("shard", "example")
     disturbed = F.count_distinct(F.when(~F.col("calm"), F.struct("shard", "example")))
     return alike.groupBy(*CELL, "case").agg(
@@ -89,14 +92,14 @@ def distinct(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataF
 
 
 def wavers(alike: DataFrame) -> DataFrame:
-    """Cases of which identical tries were answered in more than one way; meant for probes only."""
+    """Return the cases whose identical tries were answered in more than one way; meant for probes only."""
     key = [*CELL, "case"]
     tries = alike.where("variant != ''").groupBy(*key, "check", "inputs")
     return tries.agg(F.count_distinct("variant").alias("answers")).where("answers > 1").select(*key).distinct()
 
 
 def _shaping(incidental: Mapping[str, Sequence[str]]) -> Column:
-    """The inputs without the incidental ones, as `conformance.catalogue.floors.shaping`."""
+    """Return the inputs without the incidental ones, as `conformance.catalogue.floors.shaping` does."""
     if not incidental:
         return F.col("inputs")
     by_row = _map({row: f"array({', '.join(map(text, names))})" for row, names in incidental.items()})
@@ -106,12 +109,12 @@ def _shaping(incidental: Mapping[str, Sequence[str]]) -> Column:
 
 
 def times(condition: Column) -> Column:
-    """An aggregate of `alike`: how many observations meet the condition."""
+    """Return an aggregate of `alike`: the number of observations that meet the condition."""
     return F.sum(F.when(condition, F.col("times")).otherwise(0))
 
 
 def violations(observations: DataFrame) -> DataFrame:
-    """The first few violations of each cell, in a fixed order; those with the same words are one, with `times`."""
+    """Return the first few violations of each cell, in a fixed order; `times` counts those with the same words."""
     words, shown = ("case", "label", "detail"), ("check", "example", "history", "events", "evidence")
     violated = observations.where("result = 'violated'").groupBy(*CELL, *words)
     first = violated.agg(F.min(F.struct(*shown)).alias("first"), F.count("*").alias("times"))
@@ -119,7 +122,7 @@ def violations(observations: DataFrame) -> DataFrame:
 
 
 def paths(observations: DataFrame) -> DataFrame:
-    """The first few paths of evidence of each cell: `rank` 0 for a violation's directory, 1 for a history."""
+    """Return the first few paths of evidence of each cell: `rank` 0 for a violation's directory, 1 for a history."""
     named = [
         F.struct(F.lit(rank).alias("rank"), F.col(name).alias("path"))
         for rank, name in enumerate(("evidence", "history"))
@@ -130,12 +133,12 @@ def paths(observations: DataFrame) -> DataFrame:
 
 
 def current(table: DataFrame, outdated: Outdated) -> DataFrame:
-    """A table with `shard` and `requirement`, without rows that were changed since the shard was written."""
+    """Drop rows of a table whose `requirement` was changed since their `shard` was written."""
     return table if outdated is None else table.join(F.broadcast(outdated), ["shard", "requirement"], "left_anti")
 
 
 def first_of(table: DataFrame, count: int, *order: str | Column) -> DataFrame:
-    """The first `count` lines of each cell, with their `place`."""
+    """Keep the first `count` lines of each cell, and add their `place`."""
     place = F.row_number().over(Window.partitionBy(*CELL).orderBy(*order))
     return table.withColumn("place", place).where(F.col("place") <= count)
 
@@ -143,15 +146,15 @@ def first_of(table: DataFrame, count: int, *order: str | Column) -> DataFrame:
 # --- flakiness
 
 SHOWN = 5
-"""Inputs of a cell that are named, those tried most often first; inputs are drawn, so there may be any number of them."""
+"""The most inputs of a cell that are named, those tried most often first; inputs are drawn, so there may be many."""
 
 _KEY = (*CELL, "check", "case", "inputs")
 
 
 def wavering(observations: DataFrame) -> DataFrame:
-    """The first few wavering inputs of each cell, as `reports.insights.Wavering`.
+    """Return the first few wavering inputs of each cell, as `reports.insights.Wavering`.
 
-    A try is an example. Tries of machines and scenarios, which name no inputs, are not identical.
+    A try is an example. Examples of machines and scenarios name no inputs, so they never count as identical.
     """
     tried = _suspects(observations).groupBy(*_KEY, "shard", "example").agg(
         F.max(F.col("result") == "violated").alias("broke"), F.collect_set("variant").alias("answers")
@@ -166,7 +169,7 @@ def wavering(observations: DataFrame) -> DataFrame:
 
 
 def _suspects(observations: DataFrame) -> DataFrame:
-    """Keep the few cells that show a violation or name their answers: all others need no grouping by inputs."""
+    """Keep the observations of the few cells with a violation or named answers: others need no grouping by inputs."""
     drawn = observations.where("inputs != ''")
     cells = drawn.where("result = 'violated' OR variant != ''").select(*CELL).distinct()
     return drawn.join(F.broadcast(cells), [*CELL], "left_semi")

@@ -15,9 +15,9 @@ from reports.ingest.schema import text
 from reports.pool.cells import Outdated, current
 
 OUTCOME, FAULT, MET, PREMISE, EXCUSE = "outcome", "fault", "met", "premise", "excuse"
-"""Entries of examples: by cell how they ended and their faults, by column their faults, then premises and excuses."""
+"""The entries of examples: outcomes and faults by cell, faults by column, then premises and excuses."""
 UNENDED, ENDED, CHECK, REPLAY = "unended", "ended", "check", "replay"
-"""Entries by check and shard, of examples and of ended checks; those of checks by cell, and those of replays."""
+"""The entries of examples and of ended checks by check and shard, of checks by cell, and of replays."""
 
 NAMES = "array<string>"
 KEY = ("entry", "kafka_version", "requirement", "check", "case", "name")
@@ -27,7 +27,7 @@ SUMS = ("a", "b", "c")
 def sum_lines(lines: DataFrame, outdated: Outdated) -> DataFrame:
     """Sum up the entries of lines: one row per KEY, with its SUMS and the number of its entries, `times`.
 
-    Outdated entries are left out.
+    Entries of `outdated` rows are left out.
     """
     lines = lines.where("type IN ('example', 'check', 'replay')")
     single = lines.select("kafka_version", "shard", F.expr(f"inline({_ENTRIES})"))
@@ -35,11 +35,11 @@ def sum_lines(lines: DataFrame, outdated: Outdated) -> DataFrame:
     return current(single, outdated).groupBy(*KEY).agg(*sums, F.count("*").alias("times"))
 
 
-# As SQL: to build it column by column took thousands of calls of the JVM.
+# Entries are built as SQL: building them column by column took thousands of calls to the JVM.
 
 
 def _entry(entry: str, *numbers: str, **under: str) -> str:
-    """A struct of the entry's name, its key and its numbers; null is "" or 0."""
+    """Return a struct of the entry's name, key and numbers as SQL; null becomes "" or 0."""
     names = {name: f"coalesce({under.get(name, text(''))}, '')" for name in KEY[2:]}
     sums = {name: f"coalesce(CAST({number} AS long), 0L)" for name, number in zip_longest(SUMS, numbers, fillvalue="0")}
     fields = {"entry": text(entry), **names, **sums}
@@ -47,7 +47,7 @@ def _entry(entry: str, *numbers: str, **under: str) -> str:
 
 
 def _each(items: str, name: str, entries: str) -> str:
-    """An entry, or a list of them, for each item; none for null."""
+    """Return an entry, or a list of entries, for each item as SQL; no entries for null."""
     return f"coalesce(transform({items}, {name} -> {entries}), array())"
 
 
@@ -74,7 +74,7 @@ _OF_EXAMPLE = _all(
     ),
     f"array({_entry(UNENDED, '1', _MILLISECONDS, check='`check`', case='shard')})",
 )
-# `case` is the shard of an ended check; `name` of one that ended in trouble of the kit that trouble in words.
+# `case` is the shard of an ended check; `name` in CHECK is the text of the trouble of the kit in which it ended.
 _RAN = "outcome != 'cut-off' OR coalesce(examples, 0) > 0"
 _TROUBLE = "CASE WHEN outcome = 'error' THEN detail END"
 _OF_CHECK = _all(

@@ -12,16 +12,16 @@ from reports.ingest.schema import spark_type
 
 
 def schema(struct: type[msgspec.Struct]) -> StructType:
-    """The fields of a struct, in its order."""
+    """Return the Spark schema of a struct, its fields in their order."""
     found = spark_type(inspect.type_info(struct))
     assert isinstance(found, StructType)
     return found
 
 
 def shape_as(table: DataFrame, struct: type[msgspec.Struct], *before: str) -> DataFrame:
-    """The columns `before`, then those of the struct with its types; other columns are left out.
+    """Select the columns `before`, then those of the struct with its types; leave out all others.
 
-    A map that is null is empty.
+    A null map becomes an empty one.
     """
     return table.select(*before, *map(_field, schema(struct)))
 
@@ -34,5 +34,5 @@ def _field(field: StructField) -> Column:
 
 
 def as_map(name: str, value: str | Column) -> Column:
-    """An aggregate: names to values, in the order of the names. Each name may come once."""
+    """Return an aggregate: a map of names to values, sorted by name. Each name may occur only once."""
     return F.map_from_entries(F.array_sort(F.collect_list(F.struct(name, value))))

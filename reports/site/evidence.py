@@ -21,11 +21,11 @@ from reports.site.timeline import Shape, TimeLine, draw, shape_of
 from reports.site.transcript import EventFrames, LogView, began_at, exchanges, log_view
 
 OPEN, NEAR = 12, 40
-"""Events on each side of one that shows the violation: shown at once, and folded. Faults are always shown."""
+"""Events within OPEN of one that shows the violation are shown at once, those within NEAR folded; faults always."""
 FEW = 4
 """Up to this many rows are not folded."""
 SHOWN = 12
-"""Events that show a violation, of one that has very many."""
+"""The most events that are marked as showing the violation."""
 LONGEST, LONGEST_RAW = 400, 1_500
 DISK_LINES = 200
 
@@ -43,7 +43,7 @@ class ViolationText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of the example. `number` counts those that show the violation; `raw` are request and answer as recorded."""
+    """An event of the example. `number` numbers those that show the violation; `raw` are request and answer."""
 
     event: int
     t: str
@@ -97,9 +97,9 @@ class EvidenceView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def evidence_pages(matrix: Matrix, out: Path, run: Path | None) -> dict[str, str]:
-    """Writes them below `out`; from an evidence folder (as in matrix.json) to its page, relative to `out`.
+    """Write the pages below `out`; return the page of each evidence folder (as in matrix.json), relative to `out`.
 
-    None where the run's folder cannot be read from here. Pages of folders that are gone are removed.
+    There are none if the run's folder cannot be read from here. Pages of folders that are gone are removed.
     """
     catalogue = shipped_rows()
     cells = [cell for cell in matrix.cells if cell.requirement in catalogue]
@@ -114,7 +114,7 @@ def evidence_pages(matrix: Matrix, out: Path, run: Path | None) -> dict[str, str
 
 
 def evidence_names(cell: ReportedCell) -> list[str]:
-    """The evidence folders that a cell names."""
+    """Return the evidence folders that a cell names."""
     return list(dict.fromkeys([*cell.evidence, *(violation.evidence for violation in cell.shown)]))
 
 
@@ -152,13 +152,13 @@ def view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) -> Eviden
 
 
 def _narrated(history: History, events: Sequence[int]) -> list[int]:
-    """Events that can be shown: the answer in place of its call, none that the history lacks."""
+    """Return the events that can be shown: the answer in place of its call, and none that the history lacks."""
     answers = {event.call: event.n for event in history.events if isinstance(event, Answer)}
     return sorted({answers.get(n, n) for n in events if 0 <= n < len(history.events)})
 
 
 def _about(history: History, events: Sequence[int]) -> list[Subject]:
-    """The subjects of these events. Metadata names all partitions, so that it counts only where nothing else does."""
+    """Return the main subjects of these events. Metadata names all partitions: it counts only if nothing else does."""
     metadata = {
         n for n in events if isinstance(event := history.events[n], Answer) and _op(history, event) == "metadata"
     }
@@ -172,7 +172,7 @@ def _op(history: History, answer: Answer) -> str:
 
 
 def _shrunk_to(seen_again: str) -> str:
-    """The folder of the shorter schedule, where the report names one."""
+    """Return the folder of the shorter schedule, or an empty text if the report names none."""
     return seen_again.partition("a shorter schedule is in `")[2].partition("`")[0]
 
 
@@ -211,7 +211,7 @@ def _rows(history: History, lines: Sequence[EventLine], steps: Sequence[Taken]) 
 
 
 def _near(shown: Sequence[bool], far: int) -> set[int]:
-    """Places within `far` of one that shows the violation; from the end, where none does."""
+    """Return the places within `far` of an event that shows the violation, or of the last event if none does."""
     centres = [place for place, one in enumerate(shown) if one] or [len(shown) - 1]
     return {near for centre in centres for near in range(centre - far, centre + far + 1)}
 

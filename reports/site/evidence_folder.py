@@ -16,11 +16,11 @@ from history.events import AnyEvent, End, Example, History, Line
 from history.schema import WrongSchema, require_current
 
 EVIDENCE = re.compile(r"evidence/\w[\w.@-]*/\w[\w.@-]*", re.ASCII)
-"""Paths of folders that get a page; a shard may hold any path."""
+"""The paths of folders that get a page; a path in a shard may be any text."""
 TEXT_BYTES = 4_096
 """Files of a disk up to this size are shown when they are text."""
 LOG_BYTES = 16 * 2**20
-"""Of a node's log only its end is read."""
+"""The most bytes of a node's log that are shown, from its end."""
 
 _SEEN_AGAIN = "Seen again: "
 _STAMP = re.compile(r"->\s+(\d+\.\d{3}) s  ")
@@ -40,7 +40,7 @@ class TranscriptFrame(msgspec.Struct, frozen=True):
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of the folder: its path in it, its size, and its text where it is short text."""
+    """A file of the folder: its path in it, its size, and its text if that is short."""
 
     path: str
     size: int
@@ -61,7 +61,7 @@ class ReportText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvidenceFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it. `image` and `image_id` are the column's."""
+    """The content of an evidence folder. `image` and `image_id` are the column's."""
 
     path: str
     history: History
@@ -83,7 +83,7 @@ def readable(run: Path, path: str) -> bool:
 
 
 def read_folder(run: Path, path: str) -> EvidenceFolder:
-    """The folder at `path` below `run`, which is `readable`."""
+    """Read the folder at `path` below `run`, which is `readable`."""
     return _Reader(run / path, path).read()
 
 
@@ -142,7 +142,7 @@ class _Reader:
             return {}
 
     def _history(self) -> History:
-        """Up to the first torn line: later ones can't be numbered."""
+        """Read the history up to its first torn line: later events can't be numbered."""
         example, end = Example(example=self._path.rpartition("/")[2], check="", column=""), None
         events: list[AnyEvent] = []
         for line in self._lines("history.jsonl", msgspec.json.Decoder(Line), numbered=True):
@@ -162,7 +162,7 @@ class _Reader:
         yield from self._lines("transcript.jsonl", msgspec.json.Decoder(TranscriptFrame))
 
     def _lines(self, name: str, decoder: msgspec.json.Decoder[Any], *, numbered: bool = False) -> Iterator[Any]:
-        """The first line of a `numbered` file has the schema of them all."""
+        """Yield lines up to the first torn one. The first line of a `numbered` file has the schema of all."""
         for number, raw in enumerate(self._bytes(name).splitlines()):
             try:
                 if numbered and not number:
@@ -177,7 +177,7 @@ class _Reader:
 
 
 def _answerable(events: list[AnyEvent]) -> list[AnyEvent]:
-    """The events without answers to calls that are not there."""
+    """Return the events before the first answer to a call that is not there."""
     sound = next((e.n for e in events if not 0 <= getattr(e, "call", 0) <= e.n), len(events))
     return events[:sound]
 
@@ -194,7 +194,7 @@ def _as_text(data: bytes) -> str:
 
 
 def report_text(report: str) -> ReportText:
-    """The parts of report.md, as `conformance.running.evidence.report` writes it."""
+    """Parse report.md as `conformance.running.evidence.report` writes it."""
     head, seen, disk = (
         report.partition("\n## ")[0],
         _section(report, "What was seen"),
@@ -225,7 +225,7 @@ def _fenced(section: str) -> str:
 
 
 def shown_events(history: History, report: ReportText) -> list[int]:
-    """The events that show the violation, by the times at which the report lists them."""
+    """Return the events that show the violation, found by the times that the report lists."""
     wanted = set(report.shown_at)
     return [e.n for e in history.events if e.n and f"{e.t:.3f}" in wanted and not _is_call(e)]
 
@@ -235,5 +235,5 @@ def _is_call(event: AnyEvent) -> bool:
 
 
 def names_short(text: str, example: str) -> str:
-    """Topics, groups and ids without the example's name, which they all carry."""
+    """Drop the example's name from topics, groups and ids, which all carry it."""
     return text.replace(f"-{example}", "")

@@ -11,7 +11,7 @@ from history.events import Answer, Fault, History
 
 
 class Leadership(msgspec.Struct, frozen=True, kw_only=True):
-    """From this event on, `node` was known to lead at `epoch`; "" if the partition had no leader."""
+    """A leader that is known from `event` on: `node` leads at `epoch`, or "" if the partition has no leader."""
 
     event: int
     node: str
@@ -19,7 +19,7 @@ class Leadership(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultPhases(msgspec.Struct, kw_only=True):
-    """The phases of one fault, in their order. Without an inject it began before the example, without a heal it outlived it."""
+    """The phases of one fault, in order. Without inject, it began before the example; without heal, it outlived it."""
 
     node: str
     role: str
@@ -39,12 +39,12 @@ class FaultPhases(msgspec.Struct, kw_only=True):
         return self.fault if self.role == self.node else f"{self.fault} ({self.role})"
 
     def takes(self, event: Fault) -> bool:
-        """True if it is the next phase of this fault; its role may have another name by then, or another node play it."""
+        """True if the event is the next phase of this fault. By then its role may have another name or node."""
         return not self.is_healed and self.fault == event.fault and (self.role == event.role or self.node == event.node)
 
 
 def fault_spans(events: Sequence[Fault]) -> list[FaultPhases]:
-    """Phases that belong together."""
+    """Group the phases that belong to one fault."""
     found: list[FaultPhases] = []
     for event in events:
         waiting = [] if event.phase == "inject" else [span for span in found if span.takes(event)]
@@ -57,7 +57,7 @@ def fault_spans(events: Sequence[Fault]) -> list[FaultPhases]:
 
 
 def leaders(history: History, place: str) -> list[Leadership]:
-    """Changes of leadership as answers showed them, each with the first event that shows it; epochs only rise."""
+    """Return the changes of leadership that answers show, each with the first event that does; epochs only rise."""
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
     known: list[Leadership] = []
     for event in history.events:

@@ -15,7 +15,7 @@ from reports.site.views import FamilyView
 class FaultSum(msgspec.Struct, frozen=True, kw_only=True):
     """A fault in a group of rows on a column.
 
-    An example counts for each of its rows, so numbers of rows can't be added up: the counts are of the row that met it most.
+    An example counts for each of its rows, so counts of rows can't be added up: these are of the row that met it most.
     """
 
     rows: int
@@ -25,7 +25,7 @@ class FaultSum(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultView(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault: per column what all examples met of it, and by row group a sum; each or None."""
+    """A fault: its counts over all examples by column, and its sums by group of rows; None if it was not met."""
 
     name: str
     met: list[FaultMet | None]
@@ -55,7 +55,7 @@ class SpentView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def faults(groups: Sequence[FamilyView], found: Iterable[FaultMet], labels: Sequence[str]) -> list[FaultView]:
-    """Every fault that an example met, in all and by family."""
+    """Return every fault that an example met, over all rows and by family."""
     met = {(each.fault, each.kafka_version): each for each in found}
     names = {name for group in groups for view in group.rows for name in view.faults} | {name for name, _ in met}
     return [
@@ -81,7 +81,7 @@ def _sum(group: FamilyView, place: int, name: str) -> FaultSum | None:
 
 
 def coverage(groups: Sequence[FamilyView], labels: Sequence[str]) -> dict[str, list[CasesReached]]:
-    """Cases reached per family and column; empty where no run recorded any."""
+    """Count the cases reached per family and column; return an empty mapping if no run recorded any."""
     if not any(view.coverage for group in groups for view in group.rows):
         return {}
     return {group.family: [_cases_reached(group, label) for label in labels] for group in groups}
@@ -93,7 +93,7 @@ def _cases_reached(group: FamilyView, label: str) -> CasesReached:
 
 
 def premises(found: Iterable[PremiseReach], labels: Sequence[str]) -> dict[str, list[PremiseView]]:
-    """Premises under the part of the kit that their check is of, those never met first."""
+    """Group premises by the part of the kit that has their check, those never met first."""
     by_premise: dict[tuple[str, str], dict[str, PremiseReach]] = defaultdict(dict)
     for each in found:
         by_premise[each.check, each.premise][each.kafka_version] = each
@@ -106,12 +106,12 @@ def premises(found: Iterable[PremiseReach], labels: Sequence[str]) -> dict[str, 
 
 
 def holes(parts: dict[str, list[PremiseView]]) -> list[PremiseView]:
-    """Premises that were tried and never met."""
+    """Return the premises that were tried and never met."""
     return [view for views in parts.values() for view in views if not view.met]
 
 
 def spent(found: Iterable[Spent], labels: Sequence[str]) -> list[SpentView]:
-    """Checks by the time they took, the longest first."""
+    """Return the checks with the time they took, the longest first."""
     by_check: dict[str, dict[str, Spent]] = defaultdict(dict)
     for each in found:
         by_check[each.check][each.kafka_version] = each

@@ -31,9 +31,9 @@ KINDS = {
 
 
 def write_site(merged: Merged, catalogue: Catalogue, out: Path, run: Path | None) -> Path:
-    """All pages below `out`, deterministic to the byte; gives the path of `index.html`.
+    """Write all pages below `out`, deterministic to the byte; return the path of `index.html`.
 
-    `run` is the local folder that histories and evidence are relative to; None where it can't be linked to.
+    `run` is the local folder that histories and evidence are relative to; None if it can't be linked to.
     """
     matrix, insights = merged.matrix, merged.insights
     groups = views.group_views(matrix, insights, catalogue)
@@ -131,7 +131,7 @@ def _write_differences(differences: Sequence[views.VersionStep], out: Path) -> l
 
 
 def _sweep(out: Path, pages: Sequence[str]) -> None:
-    """Pages of rows and differences that an earlier merge into the same folder had, and this one has not."""
+    """Remove the pages of rows and differences that only an earlier merge into the same folder had."""
     kept = {out / page for page in pages}
     for folder in ("rows", "diff"):
         for found in sorted((out / folder).glob("*.html")):

@@ -23,25 +23,25 @@ from reports.texts.versions import in_words
 from reports.texts.wording import GLYPHS, LEVELS, MEANINGS, TICKETS
 
 ASSETS = ("style.css", "matrix.js", "evidence.css", "evidence.js")
-"""Written to `assets/` beside `index.html`."""
+"""The files that are written to `assets/` beside `index.html`."""
 
 POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; base-uri 'none'; form-action 'none'"
-"""Only files of the site itself. `file:` is for a site opened from a folder, where a browser may give it no origin."""
+"""The content security policy: only the site's own files. `file:` is for a folder, which may have no origin."""
 
 _HERE = files(__package__)
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 RawLink = Callable[[str], str]
-"""From a path relative to the run's folder to a link from the page, or "" where there is nothing to link to."""
+"""A function from a path relative to the run's folder to a link from the page, "" if there is nothing to link to."""
 
 
 def render(template: str, path: str, **facts: Any) -> str:
-    """The text of one page; `path` is where it will lie, relative to `index.html`'s folder."""
+    """Render one page; `path` is where it will be, relative to `index.html`'s folder."""
     return environment().get_template(template).render(root="../" * path.count("/"), path=path, **facts)
 
 
 def asset(name: str) -> str:
-    """A file of `assets/`, which may lie in an archive as all of the code does."""
+    """Read a file of `assets/`, which may be in a zip archive with all of the code."""
     return (_HERE / "assets" / name).read_text(encoding="utf-8")
 
 
@@ -56,7 +56,7 @@ def put(out: Path, path: str, text: str) -> None:
 
 
 def raw_link(out: Path, run: Path | None, page: str) -> RawLink:
-    """Links from `page` to files of the run; none at all for a run in another file system."""
+    """Return a function that links from `page` to files of the run; without a local run it links nothing."""
     if run is None:
         return lambda path: ""
     folder = Path(os.path.relpath(run.absolute(), (out / page).absolute().parent)).as_posix()
@@ -70,14 +70,14 @@ def raw_link(out: Path, run: Path | None, page: str) -> RawLink:
 
 
 def visible(value: Any) -> Any:
-    """Characters that steer a terminal or turn text around become readable; templates' own markup stays."""
+    """Make characters readable that control a terminal or reverse text; the templates' own markup stays."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return _UNSEEN.sub(lambda found: f"⟨U+{ord(found.group()):04X}⟩", value)
 
 
 def sentence(text: str) -> str:
-    """Begun with a capital; the rest stays, since it may be a user's name of an image."""
+    """Capitalize the first letter only: the rest may be a user's name of an image."""
     return text[:1].upper() + text[1:]
 
 

@@ -17,7 +17,7 @@ from history.taken import Taken
 from reports.site.fault_spans import FaultPhases, Leadership, fault_spans, leaders
 
 NEAR = 14
-"""Events on each side of one that shows the violation that are drawn; faults and new leaders always are."""
+"""The number of events drawn on each side of one that shows the violation; faults and new leaders always are."""
 COLUMN, GAP, MARK, BAR, LEADS, PAD = 28, 22, 30, 30, 16, 8
 TOP, BOTTOM = 44, 26
 _CHAR, _TIME = 6.4, 56
@@ -31,11 +31,14 @@ LETTERS = {
     "produce": "P", "fetch": "F", "list_offsets": "L", "offset_for_leader_epoch": "E", "metadata": "M", "init_producer_id": "I",
     "end_txn": "T", "offset_commit": "C", "offset_fetch": "O", "vote": "V", "delete_records": "D", "replicas": "R",
 }  # fmt: skip
-"""The letter in a mark; other calls have a dot."""
+"""The letter in the mark of a call; other calls have a dot."""
 
 
 class CallMark(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls of one kind to a node that ended alike, `count` of them; `event` is the first. `number` counts what shows it."""
+    """A mark of `count` calls of one kind to a node that ended alike; `event` is the first.
+
+    `number` numbers the marks that show the violation, and is 0 for others.
+    """
 
     event: int
     x: float
@@ -49,7 +52,7 @@ class CallMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bar(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault from inject to heal. Phases are (phase, event, x); `tail` reaches to the end where nothing healed it."""
+    """A fault from inject to heal. Phases are (phase, event, x); `tail` is the rest of the width if none healed it."""
 
     name: str
     node: str
@@ -62,7 +65,7 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True):
-    """A leader and its epoch. `words` fit into it."""
+    """The band of a leader and its epoch; `words` fit into it."""
 
     x: float
     y: float
@@ -107,7 +110,7 @@ class TimeLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Moment(msgspec.Struct, kw_only=True):
-    """A column: events that one mark stands for; a fault's phase is one of its own. `skipped` were left out before it."""
+    """A column: the events of one mark, or one phase of a fault. `skipped` counts those left out before it."""
 
     lines: list[EventLine]
     node: str
@@ -123,7 +126,7 @@ class _Moment(msgspec.Struct, kw_only=True):
 
 
 def draw(history: History, lines: Sequence[EventLine], steps: Sequence[Taken], place: str) -> TimeLine:
-    """The time line of these events; leaders are those of the partition `place`, or of the quorum for ""."""
+    """Draw the time line of these events; leaders are those of the partition `place`, or of the quorum for ""."""
     leads = leaders(history, place)
     moments = _moments(history, lines, steps, {lead.event for lead in leads})
     width = _columns(moments)
@@ -277,7 +280,7 @@ def _ticks(moments: Sequence[_Moment]) -> Iterator[Tick]:
 
 
 def _blocks(moments: Sequence[_Moment], steps: Sequence[Taken]) -> Iterator[Block]:
-    """Runs of columns of one step, and the gaps between columns."""
+    """Yield the runs of columns of one step, and the gaps between columns."""
     kinds = {step.number + 1: step.kind for step in steps}
     begin = 0
     for place, moment in enumerate(moments):
@@ -312,7 +315,7 @@ def _bar(span: FaultPhases, at: dict[int, float], width: float) -> Bar:
 
 
 def _stack(bars: Sequence[Bar]) -> dict[int, int]:
-    """The row of each bar, so that neither they nor their names overlap."""
+    """Assign a row to each bar, so that neither bars nor their names overlap."""
     ends: list[float] = []
     rows: dict[int, int] = {}
     for number, bar in enumerate(bars):
@@ -324,7 +327,7 @@ def _stack(bars: Sequence[Bar]) -> dict[int, int]:
 
 
 def _label(bar: Bar) -> float:
-    """The width of a bar's name, which is above it."""
+    """Return the width of a bar's name, which is drawn above it."""
     return 4 + len(bar.name) * _CHAR
 
 

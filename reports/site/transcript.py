@@ -13,23 +13,23 @@ from history.events import Answer, AnyEvent, Call, History
 from reports.site.evidence_folder import TranscriptFrame
 
 FRAMES = 12
-"""Frames shown before and after those of the events themselves."""
+"""The number of frames shown on each side of those of an event."""
 LONGEST_BODY, LONGEST_HEX, LONGEST_LINE = 3_000, 1_200, 500
 LINES = 40
-"""Lines of a node's log that are shown."""
+"""The most lines of a node's log that are shown."""
 SECONDS = 5.0
-"""How far from an event they may be."""
+"""The most seconds between an event and a log line that is shown."""
 
 _STEP = 0.02
-"""Seconds that pass at most between the kit's note of a call and its frame."""
+"""The most seconds between the kit's record of a call and its frame."""
 _SAMPLE = 60
 _BEHIND = 200
-"""How many frames later an answer may be, with frames of other connections in between."""
+"""The most frames between a request and its answer, with those of other connections."""
 _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] (\w+)")
 
 
 class FrameView(msgspec.Struct, frozen=True, kw_only=True):
-    """A frame in words. `t` is in seconds of the example; `body` and `hex` are cut; `more` is what was cut off."""
+    """A frame in words. `t` is in seconds of the example; `body` and `hex` may be cut; `more` tells by how much."""
 
     t: str
     node: str
@@ -51,14 +51,14 @@ class EventFrames(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True):
-    """`about`: it names a topic, a group or an id of the example."""
+    """A line of a log; `about` is true if it names a topic, a group or an id of the example."""
 
     text: str
     about: bool
 
 
 class LogView(msgspec.Struct, frozen=True, kw_only=True):
-    """The lines shown of the log of a node; `gaps` are the places in `lines` before which lines are left out."""
+    """The lines of a node's log that are shown; `gaps` are the places in `lines` before which lines are left out."""
 
     node: str
     lines: list[LogLine]
@@ -67,9 +67,10 @@ class LogView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def began_at(history: History, frames: Sequence[TranscriptFrame]) -> float | None:
-    """When the example began, in seconds since 1970.
+    """Return when the example began, in seconds since 1970; None if that is not known.
 
-    Known from a clock that the check read; else from the transcript, by the one shift at which it has most calls of the history.
+    It is known from a clock that the check read, else from the transcript, by the shift at which most calls of the
+    history have a frame, if more than half have one.
     """
     for event in history.events:
         if isinstance(event, Answer) and isinstance(event.value, dict) and "unix_ms" in event.value:
@@ -101,7 +102,7 @@ def _has(times: Sequence[float], wanted: float) -> bool:
 def exchanges(
     history: History, frames: Sequence[TranscriptFrame], shown: Sequence[int], began: float
 ) -> list[EventFrames]:
-    """For each event that is an answer of a node, what was sent and received for it."""
+    """Return the frames that were sent and received for each event that is an answer of a node."""
     found = [_exchange(history, frames, history.events[n], began) for n in shown]
     return [exchange for exchange in found if exchange is not None]
 
@@ -121,7 +122,7 @@ def _exchange(history: History, frames: Sequence[TranscriptFrame], event: AnyEve
 
 
 def _own(frames: Sequence[TranscriptFrame], call: Call, begin: float, end: float) -> list[int]:
-    """The places of the request that was sent for a call, and of what was received for it."""
+    """Return the places of the request frame of a call and of its answer frame, as far as there are any."""
     sent = [
         n
         for n, frame in enumerate(frames)
@@ -169,7 +170,7 @@ def _pairs(text: str) -> Iterator[str]:
 
 
 def log_view(node: str, lines: Sequence[str], times: Sequence[float], example: str) -> LogView:
-    """Lines around `times` (seconds since 1970), those about the example and warnings first; the end where there are none."""
+    """Choose lines near `times` (seconds since 1970), warnings and those about the example first; else the last."""
     stamps = list(_stamps(lines))
     ranked = []
     for place, (line, (at, level)) in enumerate(zip(lines, stamps, strict=True)):
@@ -188,7 +189,7 @@ def log_view(node: str, lines: Sequence[str], times: Sequence[float], example: s
 
 
 def _stamps(lines: Sequence[str]) -> Iterator[tuple[float, str]]:
-    """Time and level of each line; lines of a stack trace have those of the line that they belong to."""
+    """Yield time and level of each line; lines of a stack trace have those of the line that they belong to."""
     at, level = 0.0, ""
     for line in lines:
         if found := _STAMP.match(line):

@@ -37,7 +37,7 @@ class Trend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trend(points: Sequence[TrendPoint], labels: Sequence[str]) -> Trend | None:
-    """None where no archive has the row. Columns that only the archive has come last."""
+    """Lay out the trend; None if no archive has the row. Columns that only the archive has come last."""
     if not points:
         return None
     runs = sorted({(point.run_date, point.run) for point in points})
@@ -58,7 +58,7 @@ def _names(lines: Sequence[str]) -> list[Name]:
 
 
 def _dates(runs: Sequence[tuple[str, str]], side: int) -> list[Name]:
-    """A date above the first of its runs, unless it would lie on the one before."""
+    """Place each date above the first of its runs, unless it would overlap the one before."""
     named: list[Name] = []
     for place, (date, _) in enumerate(runs):
         x = side + _CELL * place

@@ -98,7 +98,7 @@ class FamilyView(msgspec.Struct, kw_only=True):
 
     @property
     def in_sentence(self) -> str:
-        """``KIP-320`` unchanged; other families are words."""
+        """The family within a sentence: ``KIP-320`` as it is, other families in lower case after an article."""
         return self.family if self.family.startswith("KIP") else f"the {self.family.lower()}"
 
 
@@ -134,7 +134,7 @@ class VersionStep(msgspec.Struct, kw_only=True):
 
 
 def group_views(matrix: Matrix, insights: Insights, catalogue: Catalogue) -> list[FamilyView]:
-    """All rows by family, in the catalogue's order."""
+    """Group all rows by family, in the catalogue's order."""
     facts = {row.requirement: row for row in matrix.requirements}
     labels = matrix.kafka_versions
     views = [
@@ -152,7 +152,7 @@ def group_views(matrix: Matrix, insights: Insights, catalogue: Catalogue) -> lis
 
 
 def anchor(label: str) -> str:
-    """A column's label as a part of file names and anchors; labels that look alike afterwards get a hash."""
+    """Turn a column's label into a part of file names and anchors; a label that this changes gets a hash."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")
     return plain if plain == label else f"{plain[:60]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
 
@@ -162,7 +162,7 @@ def family_anchor(family: str) -> str:
 
 
 def bar(verdicts: dict[Verdict, int]) -> list[BarSegment]:
-    """A column's counts as segments beside each other, broken ones first."""
+    """Return a column's counts as segments beside each other, broken ones first."""
     segments: list[BarSegment] = []
     start = 0
     for verdict in (verdict for verdict in VERDICTS if verdicts.get(verdict)):
@@ -172,7 +172,7 @@ def bar(verdicts: dict[Verdict, int]) -> list[BarSegment]:
 
 
 def findings(groups: Iterable[FamilyView], newest: str) -> list[Findings]:
-    """Rows broken in the newest column, rows broken before, and rows answered in more than one way."""
+    """Return rows broken in the newest column, rows broken before, and rows answered in more than one way."""
     views = [view for group in groups for view in group.rows]
     broken = [view for view in views if view.worst == "violated"]
     still = [view for view in broken if view.cells[-1].verdict == "violated"]
@@ -187,7 +187,7 @@ def findings(groups: Iterable[FamilyView], newest: str) -> list[Findings]:
 
 
 def neighbours(groups: Sequence[FamilyView], labels: Sequence[str]) -> list[VersionStep]:
-    """Each column against the one before it."""
+    """Compare each column with the one before it."""
     views = [view for group in groups for view in group.rows]
     return [_difference(views, place, old, new) for place, (old, new) in enumerate(pairwise(labels))]
 
@@ -209,7 +209,7 @@ KINDS: dict[str, Callable[[Verdict, Verdict], bool]] = {
     "Apply no longer": lambda before, after: after == "inapplicable",
     "Changed otherwise": lambda before, after: True,
 }
-"""In the order in which they are shown."""
+"""The kinds of changes in the order in which they are shown; a change is of the first kind that fits."""
 
 
 def _row(row: Requirement, facts: RowFacts, cells: list[ReportedCell]) -> RowView:
@@ -224,7 +224,7 @@ def _row(row: Requirement, facts: RowFacts, cells: list[ReportedCell]) -> RowVie
 
 
 def _add_insights(views: dict[str, RowView], insights: Insights) -> None:
-    """Insights of rows that the catalogue no longer has stay in the tables."""
+    """Add insights to their rows; leave out those of rows that the catalogue no longer has."""
     for first in insights.firsts:
         if first.requirement in views:
             views[first.requirement].firsts = first

@@ -13,11 +13,11 @@ from reports.matrix import ColumnReport, Matrix
 
 ALL = "all.json"
 _COLORS: dict[Verdict, str] = {"violated": "red", "error": "lightgrey", "flaky": "yellow", "inconclusive": "yellow"}
-"""The first that there is; else green if anything is satisfied."""
+"""The colors by verdict: the first verdict that occurs decides; `_badge` chooses if none does."""
 
 
 def badges(matrix: Matrix) -> dict[str, dict[str, Any]]:
-    """Endpoint documents by file name."""
+    """Return the endpoint documents by file name."""
     total: Counter[Verdict] = Counter()
     for column in matrix.columns:
         total.update(column.verdicts)
@@ -29,7 +29,7 @@ def badges(matrix: Matrix) -> dict[str, dict[str, Any]]:
 
 
 def file_of(column: ColumnReport) -> str:
-    """`4.3.1.json`; of a label that is no file's name, what can be kept of it and a part of its hash."""
+    """Return a file name such as `4.3.1.json`; a label that is no file name gets a part of its hash."""
     label = column.kafka_version
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", label)
     mark = (

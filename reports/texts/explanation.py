@@ -56,7 +56,7 @@ class ExplainedCell(NamedTuple):
 
 
 def explanation(about: ExplainedCell) -> Iterator[str]:
-    """Lines; texts of brokers are in them unchanged."""
+    """Yield the lines of the explanation; texts of brokers are in them unchanged."""
     cell = about.cell
     yield f"{about.requirement} on {about.label}: {GLYPHS[cell.verdict]} {cell.verdict}"
     for title, lines in (
@@ -146,7 +146,7 @@ def _tally(tally: CaseTally) -> str:
 
 
 def _checks(about: ExplainedCell) -> Iterator[str]:
-    """Each check of the row: its time, and its premises that were missed."""
+    """Yield each check of the row with its time, and its premises that were not always met."""
     spent = {each.check: each for each in about.insights.spent if each.kafka_version == about.label}
     for check in about.facts.checks:
         took = f": {spent[check].examples} examples in {spent[check].seconds:.0f} s" if check in spent else ""
@@ -195,7 +195,7 @@ def _trend(about: ExplainedCell) -> Iterator[str]:
 
 
 def _commands(about: ExplainedCell) -> Iterator[str]:
-    """Commands to paste into a shell; none where no run could show anything."""
+    """Yield commands to paste into a shell; none if no run could show anything."""
     cell = about.cell
     if cell.verdict in ("inapplicable", "untested"):
         return

@@ -19,7 +19,7 @@ BADGES = "badges"
 
 
 def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: ComparedMatrix | None = None) -> None:
-    """matrix.json, insights.json, matrix.md, summary.md, junit.xml and badges/ below `out`."""
+    """Write matrix.json, insights.json, matrix.md, summary.md, junit.xml and badges/ below `out`."""
     texts = {
         "matrix.json": matrix_module.encode(matrix),
         INSIGHTS: insights_module.encode(insights),
@@ -33,7 +33,7 @@ def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: Compare
 
 
 def _write_badges(matrix: Matrix, folder: Path) -> None:
-    """Those of columns from an earlier merge into the same folder are removed."""
+    """Write the badges; remove those of columns that only an earlier merge into the same folder had."""
     folder.mkdir(exist_ok=True)
     wanted = badges(matrix)
     for found in folder.glob("*.json"):

@@ -23,12 +23,12 @@ class RowFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def why(self) -> str:
-        """The reason in its newest column."""
+        """The reason in the newest of the columns."""
         return cell_why(self.cells[-1])
 
     @property
     def text(self) -> str:
-        """Why, and whether that is known."""
+        """The reason, and the known deviations."""
         return "; ".join([self.why, *(f"known: {entry.ticket or 'no ticket'}" for entry in self.known_deviations)])
 
     @property
@@ -37,7 +37,7 @@ class RowFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def findings(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[RowFinding]:
-    """The worst verdicts first, then in the order of the catalogue."""
+    """Group cells by verdict and row: the worst verdicts first, then in the order of the catalogue."""
     places = {row.requirement: place for place, row in enumerate(matrix.requirements)}
     groups: dict[tuple[Verdict, str], list[ReportedCell]] = {}
     for cell in alarming(matrix, verdicts):

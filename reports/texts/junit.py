@@ -22,14 +22,15 @@ OUTCOMES: dict[Verdict, Outcome] = {
     "untested": "skipped",
     "inapplicable": "skipped",
 }
-"""All other verdicts passed. JUnit has no state between passed and failed, so a cell that proves nothing is skipped."""
+"""All other verdicts count as passed. JUnit has no state between passed and failed: a cell that proves nothing
+is skipped."""
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, not even escaped."""
 
 
 def junit(matrix: Matrix) -> bytes:
-    """The same matrix gives the same bytes."""
+    """Return the content of `junit.xml`: the same matrix gives the same bytes."""
     root = ElementTree.Element("testsuites", {"name": "Kafka conformance", **_counts(matrix.cells)})
     for column in matrix.columns:
         _suite(root, matrix, column)
@@ -56,7 +57,7 @@ def _suite(root: ElementTree.Element, matrix: Matrix, column: ColumnReport) -> N
 
 
 def _case(suite: ElementTree.Element, row: RowFacts, cell: ReportedCell, column: str) -> None:
-    # A dot divides packages in a class name: `Kafka 4.3.1.KIP-320` is what most readers make a tree of.
+    # A dot divides packages in a class name, so most readers show `Kafka 4.3.1.KIP-320` as a tree.
     case = ElementTree.SubElement(
         suite, "testcase", classname=f"{column}.{row.family}", name=f"{row.requirement}: {_clean(row.title)}"
     )

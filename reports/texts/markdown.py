@@ -19,10 +19,10 @@ from reports.texts.versions import spans
 from reports.texts.wording import ALARMING, GLYPHS, MEANINGS, TICKETS, FamilyRows, by_family, problems
 
 COMMENT = 65_536
-"""Characters that a comment on GitHub may have."""
+"""The most characters that a comment on GitHub may have."""
 _SHOWN = 60
 _SHOWN_IN_SUMMARY = 20
-"""Rows listed in words; a comment has a limit, and so has a reader."""
+"""The most rows listed in words: a comment has a limit, and so has a reader."""
 _WHY = 240
 _NOTES = 20
 
@@ -47,7 +47,7 @@ def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None, excused: Se
 
 
 def summary(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
-    """The part that fits on a screen."""
+    """Render the part of the Markdown that fits on a screen."""
     return _text(_head(matrix, baseline, _SHOWN_IN_SUMMARY))
 
 
@@ -81,7 +81,7 @@ def _counts(matrix: Matrix) -> Iterator[str]:
 
 
 def _changes(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[str]:
-    """Rows that got worse and better since, one by one; all others as a count."""
+    """Yield the rows that got worse or better since the baseline, one by one; all others as a count."""
     if not pairs(baseline, comparable(matrix)):
         yield f"### The baseline has none of these columns: it is of {_safe(', '.join(baseline.kafka_versions))}"
         return
@@ -129,7 +129,7 @@ def _known(entry: Deviation) -> str:
 
 
 def _inconclusive(matrix: Matrix, shown: int) -> str:
-    """Which rows, by the columns that share them."""
+    """List the inconclusive rows, grouped by their columns."""
     found = findings(matrix, ["inconclusive"])
     rows: dict[str, list[str]] = {}
     for each in found[:shown]:
@@ -140,7 +140,7 @@ def _inconclusive(matrix: Matrix, shown: int) -> str:
 
 
 def _rule_changes(matrix: Matrix) -> Iterator[str]:
-    """The promises of later KIPs, and the columns that keep them."""
+    """Yield a table of the promises of later KIPs, and the columns that keep them."""
     changes = with_observations(matrix.rule_changes)
     if not changes:
         return
@@ -155,7 +155,7 @@ def _rule_changes(matrix: Matrix) -> Iterator[str]:
 
 
 def _excused(found: Sequence[Excused]) -> Iterator[str]:
-    """Cases that judges left undecided at times, by what the cluster gave as evidence; most often excused first."""
+    """Yield a table of cases that judges sometimes left undecided, with the excuses; the most often excused first."""
     if not found:
         return
     yield "<details><summary>Left undecided, by the evidence that leaves it open</summary>\n"
@@ -174,7 +174,7 @@ def _legend() -> list[str]:
 
 
 def _group(matrix: Matrix, group: FamilyRows) -> Iterator[str]:
-    """The rows on which columns differ as a table, all others by their verdict."""
+    """Yield the rows on which columns differ as a table, all others grouped by verdict."""
     labels = matrix.kafka_versions
     alike = {
         row: next(iter(cells.values())).verdict for row, cells in group.rows.items() if _agree(list(cells.values()))
@@ -198,7 +198,7 @@ def _line(texts: Sequence[str]) -> str:
 
 
 def _safe(text: str) -> str:
-    """Text that came from elsewhere: no HTML, no Markdown, no second line, no new column."""
+    """Escape text that came from elsewhere: no HTML, no Markdown, no second line, no new column."""
     plain = html.escape(" ".join(text.split()), quote=False)
     for sign in "\\`*_[]|~":
         plain = plain.replace(sign, f"\\{sign}")

@@ -33,7 +33,7 @@ _WIDE = 200
 _ALIKE = 3
 """More rows than this with the same reason on the same columns share a line."""
 _LINES: dict[Verdict, int] = {"violated": 100, "flaky": 30, "error": 30, "inconclusive": 10}
-"""Lines of a verdict; the page has them all."""
+"""The most lines of a verdict; the page has them all."""
 
 
 def show(matrix: Matrix, file: TextIO) -> None:
@@ -89,7 +89,7 @@ def _legend(matrix: Matrix) -> Text:
 
 
 def _lines(found: list[RowFinding]) -> Iterator[str]:
-    """Where, which row and why; rows with the same reason on the same columns share a line."""
+    """Yield columns, row and reason; several rows with the same reason on the same columns share a line."""
     alike: dict[tuple[str, str], list[str]] = {}
     for each in found:
         alike.setdefault((clean(each.where), clean(each.text)[:_WIDE]), []).append(each.row.requirement)

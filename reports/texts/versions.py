@@ -8,7 +8,7 @@ from reports.insights import Firsts, is_release
 
 
 def spans(labels: Collection[str], columns: Sequence[str]) -> str:
-    """Releases that follow each other in `columns` as one span, then each other label by itself."""
+    """Return releases that follow each other in `columns` as one span, then each other label by itself."""
     releases = [label for label in columns if is_release(label)]
     runs = [run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in _runs(releases, labels)]
     return ", ".join([*runs, *(label for label in columns if label in labels and label not in releases)])
@@ -27,7 +27,7 @@ def _runs(releases: Sequence[str], labels: Collection[str]) -> Iterator[list[str
 
 
 def in_words(versions: str) -> str:
-    """`3.3..3.7` as a reader would say it."""
+    """Return a range such as `3.3..3.7` in words: `3.3 to 3.7`."""
     low, high = versions.split("..")
     if not high:
         return f"{low} and later" if low else "every version"
@@ -37,7 +37,7 @@ def in_words(versions: str) -> str:
 
 
 def since(firsts: Firsts, *, race: bool = False) -> str:
-    """Since when a row is broken, and whether it was mended; "" for one that no released version breaks.
+    """Return since when a row is broken, and whether it was mended; "" if no released version breaks it.
 
     A `race` shows only by chance, so good versions prove little.
     """

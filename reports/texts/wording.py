@@ -71,7 +71,7 @@ class FamilyRows(msgspec.Struct, kw_only=True):
 
 
 def by_family(matrix: Matrix) -> list[FamilyRows]:
-    """Rows in the catalogue's order, under their KIPs in ascending order; general laws come last."""
+    """Group rows, in the catalogue's order, under their KIPs in ascending order; general laws come last."""
     kips = {row.requirement: row.kip for row in matrix.requirements}
     families = {kip: FamilyRows(kip=kip, rows={}) for kip in sorted({*kips.values()}, key=lambda kip: (not kip, kip))}
     for row, kip in kips.items():
@@ -88,13 +88,13 @@ def counts(cells: Iterable[ReportedCell], label: str) -> dict[Verdict, int]:
 
 
 def alarming(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[ReportedCell]:
-    """Cells that need a look, the worst first, then in the order of the matrix."""
+    """Return the cells that need a look, the worst first, then in the order of the matrix."""
     rank = {verdict: place for place, verdict in enumerate(verdicts)}
     return sorted((cell for cell in matrix.cells if cell.verdict in rank), key=lambda cell: rank[cell.verdict])
 
 
 def cell_reason(cell: ReportedCell) -> str:
-    """Why a cell has its verdict, and the result of replays."""
+    """Return the reason of a cell's verdict, with the result of replays and the trouble of the kit."""
     parts = [cell.reason]
     if cell.replays.tries:
         parts.append(f"seen again in {cell.replays.seen} of {cell.replays.tries} replays")
@@ -104,7 +104,7 @@ def cell_reason(cell: ReportedCell) -> str:
 
 
 def cell_why(cell: ReportedCell) -> str:
-    """One line about a cell: its reason and its first violation."""
+    """Return one line about a cell: its reason and its first violation."""
     parts = [cell_reason(cell)]
     if cell.verdict == "violated" and cell.shown:
         first = cell.shown[0]
@@ -113,19 +113,19 @@ def cell_why(cell: ReportedCell) -> str:
 
 
 def cell_text(cell: ReportedCell) -> str:
-    """One line about a cell: why it is so, and whether that is known."""
+    """Return one line about a cell: its reason, its first violation and its known deviations."""
     return "; ".join(
         part for part in [cell_why(cell), *(f"known: {e.ticket or 'no ticket'}" for e in cell.known)] if part
     )
 
 
 def clean(text: str) -> str:
-    """For a terminal: without control characters, which a broker's text may hold."""
+    """Replace control characters, which a broker's text may hold, before it is shown in a terminal."""
     return _CONTROL.sub(" ", text)
 
 
 def problems(matrix: Matrix) -> list[str]:
-    """Reasons to doubt a column, one sentence each."""
+    """Return the reasons to doubt columns, one sentence each."""
     found = [
         f"Column {column.kafka_version} is incomplete: {reason}."
         for column in matrix.columns
