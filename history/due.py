@@ -29,12 +29,12 @@ Due = Literal[
     "commit",
     "assignment in the log",
 ]
-"""Names of what did not come.
+"""The step that did not happen.
 
-- step: the effect of what was requested, or of what happened;
+- step: the effect of a request or of an event;
 - answer: the answer of a node that runs; time-out: the end of a transaction that is open for too long;
 - leader, coordinator, quorum: a leader of a partition, a coordinator, a leader of the metadata quorum;
-- node: a node that was started, up again; replica: all replicas of a partition in its ISR;
+- node: a started node, up again; replica: all replicas of a partition, in its ISR;
 - others are steps of a voter (KIP-595): it follows the leader that a request names, it becomes a candidate, it leads once a
   majority has voted for it, it goes on fetching, its high watermark rises to what all voters have fetched, it describes itself
   as leader and voter, it adopts a later epoch, its log shows its epoch;
@@ -44,20 +44,20 @@ Due = Literal[
 """
 
 STARTS_WITHIN = 60.0
-"""Seconds within which a started node is up and its replicas are in every ISR: the 30 of the general laws, and as many for the
-start of its process on a busy machine."""
+"""Seconds within which a started node is up and its replicas are in every ISR: the 30 of the general laws, and 30 more
+for the start of its process on a busy machine."""
 
 COORDINATES_WITHIN = 60.0
-"""Seconds within which a group or a transactional id has a coordinator: the 30 of the general laws for a leader of its partition,
-and as many for loading that partition."""
+"""Seconds within which a group or a transactional id has a coordinator: the 30 of the general laws for a leader of its
+partition, and 30 more for loading that partition."""
 
 SHARE = 0.25
-"""By this share of a bound the kit wakes late if it is starved of CPU."""
+"""The share of a bound by which the kit wakes late if it is starved of CPU."""
 
 
 def is_starved(late: float, within: float) -> bool:
-    """True if a bound of `within` seconds says nothing, since the kit itself woke `late` seconds late meanwhile.
+    """True if a bound of `within` seconds proves nothing, because the kit itself woke `late` seconds late meanwhile.
 
-    There is no wait for what is due at once, within 0 seconds.
+    A bound of 0 seconds is checked at once, without a wait that could be late.
     """
     return within > 0 and late >= SHARE * within

@@ -13,7 +13,7 @@ Process = Literal["runs", "frozen", "may-restart", "restarts", "restarts-when-he
 - frozen: it is suspended, and goes on when the fault is healed, not before;
 - may-restart: it is not known whether it ended;
 - restarts: it ended, and a new one runs before the fault is healed;
-- restarts-when-healed: it goes on, and is ended and started again for the fault to be healed;
+- restarts-when-healed: it goes on, and is stopped and started again to heal the fault;
 - down: it ended, and stays down until the fault is healed.
 """
 
@@ -31,12 +31,12 @@ Loss = Literal[
     "log-dir",
     "quorum-state",
 ]
-"""The loss of a disk: the end of the log, bytes inside of it, leader-epoch-checkpoint, replication-offset-checkpoint,
-recovery-point-offset-checkpoint, log-start-offset-checkpoint, .kafka_cleanshutdown, the snapshots of producers, the index files,
-the directory of a replica, a log directory, quorum-state."""
+"""The data that a disk loses: the end of the log, bytes inside the log, leader-epoch-checkpoint,
+replication-offset-checkpoint, recovery-point-offset-checkpoint, log-start-offset-checkpoint, .kafka_cleanshutdown,
+the producer snapshots, the index files, a replica's directory, a log directory, quorum-state."""
 
 LOG_LOSSES: frozenset[Loss] = frozenset(("log-tail", "log-bytes", "replica", "log-dir"))
-"""Losses of records."""
+"""The losses that include records of the log."""
 
 
 class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -44,15 +44,15 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     - `abrupt`: a process ends without a controlled shutdown.
     - `every_broker`: processes of all brokers are hit, not only those of the nodes that the event names.
-    - `disk`: what the nodes lose, of the partition that the event names; with `every_partition`, of all that they hold.
-    - `election`: of a leader of that partition.
+    - `disk`: the data that the nodes lose, of the partition that the event names or, with `every_partition`, of all.
+    - `election`: the kind of leader election that follows in that partition.
     - `moves_log_start`: records are deleted without a DeleteRecords request in the history.
-    - `start_inside_segment`: the log start may come to lie inside a segment, as by DeleteRecords, so a crash sets it back.
+    - `start_inside_segment`: the log start may lie inside a segment, as after DeleteRecords, so a crash sets it back.
     - `retention`: the topic's setting by which old segments of all its partitions are deleted.
     - `appends`: it appends records of its own to that partition, without a Produce request in the history.
     - `cut_off`: from the witness on, the nodes that the event names exchange nothing with controllers.
-    - `fails_writes`: the disks of these nodes refuse writes, so that log directories fail; a broker ends itself with its last.
-      One that `restarts-when-healed` has others, and only that of the partition that the event names has failed.
+    - `fails_writes`: the disks of these nodes refuse writes, so log directories fail; a broker halts once all have.
+      With `restarts-when-healed` it has others: only the log directory of the partition that the event names fails.
     - `moves_replicas`: the partition gets other replicas.
     - `forgets_producers`: replicas forget producers that have no open transaction.
     - `stands`: false for a fault that is over as soon as it is injected.
@@ -76,7 +76,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def begins_incarnation(self) -> bool:
-        """True if a process may be another one afterwards."""
+        """True if a process may be a new incarnation afterwards."""
         return self.process not in ("runs", "frozen")
 
     @property
@@ -86,17 +86,19 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def restarts(self) -> bool:
-        """True if the processes certainly ended, to be started again."""
+        """True if the processes certainly end and are started again."""
         return self.process in ("restarts", "restarts-when-healed", "down")
 
     @property
     def crashes(self) -> bool:
-        """True if they certainly ended without a controlled shutdown."""
+        """True if the processes certainly end without a controlled shutdown."""
         return self.restarts and self.abrupt
 
     @property
     def starts_uncleanly(self) -> bool:
-        """True if the next start certainly finds no mark of a clean shutdown: after a crash, and where the mark was removed."""
+        """True if the next start certainly finds no .kafka_cleanshutdown, after a crash or because the fault removed
+        it.
+        """
         return self.crashes or (self.restarts and not {"clean-shutdown", "log-dir"}.isdisjoint(self.disk))
 
     @property
@@ -105,25 +107,25 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def damages_log(self) -> bool:
-        """True if a replica loses what it once had."""
+        """True if a replica loses records that it had."""
         return not LOG_LOSSES.isdisjoint(self.disk)
 
     @property
     def loses_producers(self) -> bool:
-        """True if what a replica knows of producers may be gone: it is kept in snapshots, and read from the log after those."""
+        """True if a replica may lose producer state, which it rebuilds from a snapshot and the log after that."""
         return self.damages_log or "producer-snapshots" in self.disk
 
     @property
     def loses_log_dir(self) -> bool:
-        """True if all is lost that the nodes had in a log directory."""
+        """True if the nodes lose all data in a log directory."""
         return "log-dir" in self.disk
 
     @property
     def fails_directory(self) -> bool:
-        """True if one of several log directories fails, and nothing of it is lost."""
+        """True if one of several log directories fails without losing data."""
         return self.fails_writes and self.process == "restarts-when-healed"
 
     @property
     def loses_epochs(self) -> bool:
-        """True if leader-epoch-checkpoint no longer tells what it did, though the log is there."""
+        """True if leader-epoch-checkpoint is lost or altered."""
         return "epoch-checkpoint" in self.disk

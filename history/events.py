@@ -19,11 +19,11 @@ Outcome = Literal["ok", "fail", "info"]
 """ok: it happened; fail: it certainly did not; info: it may or may not have happened."""
 
 Phase = Literal["inject", "witness", "consequence", "heal"]
-"""Of a fault.
+"""The phase of a fault.
 
 - inject: it begins;
 - witness: its own sign was seen, which alone makes it count;
-- consequence: what the cluster made of it; `detail` has `met`, whether that came within a bound, `seconds`, and what was seen;
+- consequence: the cluster's reaction; `detail` has `met` (whether it came within a bound), `seconds`, what was seen;
 - heal: it is gone, and the cluster is whole again.
 """
 
@@ -39,7 +39,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 class Call(Event, frozen=True, kw_only=True, tag="call"):
     """A request on its way to a node (`broker-1`, `controller-2`), or an action on the cluster (`cluster`).
 
-    `malformed` says how the check means it to break the protocol's rules; empty for well-formed requests.
+    `malformed` says how the request breaks the protocol's rules on purpose; empty for well-formed ones.
     """
 
     op: str
@@ -49,7 +49,7 @@ class Call(Event, frozen=True, kw_only=True, tag="call"):
 
 
 class Answer(Event, frozen=True, kw_only=True, tag="answer"):
-    """How a call ended. `value` is the answer when `outcome` is ok; otherwise `error` says what was seen."""
+    """The end of a call. `value` is the answer when `outcome` is ok; otherwise `error` says what was seen."""
 
     call: int
     outcome: Outcome
@@ -61,7 +61,7 @@ class Answer(Event, frozen=True, kw_only=True, tag="answer"):
 class Fault(Event, frozen=True, kw_only=True, tag="fault"):
     """One phase of a fault on the node that held `role` at that time; `detail` holds what was measured.
 
-    `effects` stand with the injection only.
+    Only the injection has `effects`.
     """
 
     fault: str
@@ -80,9 +80,10 @@ class Premise(Event, frozen=True, kw_only=True, tag="premise"):
 
 
 class Overdue(Event, frozen=True, kw_only=True, tag="overdue"):
-    """A step that the tested system owes did not happen `within` this many seconds: `due` names it, `what` says more.
+    """A step that the tested system owed and did not take `within` this many seconds; `due` names it, `what` details
+    it.
 
-    `late` is the most seconds by which a thread of the kit that wakes every 100 ms was late meanwhile.
+    `late` is the longest delay meanwhile, in seconds, of a thread of the kit that wakes every 100 ms.
     """
 
     due: Due
@@ -92,7 +93,7 @@ class Overdue(Event, frozen=True, kw_only=True, tag="overdue"):
 
 
 class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a process ended, as the engine reports it; `log` has its last lines."""
+    """The end of a process, as the engine reports it; `log` has its last lines."""
 
     exit_code: int
     out_of_memory: bool = False
@@ -109,7 +110,7 @@ class Ended(Event, frozen=True, kw_only=True, tag="ended"):
 
 
 class Note(Event, frozen=True, kw_only=True, tag="note"):
-    """A free remark with data, for readers of the evidence. Judges look at none but those around a sweep."""
+    """A free remark with data, for readers of the evidence. Judges look only at those around a sweep."""
 
     text: str
     data: dict[str, Any] = {}
@@ -161,6 +162,6 @@ class History(msgspec.Struct, kw_only=True):
         return self.end is not None
 
     def answered_calls(self) -> list[tuple[Call, Answer]]:
-        """Calls with their answers, in the order of the answers."""
+        """Return the calls with their answers, in the order of the answers."""
         calls = {event.n: event for event in self.events if isinstance(event, Call)}
         return [(calls[event.call], event) for event in self.events if isinstance(event, Answer)]

@@ -5,18 +5,18 @@ from __future__ import annotations
 EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 WRONG_USE_OF_PYTEST = frozenset((4, 5))
-"""pytest's own codes for options that it refuses and for a selection that matches nothing: here both are 2."""
+"""pytest's codes for refused options and for a selection that matches nothing: the kit ends with 2 for both."""
 
 
 def exit_code_of(
     *, interrupted: bool = False, wrong_use: bool = False, violated: bool = False, troubled: bool = False
 ) -> int:
-    """Return the code of the first that is so, in this order: a violation is told whatever went wrong beside it.
+    """Return the exit code of the first of these that holds; so a violation is reported even if there was trouble.
 
     - 130 `interrupted`: the user ended it before it was done;
     - 2 `wrong_use`: the request cannot be fulfilled on any machine;
-    - 1 `violated`: a requirement is, and no baseline knows it; for a command that compares, something is worse or differs;
-    - 3 `troubled`: of the kit, the engine or the machine, or nothing is satisfied;
+    - 1 `violated`: a requirement is violated that no baseline lists; for a command that compares, something differs;
+    - 3 `troubled`: the kit, the engine or the machine had trouble, or nothing is satisfied;
     - 0 otherwise.
     """
     if interrupted:

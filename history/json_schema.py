@@ -14,12 +14,12 @@ SHIPPED = Path(__file__).parent / "shard.schema.json"
 
 
 def text() -> bytes:
-    """The schema as the shipped file holds it: indented, in a fixed order."""
+    """Return the schema as the shipped file holds it: indented, in a fixed order."""
     return msgspec.json.format(msgspec.json.encode(_cleaned(json_schema()), order="sorted"), indent=2) + b"\n"
 
 
 def _cleaned(part: Any) -> Any:
-    """Descriptions are docstrings, whose indentation newer Pythons leave out."""
+    """Return the schema with its descriptions dedented: they are docstrings, which newer Pythons dedent already."""
     if isinstance(part, dict):
         return {
             key: cleandoc(value) if key == "description" and isinstance(value, str) else _cleaned(value)

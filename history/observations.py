@@ -17,10 +17,10 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One instance of one case of a requirement.
 
     `inputs` is the canonical text of the drawn inputs (floors count distinct ones); `events` are the numbers of the
-    events that show it; `label` is the name of an anomaly (`divergent-prefix`); `variant` names which of several legal
-    answers was seen, so that a probe that wavers between them is recognised; `lived` are the names of the witnessed
-    faults that its subject lived through by then; for a partition, those that were followed by a change of its leader or ISR.
-    `calm`: a judge made it of a subject that faults may disturb, in an example in which none was witnessed.
+    events that show it; `label` is the name of an anomaly (`divergent-prefix`); `variant` is the legal answer that was
+    seen of several, so that a probe that wavers between them is recognised. `lived` names the witnessed faults that
+    the subject lived through by then, for a partition only those followed by a change of its leader or ISR. `calm` is
+    true if a judge observed a subject that faults may disturb, in an example in which none was witnessed.
     """
 
     requirement: str

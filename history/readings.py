@@ -44,7 +44,7 @@ class HeldBatch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class HeldReplica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One replica. `epochs` is None if the file is missing; `torn` describes bytes after the last complete batch."""
+    """One replica. `epochs` is None if the file is missing; `torn` describes bytes after the last whole batch."""
 
     node: str
     partition: str
@@ -70,10 +70,11 @@ class EpochEntry(msgspec.Struct, frozen=True, order=True):
 
 
 class Word(msgspec.Struct, frozen=True, gc=False):
-    """`leader` is -1 for none; `last_known` has the last known leader while the ISR is empty (KIP-966).
+    """A partition's registration at the controllers: its leader, ISR and eligible replicas.
 
-    `epoch` is the leader epoch, -1 where it is unknown. `recovering`: the leader was elected uncleanly. `unfenced` are the
-    brokers that were unfenced then, as far as the log tells.
+    `leader` is -1 for none; `last_known` has the last known leader while the ISR is empty (KIP-966). `epoch` is the
+    leader epoch, -1 if it is unknown. `recovering`: the leader was elected uncleanly. `unfenced` are the brokers that
+    were unfenced then, according to the log.
     """
 
     leader: int
@@ -137,7 +138,7 @@ class ReaderDelivery(Operation[Position], frozen=True):
 
 
 class ReaderRewind(Operation[Position], frozen=True):
-    """A reader goes back before a truncation that it was `told` of."""
+    """A reader rewinds to before a truncation, by the epoch and end offset that it was `told`."""
 
     op: ClassVar[str] = "rewind"
 
@@ -168,7 +169,7 @@ class ReadDisks(Operation[HeldReplicas], frozen=True):
 
 
 class ReadWord(Operation[Word], frozen=True):
-    """A controller's word on a partition, from its log on disk."""
+    """The latest registration of a partition in a controller's log on disk."""
 
     op: ClassVar[str] = "word"
 
@@ -177,7 +178,7 @@ class ReadWord(Operation[Word], frozen=True):
 
 
 class ReadRegistrations(Operation[RegistrationHistories], frozen=True):
-    """All registrations of partitions, by what the controllers' logs on disk have committed."""
+    """All committed registrations of partitions, from the controllers' logs on disk."""
 
     op: ClassVar[str] = "registrations"
 

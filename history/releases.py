@@ -11,7 +11,7 @@ _STAGE = re.compile(r"(?P<numbers>\d+(?:\.\d+)*)(?:-(?P<snapshot>SNAPSHOT)|-rc(?
 
 
 class Place(NamedTuple):
-    """The place of a version among all others. `stage` is 0 for a snapshot, 1 for a release candidate, 2 for a release."""
+    """The place of a version among all. `stage` is 0 for a snapshot, 1 for a release candidate, 2 for a release."""
 
     numbers: tuple[int, ...]
     stage: int
@@ -19,9 +19,10 @@ class Place(NamedTuple):
 
 
 def place(version: str) -> Place:
-    """`4.5.0-SNAPSHOT`, `4.5.0-rc0`, `4.5.0` ascend. A vendor's suffix counts for nothing: `3.9.2-ccs` stands where 3.9.2 does.
+    """Return the place of a version: `4.5.0-SNAPSHOT`, `4.5.0-rc0`, `4.5.0` ascend. A vendor's suffix is ignored:
+    `3.9.2-ccs` has the place of 3.9.2.
 
-    Raises ValueError for a text that begins with no number.
+    Raises ValueError for a text that does not begin with a number.
     """
     found = _STAGE.match(version)
     if found is None:
@@ -35,10 +36,10 @@ def place(version: str) -> Place:
 
 
 def is_candidate(version: str) -> bool:
-    """True for `4.5.0-rc1`."""
+    """True if a version is a release candidate, such as `4.5.0-rc1`."""
     return PRE_RELEASE.fullmatch(version) is not None and place(version).stage == 1
 
 
 def release_of(version: str) -> str:
-    """The release that a candidate or a snapshot is for; any other version is its own."""
+    """Return the release that a candidate or a snapshot precedes; any other version is its own."""
     return version.split("-")[0] if PRE_RELEASE.fullmatch(version) else version

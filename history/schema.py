@@ -24,13 +24,13 @@ class WrongSchema(ValueError):
 
 
 class _Numbered(msgspec.Struct):
-    """The schema of a file, by any of its formats; the first one was not numbered in all of them."""
+    """The schema number of a stored file; in schema 1 not every format had one."""
 
     schema: int = 1
 
 
 def refuse_older(schema: int, what: object) -> None:
-    """Raises WrongSchema with the version of the kit that reads `what`, if it is older than this one."""
+    """Raise WrongSchema, naming the kit's version that reads `what`, if it is of an older schema."""
     if schema < SCHEMA:
         raise WrongSchema(
             f"{what} is of schema {schema}, which {READ_BY.get(schema, 'no kit')} reads; this kit reads schema {SCHEMA}."
@@ -38,7 +38,7 @@ def refuse_older(schema: int, what: object) -> None:
 
 
 def require_current(content: bytes, what: object) -> None:
-    """Raises WrongSchema for a JSON object of another schema, msgspec.DecodeError for what is none."""
+    """Raise WrongSchema for a JSON object of another schema, msgspec.DecodeError for anything but an object."""
     schema = msgspec.json.decode(content, type=_Numbered).schema
     refuse_older(schema, what)
     if schema > SCHEMA:
@@ -46,6 +46,6 @@ def require_current(content: bytes, what: object) -> None:
 
 
 def decode(content: bytes, type: type[T], what: object) -> T:
-    """The stored object of the current schema. Raises WrongSchema or msgspec.DecodeError."""
+    """Return the stored object, which must be of the current schema. Raises WrongSchema or msgspec.DecodeError."""
     require_current(content, what)
     return msgspec.json.decode(content, type=type)

@@ -29,7 +29,7 @@ _CHECKSUM = 4
 
 
 class HistoryWriter:
-    """Appends groups to one file. A worker that is killed loses at most the event it was writing."""
+    """The writer of groups to one file. A worker that is killed loses at most the event that it was writing."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,9 +73,9 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 def frames(data: Buffer) -> Iterator[Frame]:
-    """The frames of a history file, by the sizes that zstd's blocks begin with: nothing is decompressed.
+    """Yield the frames of a history file by the sizes in zstd's block headers, without decompressing anything.
 
-    One that was cut short, or what is no frame at all, reaches to the end of `data`.
+    A frame that was cut short, or bytes that are no frame, extend to the end of `data`.
     """
     offset, end = 0, len(data)
     while offset < end:
@@ -105,9 +105,9 @@ class _Named(msgspec.Struct):
 
 
 def lines_of(frame: bytes) -> Iterator[Line]:
-    """The lines of one frame; one that was cut short ends early and quietly.
+    """Return the lines of one frame; a frame that was cut short ends early, without an error.
 
-    Raises ZstdError for what is none, WrongSchema for one of another schema.
+    Raises ZstdError for bytes that are no frame, WrongSchema for a frame of another schema.
     """
     lines = zstandard.ZstdDecompressor().decompressobj().decompress(frame).split(b"\n")[:-1]
     if lines:
@@ -116,19 +116,19 @@ def lines_of(frame: bytes) -> Iterator[Line]:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """The lines of a history file; one that was cut short ends early and quietly (its last group stays open)."""
+    """Return the lines of a history file; one that was cut short ends early, without an error or an End."""
     return (line for _, frame in read_frames(path) for line in lines_of(frame))
 
 
 def read_frames(path: Path) -> Iterator[tuple[Frame, bytes]]:
-    """Each frame of a history file, one example each, with its bytes."""
+    """Yield each frame of a history file, one example each, with its bytes."""
     with _mapped(path) as data:
         for frame in frames(data):
             yield frame, data[frame.offset : frame.offset + frame.length]
 
 
 def frames_of(path: Path) -> list[Frame]:
-    """The places of the frames of a history file."""
+    """Return the places of the frames of a history file."""
     with _mapped(path) as data:
         return list(frames(data))
 
@@ -137,14 +137,14 @@ def frames_of(path: Path) -> list[Frame]:
 def _mapped(path: Path) -> Iterator[Buffer]:
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
-            yield b""  # nothing can't be mapped
+            yield b""  # an empty file can't be mapped
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield data
 
 
 def group(lines: Iterator[Line]) -> Iterator[History]:
-    """Lines to examples, in order."""
+    """Yield the examples that the lines make up, in order."""
     example: Example | None = None
     events: list[AnyEvent] = []
     for line in lines:

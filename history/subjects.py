@@ -16,16 +16,16 @@ from history.events import Answer, AnyEvent, Call, Fault, History
 Kind = Literal[
     "partition", "topic", "group", "member", "transactional-id", "producer", "quorum", "resource", "wire", "description"
 ]
-"""A resource is the owner of a configuration, as IncrementalAlterConfigs takes it: a topic, a broker, a group. The wire is the
-subject of what holds for all answers, whatever they are about. A description is the subject of what nodes answer about a group, a
-transaction or the quorum, by its name. No event names either of the two.
-"""
+"""The kinds of subjects. A resource owns a configuration, as in IncrementalAlterConfigs: a topic, a broker, a group.
+The wire is the subject of rules for all answers, whatever they are about. A description is the subject of rules for
+what nodes answer about a group, a transaction or the quorum, and is named like it. No event names the wire or a
+description."""
 METADATA_LOG = "__cluster_metadata"
 """The topic whose one partition the quorum of controllers replicates (KIP-595)."""
 
 
 class Subject(msgspec.Struct, frozen=True, order=True):
-    """One thing that keeps state in a cluster, e.g. `Subject("partition", "topic-0")`; a producer goes by its id in digits."""
+    """One thing that keeps state in a cluster, e.g. `Subject("partition", "topic-0")`; a producer's name is its id."""
 
     kind: Kind
     name: str
@@ -42,20 +42,20 @@ def partition(topic: str, index: int) -> Subject:
 
 
 def topics_of(subjects: Iterable[Subject]) -> set[Subject]:
-    """The topics of the partitions among them."""
+    """Return the topics of the partitions among the subjects."""
     return {Subject("topic", name.rpartition("-")[0]) for name in names_of_kind(subjects, "partition")}
 
 
 def names_of_kind(subjects: Iterable[Subject], kind: Kind) -> list[str]:
-    """The names of those of one kind, sorted."""
+    """Return the names of the subjects of one kind, sorted."""
     return sorted(subject.name for subject in subjects if subject.kind == kind)
 
 
-# --- of events
+# --- subjects of events
 
 
 def subjects(history: History, events: Collection[int]) -> set[Subject]:
-    """The subjects of these events, given by their numbers."""
+    """Return the subjects of the events with these numbers; those of an answer include its call's."""
     return {subject for n in events for subject in _with_its_call(history, history.events[n])}
 
 
@@ -64,14 +64,14 @@ def _with_its_call(history: History, event: AnyEvent) -> Iterable[Subject]:
 
 
 def subjects_of_exchange(call: AnyEvent, answer: Answer) -> set[Subject]:
-    """Those of a request; of each kind that it does not name, those that the answer names."""
+    """Return the subjects of a request, and those of the answer whose kinds the request does not name."""
     asked = subjects_of(call)
     kinds = {subject.kind for subject in asked}
     return asked | {subject for subject in subjects_of(answer) if subject.kind not in kinds}
 
 
 def subjects_of(event: AnyEvent) -> set[Subject]:
-    """The subjects that one event names itself."""
+    """Return the subjects that the event itself names."""
     match event:
         case Call():
             return {*_walk(event.request)}
@@ -82,11 +82,11 @@ def subjects_of(event: AnyEvent) -> set[Subject]:
     return set()
 
 
-# --- in plain data
+# --- subjects in plain data
 
 
 def _walk(value: Any) -> Iterator[Subject]:
-    """Subjects anywhere in a request or an answer. Records that were read are not looked into: they name who wrote them."""
+    """Yield the subjects anywhere in a request or an answer, except in batches, which name their producers."""
     match value:
         case dict():
             yield from _of_fields(value)
@@ -140,7 +140,7 @@ def _name_of(topic: Any) -> str:
 
 
 def _is_given(value: Any) -> bool:
-    """Neither absent nor the value that stands for none: an empty id, or -1."""
+    """True if a value is neither absent nor one that stands for none: an empty id, or -1."""
     return isinstance(value, str | int) and value not in ("", -1)
 
 
@@ -151,4 +151,4 @@ _KINDS: dict[str, Kind] = {
     "producer_id": "producer",
     "transactional_id": "transactional-id",
 }
-"""Fields that hold the name of a subject."""
+"""The kind of subject that a field names, by the field."""

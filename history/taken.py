@@ -19,7 +19,7 @@ LEFT_OUT_NOTE = "left out"
 """The note of an executor on a step that did nothing, since no node held its role or its fault was unavailable."""
 
 SWEEP_NOTE, SWEPT_NOTE = "sweep", "swept"
-"""The notes around the requests of a sweep; the data of the first have its turn."""
+"""The notes before and after the requests of a sweep; the data of the first hold the sweep's turn."""
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,29 +32,29 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     end: int
     t: float
     subject: Kind = "partition"
-    """The kind of what it is about."""
+    """The kind of the step's subject."""
     left_out: bool = False
-    """True if it did nothing, as its executor said."""
+    """True if the step did nothing, by a note of its executor."""
 
     @property
     def on(self) -> Any:
-        """Its subject, by the machine's own name for it; None for a step without one."""
+        """The step's subject, by the machine's own name for it; None for a step without one."""
         return self.step.get("on")
 
 
 def kind_of(step: Any) -> str:
-    """The tag of a step, or of a fault."""
+    """Return the tag of a step, or of a fault."""
     return str(step.__struct_config__.tag or type(step).__name__)
 
 
 def note_of(step: Any) -> dict[str, Any]:
-    """The data of a step's note. A type of steps whose `on` is not a partition's name says what it is, as `subject`."""
+    """Return the data of a step's note, with the kind of its subject if the step's type declares that as `subject`."""
     kind = getattr(step, "subject", None)
     return {"kind": kind_of(step), "step": msgspec.to_builtins(step)} | ({"subject": kind} if kind is not None else {})
 
 
 def steps_taken(history: History) -> list[Taken]:
-    """The steps in their order; none in the history of a probe."""
+    """Return the steps in order; none in the history of a probe."""
     notes = [e for e in history.events if isinstance(e, Note) and e.text in (STEP_NOTE, REST_NOTE)]
     ends = [*(note.n for note in notes), len(history.events)][1:]
     return [
@@ -74,12 +74,12 @@ def steps_taken(history: History) -> list[Taken]:
 
 
 def showing(steps: Sequence[Taken], events: Collection[int]) -> set[int]:
-    """The numbers of the steps in which these events came."""
+    """Return the numbers of the steps during which these events occurred."""
     return {step.number for step in steps if any(step.begin <= n < step.end for n in events)}
 
 
 def sweep_at_rest(history: History, events: Collection[int]) -> int | None:
-    """The turn of the sweep in which these events came, if it belongs to the end of the example and is no step of it."""
+    """Return the turn of the sweep in which one of these events occurred, if it ends the example and is no step."""
     notes = [
         e for e in history.events if isinstance(e, Note) and e.text in (STEP_NOTE, REST_NOTE, SWEEP_NOTE, SWEPT_NOTE)
     ]
@@ -91,15 +91,16 @@ def sweep_at_rest(history: History, events: Collection[int]) -> int | None:
 
 
 def about(history: History, steps: Sequence[Taken], events: Collection[int]) -> set[int]:
-    """The numbers of the steps that may concern what these events are about: those on the same subjects, or on the topics of
-    partitions among them, and those on none."""
+    """Return the numbers of the steps that may concern the subjects of these events: the steps on those subjects or on
+    the topics of partitions among them, and the steps without a subject.
+    """
     found = subjects(history, events)
     wanted = {(subject.kind, on_of(history, steps, subject)) for subject in found | topics_of(found)}
     return {step.number for step in steps if step.on is None or (step.subject, step.on) in wanted}
 
 
 def on_of(history: History, steps: Sequence[Taken], subject: Subject) -> Any:
-    """The machine's own name for a subject: that of the steps whose events name it most; None where none do."""
+    """Return the machine's own name for a subject, from the steps whose events name it most; None if no events do."""
     found: Counter[Any] = Counter()
     for step in steps:
         if step.on is not None and step.subject == subject.kind:

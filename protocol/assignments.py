@@ -6,11 +6,11 @@ import struct
 from collections.abc import Mapping, Sequence
 
 _LISTED = struct.Struct(">hi")
-"""In bytes of the classic protocol the version, and the length of the list that follows."""
+"""The version of a classic member's bytes, and the length of the list that follows."""
 
 
 def subscription(topics: Sequence[str], owned: Mapping[str, Sequence[int]] | None = None) -> bytes:
-    """A classic member's subscription (ConsumerProtocolSubscription): version 0, or 1 for one that names what it `owned`."""
+    """Return a classic member's ConsumerProtocolSubscription: version 0, or 1 if it names `owned` partitions."""
     wanted = b"".join(_string(topic) for topic in topics)
     if owned is None:
         return _versioned(wanted, len(topics))
@@ -18,12 +18,12 @@ def subscription(topics: Sequence[str], owned: Mapping[str, Sequence[int]] | Non
 
 
 def encode_assignment(partitions: Mapping[str, Sequence[int]]) -> bytes:
-    """A classic member's assignment (ConsumerProtocolAssignment, version 0)."""
+    """Return a classic member's assignment (ConsumerProtocolAssignment, version 0)."""
     return _versioned(_partitions(partitions), len(partitions))
 
 
 def assigned_in(assignment: bytes) -> dict[str, tuple[int, ...]]:
-    """The partitions by topic of a classic member's assignment; none if it is empty."""
+    """Return the partitions in a classic member's assignment, by topic; none if it is empty."""
     found: dict[str, tuple[int, ...]] = {}
     at = _LISTED.size
     for _ in range(_LISTED.unpack_from(assignment)[1] if assignment else 0):
@@ -35,7 +35,7 @@ def assigned_in(assignment: bytes) -> dict[str, tuple[int, ...]]:
 
 
 def _versioned(topics: bytes, count: int, version: int = 0) -> bytes:
-    """An array and no user data."""
+    """Return the bytes of a version, an array of topics and no user data."""
     return _LISTED.pack(version, count) + topics + struct.pack(">i", -1)
 
 

@@ -22,7 +22,7 @@ class CoordinatorType(Codes):
 
 
 class ApiVersionsAnswer(Answer, frozen=True, kw_only=True):
-    """`ranges` is by API name (by key if the schemas have no name for it); features by their name."""
+    """`ranges` is by API name, or by API key if the schemas have no name for it; features are by name."""
 
     error: Error
     ranges: dict[str, Versions] = {}
@@ -110,7 +110,7 @@ class ClusterAnswer(Answer, frozen=True, kw_only=True):
 
 
 class CoordinatorAnswer(Answer, frozen=True, kw_only=True):
-    """`key` is None if answers of the version have none."""
+    """`key` is None if answers of this version do not carry it."""
 
     key: str | None = None
     error: Error
@@ -121,7 +121,7 @@ class CoordinatorAnswer(Answer, frozen=True, kw_only=True):
 
 
 class CoordinatorsAnswer(Answer, frozen=True, kw_only=True):
-    """Each `key` is that of the request where answers of the version have none."""
+    """Each `key` is that of the request if answers of this version do not carry it."""
 
     coordinators: tuple[CoordinatorAnswer, ...] = ()
 

@@ -24,7 +24,7 @@ class IsrChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The ISR that a leader proposes for one partition, with its own broker epoch, its leader epoch and the partition
     epoch.
 
-    `topic` needs its id. Broker epochs of the ISR members are sent as unknown.
+    `topic` needs its id. The broker epochs of the ISR members are sent as -1, unknown.
     """
 
     topic: Topic
@@ -37,7 +37,7 @@ class IsrChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AlteredPartition(PartitionAnswer, frozen=True, kw_only=True):
-    """The partition's new state at the controller; all fields but `error` are -1 unless that is NONE."""
+    """The partition's new state at the controller; only `error` has a meaning unless it is NONE."""
 
     leader_id: int = -1
     leader_epoch: int = -1
@@ -57,12 +57,12 @@ class Registrations(Answer, frozen=True, kw_only=True):
 
     @property
     def epochs(self) -> dict[int, int]:
-        """The epoch of the last registration, by broker id."""
+        """The epoch of each broker's last registration, by broker id."""
         return {one.broker_id: one.broker_epoch for one in self.registrations}
 
 
 def registrations_in(batch: Batch) -> Iterator[Registration]:
-    """The RegisterBrokerRecords of a batch."""
+    """Yield the registrations in the RegisterBrokerRecords of a batch."""
     for record in () if batch.control else batch.records:
         if record.value and record.value.startswith(REGISTER_BROKER):
             # An incarnation id of 16 bytes precedes the epoch.

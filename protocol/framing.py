@@ -10,22 +10,22 @@ LARGEST = 1 << 28
 
 
 class NotFrames(ConnectionError):
-    """A stream of something else."""
+    """A stream of bytes that are not Kafka's frames."""
 
 
 def with_size(content: bytes) -> bytes:
-    """Put the size before a request or an answer."""
+    """Return a request or an answer with its size in front."""
     return SIZE.pack(len(content)) + content
 
 
 class FrameReader:
-    """The frames of one direction of a connection, from parts that end anywhere."""
+    """The frames of one direction of a connection, put together from parts of any length."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, part: bytes) -> list[bytes]:
-        """The contents of the frames that this part completes. Raises NotFrames."""
+        """Return the contents of the frames that this part completes. Raises NotFrames."""
         self._rest += part
         found, start = [], 0
         while (end := self._end(start)) <= len(self._rest):
@@ -35,7 +35,7 @@ class FrameReader:
         return found
 
     def _end(self, start: int) -> int:
-        """The end of the frame that begins there, or of its size while that is incomplete."""
+        """Return the end of the frame that begins at `start`, or of its size field while that is incomplete."""
         content = start + SIZE.size
         if content > len(self._rest):
             return content

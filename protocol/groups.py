@@ -17,7 +17,7 @@ JOIN, LEAVE, LEAVE_TO_RETURN = 0, -1, -2
 
 
 class NewOffset(msgspec.Struct, frozen=True, gc=False):
-    """An offset to commit for one partition. A consumer's commit, as histories hold it, names the topic only."""
+    """An offset to commit for one partition. In a consumer's commit in a history, `topic` is just a name."""
 
     topic: Topic | str
     partition: int
@@ -65,7 +65,7 @@ class OffsetFetchAnswer(Answer, frozen=True, kw_only=True):
         return self.partitions[0]
 
     def shows(self, offset: int) -> bool:
-        """True if that partition was answered with this offset and no error at all."""
+        """True if the one partition was answered with this offset and without any error."""
         found = (self.error, self.only.error, self.only.offset) if self.partitions else ()
         return found == (Error.NONE, Error.NONE, offset)
 
@@ -131,7 +131,7 @@ class ClassicMember(Part, frozen=True, kw_only=True):
 
 
 class ClassicGroup(Part, frozen=True, kw_only=True):
-    """`group_state` is Dead for a group that does not exist; `protocol_data` is the assignor of a stable one."""
+    """`group_state` is Dead for a group that does not exist; `protocol_data` is the assignor of a stable group."""
 
     error: Error
     error_message: str | None = None

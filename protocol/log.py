@@ -67,13 +67,13 @@ class ProduceAnswer(Answer, frozen=True, kw_only=True):
 
 
 PARTITION_MAX_BYTES = 1024 * 1024
-"""The bytes that a Fetch asks of a partition by default, as a consumer's does."""
+"""The default `partition_max_bytes` of a Fetch, which is also a consumer's."""
 
 
 class FetchPartition(msgspec.Struct, frozen=True, gc=False):
     """One partition of a Fetch. -1 and None leave a field unknown, as in a consumer's fetch.
 
-    `topic` may be a name alone, for versions that name topics so.
+    `topic` may be just a name, for versions that identify topics by name.
     """
 
     topic: Topic | str
@@ -147,7 +147,7 @@ class ListedOffset(PartitionAnswer, frozen=True, kw_only=True):
     offset: int = -1
     leader_epoch: int = -1
     old_style_offsets: tuple[int, ...] = ()
-    """Used by version 0 only."""
+    """The offsets in an answer of version 0; empty in later versions."""
 
 
 class ListOffsetsAnswer(Answer, frozen=True, kw_only=True):
@@ -162,7 +162,7 @@ class EpochQuery(msgspec.Struct, frozen=True, gc=False):
 
 
 class EpochEnd(PartitionAnswer, frozen=True, kw_only=True):
-    """Both are -1 if the leader has no such epoch (KIP-320)."""
+    """The largest known epoch up to the requested one, and its end offset; both are -1 if there is none (KIP-320)."""
 
     leader_epoch: int = -1
     end_offset: int = -1

@@ -22,7 +22,7 @@ class Answer(Part, frozen=True, kw_only=True):
     """Base of all answers."""
 
     version: int = -1
-    """The request version that was used; -1 if a client of its own does not tell."""
+    """The version of the request; -1 if another client sent it and does not report the version."""
     throttle_time_ms: int = 0
 
 
@@ -38,14 +38,14 @@ class PartitionAnswer(Answer, frozen=True, kw_only=True):
 
 
 class Operation(msgspec.Struct, Generic[A], frozen=True, gc=False):
-    """Base of what is asked for, by a request or in another way: the fields that a history keeps. It is answered with an `A`."""
+    """Base of operations, by a request or otherwise: the fields that a history keeps. The answer is an `A`."""
 
     op: ClassVar[str]
-    """The name in histories, which is the class's in snake case."""
+    """The name in histories: by default that of the class, in snake case."""
     answer: ClassVar[Any]
     """The type `A`."""
     api: ClassVar[str] = ""
-    """The API whose answer it gives; empty if none."""
+    """The API that gives the answer; empty if none does."""
 
     def __init_subclass__(cls) -> None:
         arguments = [one for base in getattr(cls, "__orig_bases__", ()) for one in get_args(base)]
@@ -57,13 +57,13 @@ class Operation(msgspec.Struct, Generic[A], frozen=True, gc=False):
 
 
 class Request(Operation[A], frozen=True, kw_only=True):
-    """Base of requests by the schemas' messages. Its `api` has the name of the class, unless it says otherwise."""
+    """Base of requests that are messages of the schemas. `api` is the name of the class unless the class sets it."""
 
     sent_as: ClassVar[Mapping[str, str]] = {}
-    """Names of fields in the schema, where they differ from those in histories."""
+    """The schema's names of the fields that are named otherwise in histories, by their names there."""
 
     version: int | None = None
-    """None for the highest version that client and node have in common."""
+    """The version to send; None for the highest that client and node have in common."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

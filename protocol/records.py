@@ -59,12 +59,12 @@ class NewBatch(msgspec.Struct, frozen=True, gc=False):
 
 
 def batch(*values: bytes, **fields: Any) -> NewBatch:
-    """A batch of plain values; `fields` are those of NewBatch."""
+    """Return a batch of plain values; `fields` are those of NewBatch."""
     return NewBatch(tuple(NewRecord(value) for value in values), **fields)
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """A record that was read: `control_type` is set in a control batch, `coordinator_epoch` in an end-of-transaction marker."""
+    """A record that was read. A control batch sets `control_type`, an end-of-transaction marker `coordinator_epoch`."""
 
     offset: int
     timestamp: int
@@ -78,7 +78,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A batch that was read. Batches of magic 0 and 1 hold one message set entry and no producer, epoch or sequence.
 
-    `records` is empty if `crc_valid` is False: such bytes are not parsed further.
+    `records` is empty if `crc_valid` is False, since records are not parsed then.
     """
 
     base_offset: int

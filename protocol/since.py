@@ -59,7 +59,7 @@ FIELDS: dict[str, dict[str, int]] = {
     "EndQuorumEpochRequest": {"PreferredCandidates": 1, "LeaderEndpoints": 1},
     "DescribeQuorumResponse": {"LastFetchTimestamp": 1, "Nodes": 2},
 }
-"""By message, the first version that has a field."""
+"""The first version that has a field, by message."""
 
 SUPPORT: dict[str, dict[str, int]] = {
     "Fetch": {"magic 2": 4, "zstd": 10},  # KIP-98, before which records are converted down; KIP-110
@@ -70,16 +70,16 @@ SUPPORT: dict[str, dict[str, int]] = {
     "AddPartitionsToTxn": {"PRODUCER_FENCED": 2, "TRANSACTION_ABORTABLE": 5},
     "AddOffsetsToTxn": {"PRODUCER_FENCED": 2, "TRANSACTION_ABORTABLE": 4},
     "EndTxn": {"PRODUCER_FENCED": 2, "TRANSACTION_ABORTABLE": 4, "transaction V2": 5},
-    # From these on a write, or a commit of offsets, itself adds what it touches to the transaction.
+    # With transaction V2 these requests themselves add their partitions or group to the transaction.
     "Produce": {"TRANSACTION_ABORTABLE": 11, "transaction V2": 12},
     "TxnOffsetCommit": {"TRANSACTION_ABORTABLE": 4, "transaction V2": 5},
 }
-"""By API, the first version that knows an error code, a sentinel or a protocol (KIP-890: "transaction V2")."""
+"""The first version that knows an error code, a sentinel or a protocol, by API (KIP-890: "transaction V2")."""
 
 
 _FIRST = FIELDS | SUPPORT
 
 
 def since(message: str, what: str) -> int:
-    """The first version of a message with this field, or of an API that supports it. Raises KeyError without an entry."""
+    """Return the first version of a message with a field, or of an API with support. Raises KeyError if unknown."""
     return _FIRST[message][what]

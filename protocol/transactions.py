@@ -13,7 +13,7 @@ from protocol.messages import Answer, Part, PartitionAnswer, Request
 
 
 class InitProducerIdAnswer(Answer, frozen=True, kw_only=True):
-    """Id and epoch are -1 with an error."""
+    """Producer id and epoch are -1 with an error."""
 
     error: Error
     producer_id: int = -1
@@ -21,7 +21,7 @@ class InitProducerIdAnswer(Answer, frozen=True, kw_only=True):
 
 
 class ProducerIdsAnswer(Answer, frozen=True, kw_only=True):
-    """The ids of the requests that were granted, in their order; `error` is that of the first that was not."""
+    """The producer ids of the successful requests, in order; `error` is that of the first failed one."""
 
     error: Error
     producer_ids: tuple[int, ...] = ()
@@ -30,7 +30,7 @@ class ProducerIdsAnswer(Answer, frozen=True, kw_only=True):
 class TxnPartitions(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Partitions of one transaction, as (topic, partition), in the brokers' form of AddPartitionsToTxn.
 
-    `verify_only` asks whether they belong to it and adds none (KIP-890).
+    `verify_only` asks whether they are in the transaction already, and adds none (KIP-890).
     """
 
     transactional_id: str
@@ -56,7 +56,7 @@ class AddOffsetsToTxnAnswer(Answer, frozen=True, kw_only=True):
 
 
 class EndTxnAnswer(Answer, frozen=True, kw_only=True):
-    """From version 5 with the id and epoch of the next transaction (KIP-890), else -1."""
+    """The producer id and epoch of the next transaction, from version 5 (KIP-890); else -1."""
 
     error: Error
     producer_id: int = -1
@@ -95,7 +95,7 @@ class TxnOffsetCommitAnswer(Answer, frozen=True, kw_only=True):
 
 
 class ProducerState(Part, frozen=True, kw_only=True):
-    """A partition's state of a producer. `current_txn_start_offset` is -1 without an open transaction."""
+    """The state of a producer in a partition. `current_txn_start_offset` is -1 without an open transaction."""
 
     producer_id: int
     producer_epoch: int
@@ -110,7 +110,7 @@ class ProducersOfPartition(PartitionAnswer, frozen=True, kw_only=True):
     active_producers: tuple[ProducerState, ...] = ()
 
     def producer(self, producer_id: int) -> ProducerState | None:
-        """The state of one producer, None if the partition doesn't have it."""
+        """Return the state of one producer, None if the partition doesn't have it."""
         found = (state for state in self.active_producers if state.producer_id == producer_id)
         return next(found, None)
 
@@ -120,7 +120,7 @@ class ProducersAnswer(Answer, frozen=True, kw_only=True):
 
 
 class DescribedTransaction(Answer, frozen=True, kw_only=True):
-    """`state` is the coordinator's name for it, e.g. ``Ongoing``; `start_time_ms` is since 1970, -1 for none."""
+    """`state` is one of Kafka's states, e.g. ``Ongoing``; `start_time_ms` is in ms since 1970, -1 for none."""
 
     error: Error
     transactional_id: str = ""
