@@ -20,17 +20,17 @@ from strategies import steps
 S = TypeVar("S", bound=steps.Step)
 
 CLUSTER_DEFAULT = (ResourceType.BROKER, "")
-"""As IncrementalAlterConfigs names it."""
+"""The config resource of the cluster-wide broker defaults, as IncrementalAlterConfigs names it."""
 ASKED_FOR_MS = 5_000
-"""The time-out of a request to the controller: there may be none that could act."""
+"""The time-out in ms of a request to the controller, since there may be no active controller to serve it."""
 
 
 class TopicAdministration(StepExecutor[S]):
-    """Sends each request once, to the first broker that can serve it.
+    """An executor that sends each request once, to the first broker that can serve it.
 
-    `topics` are those of the example by the machine's own name for them, with the id that was told when they were created
-    last. One that was deleted stays among them, so that later requests name a topic that is gone; one of which a creation was
-    never answered is there without an id.
+    `topics` are the topics of the example by the machine's own names, each with the id with which it was last created.
+    A deleted topic stays, so that later requests name a topic that is gone; a topic whose creation was never answered
+    has no id.
     """
 
     def __init__(self, bench: Bench, faults: Faults) -> None:
@@ -38,13 +38,15 @@ class TopicAdministration(StepExecutor[S]):
         self.topics: dict[str, Topic] = {}
 
     def topic(self, on: str) -> Topic:
-        """The topic of this name; raises Absent for one that no step has created yet."""
+        """Return the topic of this name. Raises Absent if no step has created it yet."""
         if on not in self.topics:
             raise Absent(f"{on} was not created yet")
         return self.topics[on]
 
     def asked_broker(self) -> NodeClient:
-        """The first broker that runs, if possible one that no standing fault has hit: another may not reach a controller."""
+        """Return the first running broker, preferably one that no standing fault has hit: one that was hit may not
+        reach a controller.
+        """
         down, hit = (
             self.bench.processes.silent(self.bench.brokers),
             {node for one in self.standing for node in one.nodes},
@@ -114,7 +116,7 @@ class TopicAdministration(StepExecutor[S]):
         brokers = [self.bench.id_of(broker) for broker in self.bench.brokers]
         target = new_replicas(held, brokers, step.change, step.pick)
         asked.alter_partition_reassignments([Reassignment(name, step.partition, target)], timeout_ms=ASKED_FOR_MS)
-        # The set of replicas that the judges have to know of may be over before the next look.
+        # The judges have to see the replicas during the reassignment, which may be complete by the next look.
         asked.metadata([name])
 
     @run.register

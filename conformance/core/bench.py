@@ -53,7 +53,7 @@ T = TypeVar("T")
 A = TypeVar("A", bound=Answer)
 
 ClientKey = tuple[str, bool, str]
-"""A node's name, whether its controller listener is meant, and the purpose of a client of one's own."""
+"""A client's key: its node's name, True if for the controller listener, and its purpose (empty if lent)."""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """An MBean's attributes, by their names; None where there is none of the name that was asked for."""
+    """The attributes of an MBean by name; None if no MBean has the requested name."""
 
     attributes: dict[str, Any] | None
 
@@ -77,8 +77,8 @@ class Metric(msgspec.Struct, frozen=True):
 class Bench:
     """Access to one cluster for one example.
 
-    `clients` are lent from example to example, so that not each opens its own connections.
-    On a stored tape there is no cluster: every answer comes from the tape.
+    `clients` pass from example to example, so that each need not open its own connections. On a stored tape there is
+    no cluster: every answer comes from the tape.
     """
 
     def __init__(
@@ -102,11 +102,11 @@ class Bench:
         self._producers: list[KafkaPythonProducer] = []
         self._faults: list[Faults] = []
         self.excuses: list[str] = []
-        """The names of excuses that a rig made, for the row and case of its check."""
+        """The names of the rig's excuses, which count for the row and case of its check."""
 
     @staticmethod
     def members_of(stored: list[dict[str, Any]]) -> list[Member]:
-        """The members as an example's record names them."""
+        """Return the members that an example's record names."""
         return msgspec.convert(stored, list[Member])
 
     # --- nodes and clients
@@ -120,7 +120,7 @@ class Bench:
         return [name for name, member in self.members.items() if member.is_controller]
 
     def name_of(self, id: int) -> str:
-        """The name of the node with this id; KitError for an id that the cluster does not have."""
+        """Return the name of the node with this id. Raises KitError if the cluster has no such node."""
         for member in self.members.values():
             if member.id == id:
                 return member.name
@@ -145,19 +145,19 @@ class Bench:
         return held[key]
 
     def reachable(self, names: Iterable[str]) -> list[str]:
-        """All of these names: whether a node answers is for the check to find out, and for its history to hold."""
+        """Return all of these names: which nodes answer is for the check to find out and its history to record."""
         return list(names)
 
     def answers(self, names: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
-        """The results of `ask` for each name, in turn; names for which it raises WireError are left out."""
+        """Return the result of `ask` for each name, in order; names for which it raises WireError are left out."""
         return answers_in_turn(names, ask)
 
     def at_most(self, client: NodeClient, api: str, version: int) -> int:
-        """`version` of an API of brokers, or the highest that the column offers where that is lower."""
+        """Return `version`, or the highest version of this broker API that the column offers, whichever is lower."""
         return min(version, self.column.ranges[api])
 
     def _client(self, name: str, controller: bool) -> NodeClient:
-        # Both listeners of a combined node answer to one name, so the tape tells them apart by the client's.
+        # A combined node has one name for both listeners, so the tape tells them apart by the client's name.
         known_as = f"{name}/controller" if controller and self.members[name].is_broker else name
         if self._cluster is None:
             return NodeClient(known_as, "", 0, None, self.tape)  # type: ignore[arg-type]
@@ -183,26 +183,27 @@ class Bench:
     def consumer(
         self, name: str, group: str | None = None, rack: str | None = None, brokers: Sequence[str] = ()
     ) -> Consumer:
-        """A consumer of kafka-python's that bootstraps from these brokers, by default all; closed with the bench. Not for checks
-        that are judged again by running them."""
+        """Return a kafka-python consumer that bootstraps from these brokers, by default all, and is closed with the
+        bench. Not for checks that are judged again by running them.
+        """
         self._consumers.append(self._live().consumer(name, brokers or self.brokers, self.tape, group, rack))
         return self._consumers[-1]
 
     def producer(
         self, name: str, transactional_id: str | None = None, brokers: Sequence[str] = ()
     ) -> KafkaPythonProducer:
-        """A producer of kafka-python's, as `consumer`. Raises ProducerTrouble where none of the brokers answers."""
+        """Return a kafka-python producer, like `consumer`. Raises ProducerTrouble if none of the brokers answers."""
         self._producers.append(self._live().producer(name, brokers or self.brokers, self.tape, transactional_id))
         return self._producers[-1]
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
-        """Run all actions in parallel, each with clients of its own. An error of one is raised."""
+        """Run all actions in parallel, each with clients of its own. Raises the error of any of them."""
         (on_threads if self._cluster is None else self._cluster.together)(actions)
 
     # --- names, time, tape
 
     def fresh(self, prefix: str) -> str:
-        """A new name for a topic, group or transactional id."""
+        """Return a new name for a topic, group or transactional id."""
         self._names += 1
         return f"{prefix}-{self.tape.example.example}-{self._names}"
 
@@ -217,9 +218,10 @@ class Bench:
         every: float = EVERY,
         due: Due | None = "step",
     ) -> T:
-        """Return the first result that is neither None nor False, as `fixtures.waiting.eventually`; the tries are recorded.
+        """Return the first result of `probe` that is neither None nor False, like `fixtures.waiting.eventually`; the
+        tries are recorded.
 
-        A check mostly waits for the effect of what it did, which the tested system owes; `due=None` says that it owes nothing.
+        A check mostly waits for an effect that the tested system owes; `due=None` says that nothing is owed.
         """
         if self._cluster is None:
             return eventually(probe, within=within, what=what, every=0.0)
@@ -228,8 +230,8 @@ class Bench:
     def require(self, answer: A, due: Due, lasts: float) -> A:
         """Return the answer to a request that must be granted. Raises Overdue if it is refused.
 
-        `lasts` is for how many seconds a silent sender stays known: the time-out of its transaction or session. It may have
-        passed while the kit was starved of CPU; where it is short, or a fault stands, avoiding a refusal is up to the kit.
+        `lasts` is the time-out of the sender's transaction or session in seconds, which may have passed while the kit
+        was starved of CPU. If it is short, or a fault stands, the tested system does not owe the answer.
         """
         if error_of(answer) is Error.NONE:
             return answer
@@ -242,15 +244,17 @@ class Bench:
         self.excuses.append(name)
 
     def malformed(self, how: str) -> AbstractContextManager[None]:
-        """Break the protocol's rules on purpose for as long as the block lasts; the law of internal errors leaves these
-        requests out.
+        """Mark the requests of the block as breaking the protocol's rules on purpose; the law of internal errors
+        leaves them out.
         """
         return self.tape.malformed_requests(how)
 
     # --- faults
 
     def faults(self, topic: Topic, index: int = 0, *, group: str = "", transactional_id: str = "") -> Faults:
-        """Faults aimed around a partition of the check's: its leader, its followers, the coordinators of these names."""
+        """Return faults aimed at the nodes around a partition: its leader, its followers, and the coordinators of
+        these names.
+        """
         names = {"group": group, "transactional_id": transactional_id}
         self._faults.append(
             Faults(self.tape, None) if self._cluster is None else self._cluster.faults(self.tape, topic, index, **names)
@@ -258,7 +262,7 @@ class Bench:
         return self._faults[-1]
 
     def explain(self, trouble: BaseException) -> None:
-        """Record what trouble tells about the tested system: a bound that passed, processes that have ended by themselves."""
+        """Record what an error shows about the tested system: a bound that passed, or processes that have ended."""
         if self._cluster is None:
             return
         overdue = overdue_in(trouble)
@@ -282,13 +286,13 @@ class Bench:
         self.processes.heal_all()
 
     def lacking(self) -> list[str]:
-        """The damage that the check's faults left behind; empty if there is none."""
+        """Return the damage that the check's faults left behind; empty if there is none."""
         return [line for faults in self._faults for line in faults.lacking()]
 
     # --- disks and metrics
 
     def read_file(self, name: str, path: str) -> File:
-        """A file below the node's data directory."""
+        """Return a file below the node's data directory."""
 
         def read() -> File:
             try:
@@ -299,7 +303,7 @@ class Bench:
         return self.tape.call(name, "read_file", {"path": path}, File, read)
 
     def metric(self, name: str, metric: str) -> dict[str, Any] | None:
-        """The attributes of a node's MBean, on a topology with `metrics`; None where it has none of that name."""
+        """Return the attributes of a node's MBean, on a topology with `metrics`; None if it has no such MBean."""
 
         def read() -> Metric:
             return Metric(metrics.find(self._live().container(name), metric))
@@ -307,12 +311,12 @@ class Bench:
         return self.tape.call(name, "metric", {"metric": metric}, Metric, read).attributes
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
-        """The replicas of partitions (`topic-0`), each on the brokers that host it, read from disk while they run."""
+        """Return the replicas of partitions (`topic-0`), read from the disks of the running brokers that host them."""
         wanted = ReadDisks(list(hosts), [list(names) for names in hosts.values()])
         return self._read("cluster", wanted, lambda: self._live().replicas(hosts))
 
     def disk(self, name: str, partition: str) -> Disk:
-        """A broker's replica of a partition (`topic-0`) on disk, to be read, or damaged while it is down."""
+        """Return a broker's replica of a partition (`topic-0`) on disk, to be read, or damaged while it is down."""
         return Disk(self.tape, name, partition, lambda: self._live().container(name))
 
     def word(self, controller: str, topic: Topic, index: int) -> Word:
@@ -321,7 +325,7 @@ class Bench:
         return self._read(controller, wanted, lambda: word(self._live().container(controller), topic, index))
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
-        """All registrations of partitions that the controllers' logs on disk have committed."""
+        """Return all registrations of partitions that the controllers' logs on disk have committed."""
         wanted = ReadRegistrations([(topic.name, index) for topic, index in partitions])
         return self._read("cluster", wanted, lambda: self._live().registrations(partitions))
 
@@ -330,8 +334,8 @@ class Bench:
         return self.tape.call(node, wanted.op, msgspec.to_builtins(wanted), answer, read)
 
     def decode(self, artifacts: Sequence[str], message: str, data: bytes, into: type[T], version: int = 0) -> T:
-        """A record or file decoded by the schema in one of the release's own jars, e.g. message ``OffsetCommitValue`` of
-        ``kafka-group-coordinator``; the first of `artifacts` that the release has.
+        """Return a record or file decoded by the release's own schema, e.g. ``OffsetCommitValue`` of
+        ``kafka-group-coordinator``. The schema is taken from the first jar among `artifacts` that has it.
         """
 
         def decode() -> T:

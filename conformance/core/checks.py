@@ -75,7 +75,7 @@ class Claim:
 
 
 class Promise(NamedTuple):
-    """The row and case by which the tested system has to do its part, and what it failed to do."""
+    """The row and case that oblige the tested system to do its part, and what it failed to do."""
 
     row: str
     case: str
@@ -92,7 +92,7 @@ class PremiseClaim(Claim):
 
 
 class ExcuseClaim(Claim):
-    """An excuse instead of a finding for this row and case: the cluster or the machine gave evidence that leaves it open."""
+    """An excuse instead of a finding for this row and case: evidence from the cluster or the host leaves it open."""
 
     def __init__(self, name: str, row: str, case: str) -> None:
         self.name = name
@@ -101,7 +101,9 @@ class ExcuseClaim(Claim):
 
 
 class ObservationClaim(Claim):
-    """An observation as a body knows it, and the answers that show it (`by`); its example, inputs and events are the tape's."""
+    """An observation as a body yields it, and the answers that show it (`by`). Its example, inputs and events come
+    from the tape.
+    """
 
     def __init__(self, observation: Observation, by: Sequence[object]) -> None:
         self.observation = observation
@@ -109,16 +111,16 @@ class ObservationClaim(Claim):
 
 
 def premise(met: bool, what: str = "the premise", *, promised: tuple[str, str] | None = None) -> PremiseClaim:
-    """Go on with the example only if `met`; else it ends as premise lost, and what it observed before still counts.
+    """Continue the example only if `met`; otherwise it ends as premise lost, and its earlier observations still count.
 
-    `what` names what the kit had to bring about. Where the tested system has to do its part, `promised` is the row and case
-    that say so: an unmet premise is then a violation of that row.
+    `what` names the state that the kit had to bring about. If the tested system has to do its part, `promised` is the
+    row and case that say so: an unmet premise is then a violation of that row.
     """
     return PremiseClaim(bool(met), what, (Promise(*promised, what),) if promised is not None else ())
 
 
 def all_met(unmet: Sequence[PremiseClaim]) -> PremiseClaim:
-    """The premise that none of several premises is `unmet`, with the promises of all of these."""
+    """Return the premise that `unmet` is empty, with the promises of all premises in it."""
     promises = tuple(promise for claim in unmet for promise in claim.promises)
     return PremiseClaim(not unmet, "; ".join(claim.what for claim in unmet), promises)
 
@@ -126,10 +128,10 @@ def all_met(unmet: Sequence[PremiseClaim]) -> PremiseClaim:
 def held_if(
     held: bool, *by: object, row: str = "", case: str = "", detail: str = "", label: str = "", variant: str = ""
 ) -> ObservationClaim:
-    """One observation: the row held, or it was violated. `by` are the answers that show it.
+    """Return the observation that the row held or was violated. `by` are the answers that show it.
 
-    `row` defaults to the probe's first row, `case` to the case that the probe runs for. `variant` names which of several
-    legal answers was seen.
+    `row` defaults to the probe's first row, `case` to the case that the probe runs for. `variant` names which of
+    several legal answers was seen.
     """
     result: Result = "held" if held else "violated"
     shown = detail or _text_of(by)
@@ -147,14 +149,14 @@ def excuse(name: str, *, row: str = "", case: str = "") -> ExcuseClaim:
 
 
 def record_only(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationClaim:
-    """An observation that is never judged (level informational)."""
+    """Return an observation that is never judged (level informational)."""
     shown = detail or _text_of(by)
     seen = Observation(requirement=row, case=case, result="recorded", example="", detail=shown, variant=variant)
     return ObservationClaim(seen, by)
 
 
 def kept_if(row: str, kept: bool, *by: object, case: str = "", detail: str = "") -> ObservationClaim:
-    """An observation of whether the promise of a later KIP is kept; recorded and never judged. `row` is of level `later`."""
+    """Record, without judging it, whether the promise of a later KIP is kept. `row` is of level `later`."""
     return record_only(*by, row=row, case=case, detail=detail, variant=KEEPS if kept else KEEPS_NOT)
 
 
@@ -166,10 +168,10 @@ Body = Callable[..., Generator[Claim, None, None]]
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """A probe or a scenario: its own rows, rig, cases, strategies and body. A soak `lasts` that many seconds.
+    """A probe or a scenario: its own rows, rig, cases, strategies and body. A soak runs for `lasts` seconds.
 
-    A scenario has the id of its `schedule` in the catalogue, and `aims` at kinds of subjects like a machine. `rest` is the
-    premise that it has to record before it ends, since judges look there for the final state.
+    A scenario has the id of its `schedule` in the catalogue, and `aims` at kinds of subjects like a machine. `rest` is
+    the premise that it has to record before it ends, since judges look there for the final state.
     """
 
     own_rows: tuple[str, ...]
@@ -187,7 +189,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def rows(self) -> tuple[str, ...]:
-        """The rows that the body observes, and those of the judges of the kinds of subjects that it aims at."""
+        """The rows that the body observes, and the rows of the judges of the kinds of subjects that it aims at."""
         return tuple(dict.fromkeys([*self.own_rows, *rows_about(*self.aims)]))
 
     @cached_property
@@ -208,7 +210,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return self.rig.topology
 
     def parse_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Recorded inputs with the types of the body's parameters."""
+        """Return recorded inputs, converted to the types of the body's parameters."""
         return {name: msgspec.convert(value, self._annotations[name]) for name, value in inputs.items()}
 
     @cached_property
@@ -233,13 +235,15 @@ def probe(
     run_first: bool = False,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
-    """Declare a probe of `rows`. `examples` is how many a round has: fewer for one that observes much at a high price.
-    One that restarts nodes for a case beside the row's others may leave the smoke profile (`smoke`). It is best `run_first` on
-    its cluster: a killed node recovers every log that it has, a thousand of them after a while.
+    """Declare a probe of `rows`. `examples` is the number of examples in a round: fewer for an expensive probe that
+    observes much. A probe that restarts nodes for just one of its row's cases may stay out of the smoke profile
+    (`smoke`). It is best `run_first` on its cluster: a killed node recovers every log that it has, a thousand of them
+    after a while.
 
-    The body receives the rig's handle, a value of each strategy, and, if it has parameters of that name: `case` (it is then
-    run for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the first row's
-    expectation on this column). Where `cases` is a single one, it is the default of `held_if` without such a parameter.
+    The body receives the rig's handle, a value of each strategy, and, if it has parameters of that name: `case` (it is
+    then run for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the
+    first row's expectation on this column). If `cases` has a single case and the body no such parameter, that case is
+    the default of `held_if`.
     """
 
     return lambda body: _register(
@@ -266,10 +270,11 @@ def scenario(
 ) -> Callable[[Body], Check]:
     """Declare a fixed schedule of faults and requests, by its family and number, e.g. ``KIP320-SC-03``.
 
-    As `probe`, but left to the quick profile, run only as often as scenario rows need it, and with the rows of the judges of the
-    subjects that it `aims` at beside its own. The body heals what it broke and comes to rest, which ends with the premise
-    `rest`: an example without it is trouble of the kit. Scenarios of a log are declared by `conformance.rigs.log.scenarios`.
-    One that runs for minutes by itself (`lasts`, in seconds) is a soak, which only the nightly profile runs.
+    A scenario is declared like a `probe`. It is left out of the smoke profile and run only as often as scenario rows
+    need; besides its own rows it has those of the judges of the subjects that it `aims` at. The body heals what it
+    broke and comes to rest, which ends with the premise `rest`: an example without that premise is trouble of the kit.
+    Scenarios of a log are declared by `conformance.rigs.log.scenarios`. A scenario that runs for minutes by itself
+    (`lasts`, in seconds) is a soak, which only the nightly profile runs.
     """
     if not SCHEDULE_ID.fullmatch(schedule):
         raise ValueError(f"schedule {schedule!r} has no family; name it as KIP320-SC-03 is named")
@@ -304,6 +309,6 @@ def import_checks() -> None:
 
 
 def all_checks() -> dict[str, Check]:
-    """All probes by id."""
+    """Return all probes and scenarios by id."""
     import_checks()
     return dict(sorted(REGISTRY.items()))

@@ -48,7 +48,7 @@ class BenchNode(NodeProcess, Protocol):
     """A node's process and its data directory."""
 
     def started_at(self) -> str:
-        """The time of the last start as the engine names it, which differs from start to start."""
+        """Return the time of the last start in the engine's notation, which differs from start to start."""
         ...
 
     def terminate(self) -> None:
@@ -56,7 +56,7 @@ class BenchNode(NodeProcess, Protocol):
         ...
 
     def read_file(self, path: str) -> bytes:
-        """A file below the data directory. Raises FileNotFoundError."""
+        """Return a file below the data directory. Raises FileNotFoundError."""
         ...
 
 
@@ -69,21 +69,23 @@ class Cluster(Protocol):
         ...
 
     def client(self, name: str, tap: Tap, *, controller: bool = False) -> NodeClient:
-        """A client of a node's broker listener, or of its controller listener."""
+        """Return a client of a node's broker listener, or of its controller listener."""
         ...
 
     def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
-        """A consumer that bootstraps from these brokers, in this rack."""
+        """Return a consumer that bootstraps from these brokers, in this rack."""
         ...
 
     def producer(
         self, name: str, brokers: Sequence[str], tap: WaitingTap, transactional_id: str | None
     ) -> KafkaPythonProducer:
-        """A producer that bootstraps from these brokers. Raises ProducerTrouble."""
+        """Return a producer that bootstraps from these brokers. Raises ProducerTrouble."""
         ...
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
-        """Faults aimed around a partition; an empty group or transactional id means one of the fault lab's."""
+        """Return faults aimed at the nodes around a partition; an empty group or transactional id stands for the fault
+        lab's own.
+        """
         ...
 
     # --- time
@@ -95,11 +97,11 @@ class Cluster(Protocol):
         ...
 
     def late(self, since: float) -> float:
-        """The most seconds by which the kit itself woke late since that moment of its clock."""
+        """Return the most seconds by which the kit itself woke late since `since` on its clock."""
         ...
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
-        """Do all actions side by side; what one raises is raised."""
+        """Run all actions in parallel. Raises the error of any of them."""
         ...
 
     # --- nodes and their disks
@@ -107,23 +109,23 @@ class Cluster(Protocol):
     def node(self, name: str) -> BenchNode: ...
 
     def process_ends(self) -> dict[str, ProcessEnd]:
-        """The ends of processes that the kit wanted running, by node."""
+        """Return the ends of processes that the kit wanted running, by node."""
         ...
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
-        """The replicas on disk of partitions (`topic-0`), each on the brokers that host it."""
+        """Return the replicas on disk of partitions (`topic-0`), each from the brokers that host it."""
         ...
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
-        """All registrations of partitions that the controllers' logs have committed."""
+        """Return all registrations of partitions that the controllers' logs have committed."""
         ...
 
     def container(self, name: str) -> ClusterNode:
-        """The container of a node, for checks that damage a disk. Raises KitError where there are no containers."""
+        """Return the container of a node, for checks that damage a disk. Raises KitError without containers."""
         ...
 
     def message(self, name: str, artifacts: Sequence[str]) -> Message:
-        """A message's schema in the first of these jars of the release that has it. Raises KitError where none has."""
+        """Return a message's schema from the first jar of the release that has it. Raises KitError if none does."""
         ...
 
 
@@ -198,7 +200,7 @@ class LiveCluster:
 
 
 def on_threads(actions: Sequence[Callable[[], None]]) -> None:
-    """Run each action on a thread of its own; the first exception, in the order of the actions, is raised when all have ended."""
+    """Run each action on its own thread. Raises the first exception, in the order of actions, once all have ended."""
     with ThreadPoolExecutor(max_workers=len(actions) or 1) as pool:
         for done in [pool.submit(action) for action in actions]:
             done.result()

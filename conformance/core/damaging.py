@@ -37,7 +37,7 @@ from protocol.errors import KitError
 
 
 class CutLog(msgspec.Struct, frozen=True):
-    """The end of a log before and after the cut, read back from disk; and whether half a batch follows."""
+    """The log end before and after the cut, read back from disk, and whether half a batch follows."""
 
     before: int
     after: int
@@ -50,7 +50,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
     high_watermark: int | None
     log_start: int | None
     recovery_point: int | None = None
-    """Segments below it count as flushed: a recovery begins with the one that has it."""
+    """The offset below which segments count as flushed: log recovery begins with the segment that contains it."""
 
 
 class Snapshots(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class Disk:
     # --- looking
 
     def holds(self) -> HeldReplica:
-        """The replica as it is on disk, whether the broker runs or not."""
+        """Return the replica as it is on disk, whether the broker runs or not."""
 
         def read() -> HeldReplica:
             [found] = held_replicas({self._partition: [self._node()]}).replicas
@@ -91,7 +91,9 @@ class Disk:
         return self._tape.call(self._name, "disk", {"partition": self._partition}, HeldReplica, read)
 
     def checkpoints(self) -> Checkpoints:
-        """The high watermark, log start and recovery point as they would be known after a crash."""
+        """Return the checkpointed high watermark, log start offset and recovery point, which the broker would know
+        after a crash.
+        """
 
         def read() -> Checkpoints:
             node, files = self._node(), (HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS)
@@ -109,9 +111,9 @@ class Disk:
     # --- damage, while the broker is down
 
     def cut(self, offset: int, *, torn: bool = False) -> CutLog:
-        """Lose the batch that begins at `offset`, and all after it, as if a power loss had come before they reached the disk.
+        """Cut off the batch at `offset` and all after it, as if a power loss had come before they reached the disk.
 
-        Where it is `torn`, half of that batch did reach it.
+        If `torn`, half of that batch did reach it.
         """
 
         def cut_now() -> CutLog:
@@ -134,7 +136,7 @@ class Disk:
         return self._lose(RemoveEpochCheckpoint(role=self._name), f"{self._partition}/{EPOCHS}")
 
     def lose_snapshots(self, *, above: int = -1) -> Changed:
-        """Remove the snapshots of producer state, or those of offsets above one."""
+        """Remove the snapshots of producer state at offsets above `above`, by default all."""
 
         def lose_now() -> Changed:
             node = self._down()
@@ -169,7 +171,7 @@ class Disk:
         return found
 
     def lose_watermarks(self) -> Changed:
-        """Remove replication-offset-checkpoint: no replica of the broker knows how much of it is committed."""
+        """Remove replication-offset-checkpoint, so that no replica of the broker knows its high watermark."""
         return self._lose(RemoveWatermarkCheckpoint(role=self._name), HIGH_WATERMARKS)
 
     def lose(self) -> Changed:
@@ -177,7 +179,7 @@ class Disk:
         return self._lose(RemoveReplica(role=self._name), self._partition)
 
     def fail(self) -> Changed:
-        """Put a file in the directory's place while the broker runs, so that whatever is written to the directory fails."""
+        """Put a file in the directory's place while the broker runs, so that every write to the directory fails."""
 
         def fail_now() -> Changed:
             node, path = self._node(), self._partition
@@ -224,7 +226,7 @@ class Disk:
     # --- parts
 
     def _place(self, node: ClusterNode, path: str) -> str:
-        """The path, in the data directory, of a file in the log directory that has the partition."""
+        """Return the path, below the data directory, of a file in the log directory that has the partition."""
         return beside(log_dir_of(node, self._partition), path)
 
     def _down(self) -> ClusterNode:

@@ -32,19 +32,19 @@ ECHOED = frozenset(
 """The typed calls whose requests change something."""
 
 INTERNAL = "__"
-"""The names of internal topics begin so."""
+"""The prefix of the names of internal topics."""
 
 
 def echo(bench: Bench, back: int) -> None:
-    """Send a request again (`request_to_echo`): to the same broker, with the same fields in the same version, so that its body
-    is the same byte for byte. Raises Absent if there is none, and what the call raises.
+    """Send a request (`request_to_echo`) again to the same broker, with the same fields in the same version, so that
+    its body is the same byte for byte. Raises Absent if there is no such request, and whatever the call raises.
     """
     original = request_to_echo(bench, back)
     _send_again(bench.node(original.node), original, _version_of(bench, original))
 
 
 def request_to_echo(bench: Bench, back: int) -> Call:
-    """The `back`-th request of `ECHOED` before the latest one, modulo their number. Raises Absent if there is none."""
+    """Return the `back`-th request of `ECHOED` before the latest, modulo their number. Raises Absent if none."""
     calls = [event for event in bench.tape.history.events if isinstance(event, Call) and _can_be_echoed(bench, event)]
     if not calls:
         raise Absent("no request of the example can be echoed yet")
@@ -54,8 +54,8 @@ def request_to_echo(bench: Bench, back: int) -> Call:
 def _can_be_echoed(bench: Bench, call: Call) -> bool:
     """True if the request may be sent again.
 
-    The bytes of a batch without a timestamp differ, since it gets one when it is encoded. A request about an internal topic
-    prepares the log of a coordinator, and is none of the example's.
+    A batch without a timestamp gets one when it is encoded, so its bytes would differ. A request about an internal
+    topic prepares a coordinator's log, and is not part of the example.
     """
     batch = call.request.get("records")
     internal = any(subject.name.startswith(INTERNAL) for subject in subjects_of(call))
@@ -69,7 +69,7 @@ def _timestamp(batch: object) -> object:
 
 
 def _version_of(bench: Bench, call: Call) -> int | None:
-    """The version of the original, if its answer tells."""
+    """Return the version of the original request if its answer has it, else None."""
     answers = (event for event in bench.tape.history.events if isinstance(event, Answer) and event.call == call.n)
     answer = next(answers, None)
     return answer.value.get("version") if answer is not None and isinstance(answer.value, dict) else None

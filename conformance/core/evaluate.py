@@ -24,7 +24,7 @@ from protocol.errors import KitError
 
 C = TypeVar("C", Observation, ExcuseCount)
 Excuses = Counter[tuple[str, str, str]]
-"""How often, by row, case and name."""
+"""The number of times that each excuse was made, by row, case and name."""
 
 
 ExampleEnd = Literal["judged", "premise lost", "error"]
@@ -32,8 +32,8 @@ ExampleEnd = Literal["judged", "premise lost", "error"]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The end of an example and what its body observed: in trouble of the kit the violations only; without a premise all that
-    was observed before it was asked for. `excuses` are those of the body and the rig, none after trouble.
+    """The end of an example and what its body observed: after trouble of the kit only the violations, after a lost
+    premise all that was observed before. `excuses` are those of the body and the rig; none after trouble.
     """
 
     end: ExampleEnd
@@ -43,16 +43,16 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def canonical(inputs: dict[str, Any]) -> str:
-    """Drawn inputs as text, which is the same for equal inputs."""
+    """Return drawn inputs as text that is the same for equal inputs."""
     return msgspec.json.encode(inputs, order="sorted").decode()
 
 
 def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any]) -> Outcome:
     """Run the check's body on the bench's tape.
 
-    `arguments` are the drawn inputs as Python values; `context` is a shared rig's data, empty for a rig of the example's own.
-    Anything that is raised is trouble, of the kit unless the history says what the tested system owed: a probe says `violated`,
-    it never raises it.
+    `arguments` are the drawn inputs as Python values; `context` is a shared rig's data, empty for a rig of the
+    example's own. An exception is trouble of the kit, unless the history says what the tested system owed: then a
+    premise is lost. A probe observes a violation and never raises it.
     """
     observations: list[Observation] = []
     excuses: Excuses = Counter()
@@ -63,11 +63,11 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
             elif isinstance(claim, PremiseClaim):
                 bench.tape.premise(claim.what, claim.met)
                 if not claim.met:
-                    # It ends what comes after it.
+                    # An unmet premise ends the example.
                     observations += _broken_promise(bench, claim)
                     return Outcome("premise lost", claim.what, observations, _counted(check, bench, excuses))
             elif isinstance(claim, ObservationClaim):
-                # A body says what it saw of each release; levels it has asked for itself.
+                # Cases of other versions are left out; the body has checked feature levels itself.
                 observations += applicable([_observation(check, bench, claim)], Facts(version=bench.column.version))
         _came_to_rest(check, bench)
     except KitError as error:
@@ -87,14 +87,14 @@ def _came_to_rest(check: Check, bench: Bench) -> None:
 
 
 def _counted(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
-    """The excuses of body and rig."""
+    """Return the counted excuses of the body and the rig that apply to the column."""
     named = excuses + Counter(_row_and_case(check, bench, "", "", name) for name in bench.excuses)
     own = [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(named.items())]
     return applicable(own, _facts(bench))
 
 
 def _row_and_case(check: Check, bench: Bench, row: str, case: str, name: str) -> tuple[str, str, str]:
-    """The row and case that were given, by default the check's first row, and the case that it runs for, or that row's first."""
+    """Return row, case and name. The row defaults to the check's first, the case to the example's or the row's first."""
     row = row or check.rows[0]
     return row, case or bench.tape.example.case or shipped_rows()[row].cases[0].id, name
 
@@ -104,14 +104,16 @@ def _facts(bench: Bench) -> Facts:
 
 
 def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged:
-    """The results of judges in the history of an example that has ended and was healed, as far as they apply to a column."""
+    """Return what judges find, as far as it applies to a column, in the history of an example after its healing."""
     with spending("judge"):
         found = judge_apart(judges, history)
     return Judged(applicable(found.observations, facts), applicable(found.excuses, facts), found.raised)
 
 
 def applicable(found: list[C], facts: Facts) -> list[C]:
-    """Observations for the cases that the column must show. Raises KitError for a case that the catalogue does not have."""
+    """Return the observations or excuses whose cases apply to the column. Raises KitError for a case that is not in
+    the catalogue.
+    """
     shown = {pair: _is_applicable(*pair, facts) for pair in {(one.requirement, one.case) for one in found}}
     return [one for one in found if shown[one.requirement, one.case]]
 
@@ -125,18 +127,18 @@ def _is_applicable(id: str, case: str, facts: Facts) -> bool:
 
 @cache
 def _cases() -> dict[tuple[str, str], Case]:
-    """The cases of all rows, by row and case."""
+    """Return the cases of all rows, by row and case."""
     return {(row.id, case.id): case for row in shipped_rows() for case in row.cases}
 
 
 def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:
-    """The violations of the rows that promise a premise that was not met."""
+    """Return the violations of the rows that promised a premise that was not met."""
     broken = [_observation_of(bench, one.row, one.case, held_if(False, detail=one.what)) for one in claim.promises]
     return applicable(broken, _facts(bench))
 
 
 def proofs(observations: list[Observation]) -> list[Observation]:
-    """The violations: each is a proof, whatever trouble came after it."""
+    """Return the violations: each is a proof, whatever trouble came after it."""
     return [observation for observation in observations if observation.result == "violated"]
 
 
@@ -180,9 +182,9 @@ def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim) 
 
 
 def _faults_until(bench: Bench, until: int) -> list[str]:
-    """The faults witnessed before the event `until`, which shows an observation: an example of a check breaks what it observes.
+    """Return the faults witnessed up to the event `until`, the last one that shows an observation.
 
-    A stored tape holds all events of its example from the start, so those that came later are left out by number.
+    A stored tape holds all events of its example from the start, so later ones are left out by number.
     """
     events = bench.tape.history.events[: until + 1]
     return sorted({event.fault for event in events if type(event) is Fault and event.phase == "witness"})

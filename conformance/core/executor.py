@@ -42,7 +42,7 @@ S = TypeVar("S", bound=Step)
 T = TypeVar("T", bound=Step)
 
 UNANSWERED = (WireError, ConsumerTrouble, ProducerTrouble)
-"""The errors of a request with unknown outcome, or that was never sent: its call on the tape says which."""
+"""The errors of a request whose outcome is unknown, or that was never sent: its call on the tape says which."""
 
 
 class StandingFault(NamedTuple):
@@ -53,9 +53,10 @@ class StandingFault(NamedTuple):
 
 
 class StepExecutor(ABC, Generic[S]):
-    """Runs the steps of one example on fresh topics, groups and ids.
+    """The base of executors, which run the steps of one example on fresh topics, groups and ids.
 
-    An answer is never judged here: errors, refusals and lost answers are on the tape for the judges, and the schedule goes on.
+    An answer is never judged here: errors, refusals and lost answers are on the tape for the judges, and the schedule
+    goes on.
     """
 
     def __init__(self, bench: Bench, faults: Faults) -> None:
@@ -113,16 +114,16 @@ class StepExecutor(ABC, Generic[S]):
 
     @abstractmethod
     def around(self, on: str) -> tuple[Topic, int]:
-        """The topic and partition around which a fault on this subject is injected. Raises Absent."""
+        """Return the topic and partition around which a fault on this subject is injected. Raises Absent."""
 
     def before_fault(self) -> None:
-        """Note what a later step has to know of the time before the fault, e.g. which replica leads."""
+        """Note the state before the fault that a later step has to know, e.g. which replica leads."""
 
     def after_fault(self) -> None:
         """Look again at what a fault or its healing may have changed, e.g. which brokers run."""
 
     def await_reaction(self) -> None:
-        """Wait, after a fault that is followed, until what the cluster owes while faults stand has come, or is overdue."""
+        """Wait, after a fault with `follow`, until the cluster has done what it owes under faults, or is overdue."""
 
     @run.register(Disturb)
     def _disturb(self, step: Disturb[Fault]) -> None:
@@ -171,7 +172,7 @@ class StepExecutor(ABC, Generic[S]):
         sweep(self.bench, self.swept(), step.turn)
 
     def swept(self) -> Swept:
-        """The partitions and the group that a sweep asks about. Raises Absent where there are none."""
+        """Return the partitions and the group that a sweep asks about. Raises Absent if there are none."""
         raise Absent(f"{type(self).__name__} names nothing to sweep")
 
     @run.register
@@ -187,9 +188,9 @@ class StepExecutor(ABC, Generic[S]):
     def rest(self) -> None:
         """Heal everything, wait until the cluster agrees, and read what the judges need.
 
-        If it never agrees, that is a finding of the judges. Raises Unhealed if it agrees although a fault did not heal; by then
-        the judges have read whether Kafka is to blame. If there was only no time left to heal, that says nothing, and is raised
-        at once: faults may still show, and transactions be open.
+        A cluster that never agrees is a finding of the judges. Raises Unhealed if it agrees although a fault did not
+        heal; by then everything that shows the judges whether Kafka is to blame has been read. If there was just no
+        time left to heal, Unhealed is raised at once: faults may still show, and transactions may be open.
         """
         unhealed = self._unhealed or self._left_unhealed(lambda: self.run(Heal()))
         if unhealed is not None and ran_out_of_time(unhealed):
@@ -207,7 +208,7 @@ class StepExecutor(ABC, Generic[S]):
 
     @abstractmethod
     def agrees(self) -> bool:
-        """True if all nodes agree on the final state in time. It is read in either case."""
+        """True if all nodes agree on the final state in time. That state is read in either case."""
 
     def at_rest(self) -> None:
         """Make the last requests, which change nothing; the final state has been read."""

@@ -17,18 +17,18 @@ from protocol.errors import KitError
 from protocol.messages import Topic
 
 CLUSTER = "cluster"
-"""To whom the tape says a fault was done: which node it hit is known only by then."""
+"""The node that a fault's calls name on the tape: the nodes that it hits are known only once it was injected."""
 
 
 def record(tape: Tape, fault: Fault, phase: Phase, *, node: str, detail: dict[str, Any] | None = None) -> None:
-    """Record a phase of a fault on a named node that a rig brings about by recorded calls; the injection carries its effects."""
+    """Record a phase of a fault on a named node that a rig causes by recorded calls; the injection has its effects."""
     tape.fault(fault.recorded_phase(phase, node, detail))
 
 
 class Faults:
     """Faults around one partition. Without a cluster every answer comes from the tape.
 
-    What is still standing when the check ends is healed by the lab, which then looks whether the cluster is whole.
+    Faults that still stand when the check ends are healed by the lab, which then checks that the cluster is whole.
     """
 
     def __init__(self, tape: Tape, target: FaultTarget | None) -> None:
@@ -37,10 +37,10 @@ class Faults:
         self._injector = Injector(target, tape) if target is not None else None
 
     def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0, *, follow: bool = True) -> Injected:
-        """Inject the fault, around another partition if one is given, and wait for its witness and, with `follow`, for the
-        cluster's reaction.
+        """Inject the fault, around another partition if one is given, and wait for its witness and, with `follow`, for
+        the cluster's reaction.
 
-        Raises Unavailable (nothing was done) and Unwitnessed (it was taken back).
+        Raises Unavailable if nothing was done, and Unwitnessed if the fault was taken back.
         """
         about = self._target.about(topic, index) if self._target is not None and topic is not None else None
         return self._record("inject", fault, lambda: self._live().inject(fault, about, follow=follow))
@@ -59,16 +59,16 @@ class Faults:
             self.heal(fault)
 
     def heal_all(self) -> None:
-        """Take back what a check left standing. Raises Unhealed."""
+        """Take back all faults that a check left standing. Raises Unhealed."""
         self._live().heal_all()
 
     @property
     def stand(self) -> bool:
-        """True if there is a fault that was not taken back."""
+        """True if a fault still stands."""
         return self._injector is not None and bool(self._injector.open)
 
     def lacking(self) -> list[str]:
-        """The links that are not open."""
+        """Return the rules that still block links, a line for each node."""
         return self._target.links.existing_rules() if self._target is not None else []
 
     def close(self) -> None:

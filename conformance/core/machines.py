@@ -66,7 +66,7 @@ S_contra = TypeVar("S_contra", bound=Step, contravariant=True)
 
 
 class Executor(Protocol[S_contra]):
-    """Runs the steps of one example on fresh topics, groups and ids; `conformance.core.executor` has a base for one."""
+    """An executor of one example's steps on fresh topics, groups and ids; see `conformance.core.executor`."""
 
     def step(self, step: S_contra) -> None: ...
 
@@ -82,7 +82,7 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
 
     model_type: type[M]
     steps_per_rule: ClassVar[int] = 1
-    """About how many steps a rule takes."""
+    """The approximate number of steps that a rule takes."""
 
     def __init__(
         self, run_step: Callable[[Step], None], finish: Callable[[], None], steering: Steering | None = None
@@ -104,7 +104,7 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
 
 
 def smaller(step: T) -> list[T]:
-    """The step with smaller numbers: all of them at once, then each by itself. Roles, subjects and kinds stay."""
+    """Return the step with smaller numbers: first all at once, then each by itself. Roles, subjects and kinds stay."""
     each = [_with(step, path, least) for path, least in _smaller_numbers(step)]
     all_at_once = step
     for path, least in _smaller_numbers(step):
@@ -116,7 +116,7 @@ Number: TypeAlias = int | float
 
 
 def _smaller_numbers(struct: msgspec.Struct, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Number]]:
-    """The fields with a number that is not the least: that of their default, or 1 (a count of nothing is none)."""
+    """Yield the path of each field whose number is not the least, and the least: its default, or else 1."""
     for field in msgspec.structs.fields(struct):
         value = getattr(struct, field.name)
         if isinstance(value, msgspec.Struct):
@@ -136,10 +136,10 @@ def _with(struct: T, path: tuple[str, ...], value: Number) -> T:
 class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=False, dict=True):
     """A machine as a check.
 
-    `step` is the union of its steps' types. `opening` is the schedule of the first example on every column: it takes each
-    rule once, so that no profile is so short that a rule was never tried; Hypothesis draws all others. `simpler` gives other
-    parameters for a step, the simplest first. `topologies` are other clusters that it runs on: its parts take turns, since what
-    a broker cannot change while it runs is the same for a whole cluster.
+    `step` is the union of its steps' types. `opening` is the schedule of the first example on every column: it takes
+    each rule once, so that even the shortest profile tries every rule; Hypothesis draws all other examples. `simpler`
+    gives other parameters for a step, the simplest first. `topologies` are other clusters, on which the machine's
+    parts take turns, since settings that a broker cannot change while it runs are the same for a whole cluster.
     """
 
     id: str
@@ -166,16 +166,18 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
         return (self.machine.__doc__ or self.id).strip().splitlines()[0]
 
     def topology_of(self, part: int) -> Topology:
-        """The cluster of a part, counted from 1."""
+        """Return the cluster on which a part, counted from 1, runs."""
         clusters = (self.topology, *self.topologies)
         return clusters[(part - 1) % len(clusters)]
 
     def rules_in(self, steps: int) -> int:
-        """The number of rules that take about as many steps, one at least, after those that an example begins with."""
+        """Return the number of rules that take about `steps` steps, at least one, plus the rules with which an example
+        begins.
+        """
         return len(self.machine.setup_state().initializers) + max(1, round(steps / self.machine.steps_per_rule))
 
     def steps(self, schedule: Sequence[Mapping[str, Any]]) -> list[S]:
-        """A recorded schedule as steps. msgspec.ValidationError names what is no step of this machine."""
+        """Return a recorded schedule as steps. Raises msgspec.ValidationError for what is no step of this machine."""
         steps: list[S] = msgspec.convert(schedule, list[self.step])  # type: ignore[name-defined]
         return steps
 
@@ -202,7 +204,7 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
 
 
 def _members(kind: object) -> list[Any]:
-    """The structs of a union, or the one that it is; a generic one with its parameters."""
+    """Return the structs of a union, or `kind` itself if it is a struct. Generic structs keep their parameters."""
     members = [kind] if _is_struct(kind) else get_args(kind)
     return [member for member in members if _is_struct(member)]
 
@@ -212,7 +214,7 @@ def _is_struct(kind: object) -> bool:
 
 
 def _class_of(kind: Any) -> Any:
-    """The class itself if it is a generic one with parameters."""
+    """Return the class without its generic parameters."""
     return get_origin(kind) or kind
 
 
@@ -230,7 +232,7 @@ def machine(check: MachineCheck[S]) -> MachineCheck[S]:
 
 
 def all_machines() -> dict[str, AnyMachine]:
-    """All machines by id; imports their modules."""
+    """Return all machines by id; imports their modules."""
     from conformance.core.checks import import_checks
 
     import_checks()

@@ -10,14 +10,14 @@ from strategies.steps import Disturb, Heal, HealPartly, Step
 
 @dataclasses.dataclass
 class FaultModel:
-    """The steps that a schedule has drawn so far. It never learns a step's result, so that rules and preconditions that read it
-    depend on what was drawn alone: a fault that could not be injected counts like one that was.
+    """The model of the steps that a schedule has drawn so far. It never learns a step's result, so that rules and
+    preconditions depend only on what was drawn: a fault that could not be injected counts like one that was.
 
     A machine's own model extends `takes` by what its rules need to know.
     """
 
     most_faults: ClassVar[int] = 3
-    """At once: enough for every replica of a partition in turn, down to the last."""
+    """The most faults that stand at once: enough for every replica of a partition in turn, down to the last."""
 
     faults: int = 0
 

@@ -44,7 +44,7 @@ class Processes:
         return self._break(Kill(role=role or name), "kill", name)
 
     def crash(self, *names: str) -> dict[str, NodeState]:
-        """Send SIGKILL to several nodes side by side, so that none of them notices the end of another."""
+        """Send SIGKILL to several nodes in parallel, so that none of them notices the end of another."""
         faults = {name: Kill(role=name) for name in names}
         for name, fault in faults.items():
             self._inject(fault, name)
@@ -64,7 +64,7 @@ class Processes:
         return self._break(Stop(role=role or name, within=STOP_WITHIN), "stop", name)
 
     def terminate(self, name: str) -> Done:
-        """Begin a controlled shutdown without waiting for its end, which is `stop`'s to see."""
+        """Begin a controlled shutdown without waiting for its end; `stop` waits for it."""
         return self._act("terminate", name, lambda: self._live().node(name).terminate())
 
     def pause(self, name: str, role: str = "") -> Done:
@@ -72,7 +72,7 @@ class Processes:
         return self._break(Freeze(role=role or name), "pause", name)
 
     def resume(self, name: str) -> Done:
-        """Let a frozen node go on."""
+        """Resume a frozen node."""
         return self._mend("resume", name, Freeze(role=name))
 
     def start(self, name: str) -> Done:
@@ -94,14 +94,14 @@ class Processes:
             (self.resume if isinstance(fault, Freeze) else self.start)(name)
 
     def silent(self, names: Iterable[str]) -> list[str]:
-        """The nodes among these that the engine says are stopped or frozen: who asks them waits in vain.
+        """Return those of these nodes that the engine reports as stopped or frozen: a request to them gets no answer.
 
         Not for checks that are judged again by running them.
         """
         return [name for name in names if self._live().node(name).state() != "running"]
 
     def _break(self, fault: ProcessFault, action: str, name: str) -> Done:
-        """Do the fault to the named node, under the name that its action has on tapes."""
+        """Do the fault to the named node, as a call of the name `action` on the tape."""
         self._inject(fault, name)
         done = self._act(action, name, lambda: fault.act(self._live().node(name)))
         self._witness(fault, name, done.state)
@@ -117,7 +117,7 @@ class Processes:
         record(self._tape, fault, "witness", node=name, detail={"state": state})
 
     def _mend(self, action: str, name: str, usual: ProcessFault) -> Done:
-        """Undo the fault of the node; `usual` is what an earlier example or a rig of several may have left on it."""
+        """Undo the node's fault; if none is recorded, `usual`, left by an earlier example or a shared rig."""
         fault = self._broken.get(name, usual)
         done = self._act(action, name, lambda: fault.undo(self._live().node(name)))
         if done.state != "running":

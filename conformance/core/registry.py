@@ -20,7 +20,7 @@ def every_check() -> dict[str, AnyCheck]:
 
 
 def check_of_item(nodeid: str) -> AnyCheck:
-    """The check of a pytest item, e.g. ``conformance/kip320/fencing.py::older_epoch_is_fenced[4.3.1]``.
+    """Return the check of a pytest item, e.g. ``conformance/kip320/fencing.py::older_epoch_is_fenced[4.3.1]``.
 
     Raises KeyError for an item that is no check.
     """
@@ -35,18 +35,18 @@ def _by_item() -> dict[tuple[str, str], AnyCheck]:
 
 
 def topology_of(check: AnyCheck, part: int) -> Topology:
-    """The cluster on which a check, or this part of a machine, runs."""
+    """Return the cluster on which a check, or this part of a machine, runs."""
     return check.topology_of(part) if isinstance(check, MachineCheck) else check.topology
 
 
 def is_soak(check: AnyCheck) -> bool:
-    """True if it runs for minutes by itself: only the nightly profile has the time, whatever rows are asked for."""
+    """True if the check runs for minutes by itself: only the nightly profile has the time for it."""
     return isinstance(check, Check) and check.lasts > 0
 
 
 def in_profile(check: AnyCheck, profile: str) -> bool:
-    """True if the profile has the check. Smoke leaves out those that say so themselves, and probes of scenario rows only: those
-    restart nodes.
+    """True if the check is in the profile. Smoke leaves out checks that opt out, and probes whose rows are all
+    scenario rows, since those restart nodes.
     """
     if is_soak(check):
         return profile == "nightly"
@@ -57,19 +57,19 @@ def in_profile(check: AnyCheck, profile: str) -> bool:
 
 @cache
 def observed_by_all() -> tuple[str, ...]:
-    """The general laws at which no check aims in particular: any history may show them."""
+    """Return the laws at which no check aims in particular: any history may show them."""
     own = {row for check in every_check().values() for row in check.rows}
     rows = dict.fromkeys(judge.row for judge in JUDGES if judge.row not in own)
     return tuple(row for row in rows if shipped_rows()[row].level == "law")
 
 
 def observed_by(check: AnyCheck) -> list[str]:
-    """The rows that a check is for: its own, those at which it aims, and those at which none does."""
+    """Return the rows that a check observes: its own, those that it aims at, and those that no check aims at."""
     return [*check.rows, *observed_by_all()]
 
 
 def checks_by_row() -> dict[str, list[str]]:
-    """The checks of each row that has one; that of patches is run by the merge alone."""
+    """Return the checks of each row that has any; the check of patch releases is run by the merge alone."""
     rows: dict[str, list[str]] = {patch_releases.ROW: [patch_releases.CHECK]}
     for check in every_check().values():
         for row in observed_by(check):

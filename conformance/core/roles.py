@@ -15,7 +15,7 @@ from protocol.errors import KitError
 from protocol.messages import Topic
 
 LEADS_WITHIN = 2.0
-"""Seconds that a step waits for a leader. Whatever replica can be elected mostly is by the time a fault has shown."""
+"""Seconds that a step waits for a leader. A replica that can be elected mostly has been by the time a fault shows."""
 
 
 class Absent(KitError):
@@ -23,9 +23,9 @@ class Absent(KitError):
 
 
 class Roles:
-    """The roles of an example's partitions. `partitions` are topic name and index by the machine's own name.
+    """The roles of an example's partitions. `partitions` maps the machine's own names to topic name and index.
 
-    Brokers that are down or frozen are not asked: which those are is looked up by `refresh`, after each fault.
+    Brokers that are down or frozen are not asked; `refresh` looks up which ones those are after each fault.
     """
 
     def __init__(self, bench: Bench, partitions: Mapping[str, tuple[str, int]]) -> None:
@@ -33,9 +33,9 @@ class Roles:
         self._bench = bench
         self._leaderless: set[str] = set()
         self._unheard: set[str] = set()
-        """Brokers that did not answer FindCoordinator since the last fault: each further try would last as long."""
+        """The brokers without an answer to FindCoordinator since the last fault: another try would last as long."""
         self._looked: dict[str, PartitionMetadata | None] | None = None
-        # Each asks for the topics of all, so that each answer shows the judges all partitions.
+        # Each view asks for the topics of all, so that each answer shows the judges all partitions.
         topics = [topic for topic, _ in partitions.values()]
         self._views = {
             on: PartitionView(bench, Topic(topic), index, beside=topics) for on, (topic, index) in partitions.items()
@@ -58,21 +58,19 @@ class Roles:
     def remember_leaders(self) -> None:
         """Note the leader of each partition: after a fault it may be the former one.
 
-        No election is waited for, so that a fault can meet one.
+        It does not wait for elections, so that a fault can come in the middle of one.
         """
         self._look()
 
     def _look(self) -> dict[str, PartitionMetadata | None]:
-        """Each partition at its newest leader epoch, found by one request to each broker."""
+        """Return each partition at its newest leader epoch, by one request to each broker."""
         widest = max(self._views.values(), key=lambda view: len(view.asked_topics), default=None)
         answers = widest.answers(self.down) if widest is not None else {}
         return {on: view.newest_in(answers) for on, view in self._views.items()}
 
     @contextmanager
     def one_look(self) -> Iterator[None]:
-        """Show roles as one look at all partitions shows them now until the block ends; only what has no leader is looked at
-        again.
-        """
+        """Answer from one look at all partitions until the block ends; only leaderless ones are looked at again."""
         self._looked = self._look()
         try:
             yield
@@ -80,15 +78,16 @@ class Roles:
             self._looked = None
 
     def running(self) -> list[str]:
-        """The brokers that can be asked."""
+        """Return the brokers that can be asked."""
         return [name for name in self._bench.brokers if name not in self.down]
 
     def is_running(self, id: int) -> bool:
         return self._bench.name_of(id) not in self.down
 
     def describe_eligible(self) -> None:
-        """Ask every running broker for the eligible and last known leaders, where it offers DescribeTopicPartitions (KIP-966): by
-        them judges know which losses are permitted."""
+        """Ask every running broker for the eligible leader replicas and last known leaders, if it offers
+        DescribeTopicPartitions (KIP-966): they tell the judges which losses are permitted.
+        """
         topics = sorted({view.topic.name for view in self._views.values()})
         if topics and "DescribeTopicPartitions" in self._bench.column.ranges:
             for name in self.running():
@@ -98,7 +97,9 @@ class Roles:
     # --- partitions
 
     def state(self, on: str) -> PartitionMetadata:
-        """The partition at the newest leader epoch that a running broker knows, once it has a leader. Raises Absent."""
+        """Return the partition at the newest leader epoch that a running broker knows, once it has a leader. Raises
+        Absent.
+        """
         if on not in self._views:
             raise Absent(f"{on} was not created yet")
         state = self._newest(on)
@@ -109,7 +110,7 @@ class Roles:
         return state
 
     def leaderless(self) -> list[str]:
-        """The partitions whose leader is gone, while a replica runs, with its log directory, that is in the ISR."""
+        """Return the partitions whose leader is gone although an in-sync replica runs with its directory online."""
         return [on for on, newest in self._look().items() if self._lacks_leader(newest)]
 
     def _lacks_leader(self, newest: PartitionMetadata | None) -> bool:
@@ -118,11 +119,12 @@ class Roles:
         return any(self.is_running(id) for id in {*newest.isr} - {*newest.offline})
 
     def epoch(self, on: str, back: int = 0) -> int:
-        """The leader epoch `back` before the current one, 0 at least."""
+        """Return the leader epoch `back` below the current one, at least 0."""
         return max(0, self.state(on).leader_epoch - back)
 
     def node(self, on: str, role: str) -> NodeClient:
-        """The `leader`, the first running `follower`, or the latest running `former-leader`; the leader if none of those runs.
+        """Return the client of the `leader`, of the first running `follower`, or of the latest running
+        `former-leader`; that of the leader if no former one runs.
 
         Raises Absent.
         """
@@ -137,7 +139,9 @@ class Roles:
         return self._bench.node(holders[0])
 
     def _await_election(self, on: str) -> PartitionMetadata | None:
-        """Wait for an election once after each fault: all partitions that are leaderless then stay so until the next."""
+        """Wait for an election, once after each fault: partitions without a leader by then count as leaderless until
+        the next fault.
+        """
         with suppress(Overdue):
             return self._bench.eventually(lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1)
         self._leaderless |= {on} | {one for one, newest in self._look().items() if self._acting(newest) is None}
@@ -148,13 +152,13 @@ class Roles:
         return newest or self._acting(self._views[on].newest(besides=self.down))
 
     def _acting(self, newest: PartitionMetadata | None) -> PartitionMetadata | None:
-        """The partition if its leader runs."""
+        """Return the partition if its leader runs, else None."""
         return newest if newest is not None and newest.leader >= 0 and self.is_running(newest.leader) else None
 
     # --- coordinators
 
     def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> NodeClient:
-        """The coordinator that a running broker names. Raises Absent if it is down, or there is none."""
+        """Return the coordinator that a running broker names. Raises Absent if it is down, or there is none."""
         id = self._named_coordinator(key, kind)
         if id is None or not self.is_running(id):
             raise Absent(f"{key} has no coordinator that can be reached: {id}")

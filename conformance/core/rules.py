@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def of_machine(strategy: Callable[[type[Any]], SearchStrategy[T]]) -> SearchStrategy[T]:
-    """The declarations of the running machine's class; only the class is read, so that nothing depends on an answer."""
+    """Return a strategy made from the running machine's class alone, so that nothing depends on an answer."""
     return runner().flatmap(lambda machine: strategy(type(machine)))
 
 
@@ -43,7 +43,7 @@ class DisturbRules(KafkaMachine[M]):
         self.do(steps.Heal())
 
     def before_heal(self) -> list[steps.Step]:
-        """Steps that are worth taking while faults still stand."""
+        """Return the steps that are worth taking while faults still stand."""
         return []
 
 
@@ -103,7 +103,7 @@ class AdministerRules(KafkaMachine[M]):
     """Requests of an administrator, also while faults stand."""
 
     administration: ClassVar[SearchStrategy[Any]]
-    """Of `strategies.steps.AdministrationStep`s."""
+    """The strategy of `strategies.steps.AdministrationStep`s."""
 
     @rule(step=of_machine(lambda machine: machine.administration))
     def administer(self, step: steps.Administer) -> None:

@@ -28,23 +28,23 @@ from protocol.messages import Topic
 TopicPartition = tuple[Topic, int]
 
 SINGLES = 2
-"""Pairs of a version and a single item that a turn asks of each question and broker."""
+"""The number of pairs of a version and a single item that a turn asks of each question and broker."""
 FETCHED_BYTES = 4096
-"""Of one partition, from its log start offset."""
+"""Bytes to fetch of one partition, from its log start offset."""
 NO_SUCH_PARTITION = 999
 CONFIGS = ("cleanup.policy", "compression.type", "log.cleanup.policy", "max.message.bytes", "message.max.bytes")
-"""Of topics and brokers; what a resource does not have is left out of its answer."""
+"""The settings asked of topics and brokers; an answer leaves out those that its resource does not have."""
 
 
 class Swept(NamedTuple):
-    """The partitions of a sweep, their topics with ids, and a group, None for none."""
+    """The partitions of a sweep, whose topics have ids, and its group, if any."""
 
     partitions: Sequence[TopicPartition]
     group: str | None = None
 
 
 class Question(NamedTuple):
-    """A request that holds any number of items, below version `together_from` one. Versions below `least` are not asked."""
+    """A request with any number of items, but one below version `together_from`. None is sent below `least`."""
 
     api: str
     ask: Callable[[NodeClient, Sequence[Any], int], object]
@@ -53,7 +53,7 @@ class Question(NamedTuple):
     together_from: int = 0
 
     def versions(self, node: NodeClient) -> range:
-        """The versions that node and schema share; empty if there are none."""
+        """Return the versions that node and schema share; empty if there are none."""
         try:
             common = node.common(self.api)
         except NotOffered:
@@ -65,7 +65,7 @@ class Question(NamedTuple):
         self.ask(node, self.items, self.versions(node)[-1])
 
     def one_by_one(self, node: NodeClient, turn: int) -> None:
-        """Ask about the turn's single items, each beside all items in the same version."""
+        """Ask about the turn's single items, and about all items in the same versions."""
         versions = self.versions(node)
         pairs = _pairs(versions, self.items, turn)
         for version in sorted({version for version, _ in pairs} - {versions[-1]}):
@@ -76,23 +76,25 @@ class Question(NamedTuple):
 
 
 def _pairs(versions: Sequence[int], items: Sequence[Any], turn: int) -> list[tuple[int, Any]]:
-    """Pair versions, in turn, highest first, each time with another item, until each has met each."""
+    """Return the turn's pairs of version and item: versions highest first, each round with other items, until each
+    version has met each item.
+    """
     first = turn * SINGLES
     places = [divmod(place, len(versions)) for place in range(first, first + min(SINGLES, len(versions) * len(items)))]
     return [(versions[-1 - place], items[(place + cycle) % len(items)]) for cycle, place in places]
 
 
 def turn_of(example: str) -> int:
-    """The number at the end of an example's name: turns go round as the examples do."""
+    """Return the number at the end of an example's name: turns go round as the examples do."""
     return int(example.rpartition("-")[2] or 0) if example[-1:].isdigit() else 0
 
 
 def sweep(bench: Bench, swept: Swept, turn: int = 0) -> None:
-    """Ask all questions. Raises Absent if a partition has no leader, and what a request raises that remains unanswered: the
-    sweep has no last note then.
+    """Ask all questions. Raises Absent if a partition has no leader, and the error of a request that remains
+    unanswered: the tape then lacks the sweep's last note.
 
-    If the group has no coordinator yet, nothing is asked about it. Not for checks that are judged again by running them: the
-    versions that a node offers are not on the tape.
+    If the group has no coordinator yet, nothing is asked about it. Not for checks that are judged again by running
+    them: the versions that a node offers are not on the tape.
     """
     asked = [*questions(bench, swept, turn)]
     bench.tape.note(SWEEP_NOTE, {"turn": turn})
@@ -106,8 +108,8 @@ def sweep(bench: Bench, swept: Swept, turn: int = 0) -> None:
 
 
 def questions(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, NodeClient]]:
-    """Each question with each broker that is asked: the leader of the turn's partition and another one, or a coordinator and
-    another one. Raises Absent if a partition has no leader.
+    """Yield each question with each broker that is asked: the leader of the turn's partition and another broker, or
+    the group's coordinator and another broker. Raises Absent if a partition has no leader.
     """
     states = _states(bench, swept)
     nodes = _and_another(bench, states[turn % len(states)].leader, turn)
@@ -127,7 +129,7 @@ def _offered_questions(
 
 
 def _states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
-    """The state of each partition; raises Absent if one has no leader."""
+    """Return the state of each partition. Raises Absent if one has no leader."""
     node = bench.node(bench.brokers[0])
     topics = node.metadata(sorted({topic.name for topic, _ in swept.partitions})).topics
     led = {(topic.name, one.partition): one for topic in topics for one in topic.partitions if one.leader >= 0}
@@ -138,7 +140,7 @@ def _states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
 
 
 def _log_starts(node: NodeClient, partitions: Sequence[TopicPartition]) -> list[int]:
-    """The log start of each replica that this broker has, 0 for others."""
+    """Return the log start offset of each partition's replica on this broker, 0 if it has none."""
     asked = [OffsetQuery(topic.name, index, EARLIEST) for topic, index in partitions]
     found = {
         (one.topic, one.partition): one.offset for one in node.list_offsets_many(asked, replica_id=DEBUGGER).partitions
@@ -147,7 +149,7 @@ def _log_starts(node: NodeClient, partitions: Sequence[TopicPartition]) -> list[
 
 
 def _and_another(bench: Bench, id: int, turn: int) -> list[NodeClient]:
-    """A broker and, in turn, one of the others."""
+    """Return a broker and, depending on the turn, one of the others."""
     others = [name for name in bench.brokers if bench.id_of(name) != id]
     return [bench.node(id), bench.node(others[turn % len(others)])]
 
@@ -158,8 +160,8 @@ def _and_another(bench: Bench, id: int, turn: int) -> list[NodeClient]:
 def _of_partitions(
     bench: Bench, partitions: Sequence[TopicPartition], states: Sequence[PartitionMetadata], starts: Sequence[int]
 ) -> list[Question]:
-    """Questions about partitions. `starts` are the offsets at which they are fetched. Fetch below version 4 converts records
-    down, and is left out.
+    """Return the questions about partitions. `starts` are their fetch offsets. Fetch below version 4, which
+    down-converts records, is left out.
     """
     unknown, absent = _unknown(bench), (partitions[0][0], NO_SUCH_PARTITION)
     asked = [*partitions, (unknown, 0), absent]
@@ -221,7 +223,9 @@ def _coordinators(group: str) -> Question:
 
 
 def _of_group(swept: Swept) -> list[Question]:
-    """Questions about a group. Version 0 of OffsetFetch is offered up to 3.9 and was never supported in KRaft."""
+    """Return the questions about a group. Version 0 of OffsetFetch is offered up to 3.9 and was never supported in
+    KRaft.
+    """
     group = str(swept.group)
     unknown = _topic_of(_no_such(group))
     groups = [group, _no_such(group)]
@@ -250,7 +254,7 @@ def _no_such(name: str) -> str:
 
 
 def _topic_of(name: str) -> Topic:
-    """A topic that was never created, with an id of its own."""
+    """Return a topic that was never created, with an id of its own."""
     return Topic(name, uuid5(NAMESPACE_OID, name))
 
 

@@ -19,8 +19,9 @@ PROMPT_GROUPS = {
     "group.streams.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
 }
-"""A coordinator that assigns and answers without waiting for more to do, and lets a group have short sessions. Releases without a
-setting ignore it."""
+"""The settings of a group coordinator that assigns and answers without delay, and allows short sessions. A release
+ignores a setting that it does not have.
+"""
 
 COMBINED = Topology(
     name="combined",
@@ -32,20 +33,23 @@ COMBINED = Topology(
         "log.flush.offset.checkpoint.interval.ms": "500",
     },
 )
-"""One combined node: nearly all of KIP-360. Timed-out transactions are looked for ten times a second. Recovery points are on disk
-soon, so that after a crash only the last segment of a log is recovered."""
+"""One combined node, for nearly all of KIP-360. It looks for timed-out transactions ten times a second, and soon
+checkpoints recovery points, so that after a crash only the last segment of a log is recovered.
+"""
 
 MEASURED = msgspec.structs.replace(COMBINED, name="measured", metrics=True)
-"""The same with its metrics open to the kit: what releases promise of them."""
+"""The combined node with its metrics open to the kit, for the metrics that releases promise."""
 
 FORMER_LEVEL = msgspec.structs.replace(COMBINED, name="former-level", features={"metadata.version": "4.0-IV3"})
-"""The same at the level of Kafka 4.0, so that it and later releases can be started on the data: KIP-1251, upgrades."""
+"""The combined node at the metadata.version of Kafka 4.0, so that 4.0 and later releases can be started on its data:
+for upgrades (KIP-1251).
+"""
 
 GROUPS = msgspec.structs.replace(COMBINED, name="groups")
-"""The same where the consumer protocol (KIP-848) can be spoken: KIP-1251.
+"""The combined node with the consumer protocol (KIP-848), for KIP-1251.
 
-A cluster of its own only in releases in which the protocol has to be switched on: that brings another group coordinator,
-which is not the one that their users have, and others' rows are not about it.
+It is a cluster of its own only in releases in which the protocol has to be switched on: that brings another group
+coordinator than the one that their users have, and other rows are not about it.
 """
 
 
@@ -62,20 +66,23 @@ EXPIRING = msgspec.structs.replace(
         "transaction.remove.expired.transaction.cleanup.interval.ms": "200",
     },
 )
-"""One combined node that soon forgets producers, apart from the one on which others stay idle. Kafka 3.3 looks for idle producers
-every ten minutes, whatever is set, and when it starts."""
+"""A combined node that soon forgets producers, apart from the one on which other probes leave them idle. Kafka 3.3
+looks for idle producers only when it starts and every ten minutes, whatever is set.
+"""
 
 _OPTED_IN = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 _OPTED_IN_3_7 = {"unstable.api.versions.enable": "true", "transaction.partition.verification.enable": "false"}
-"""ConsumerGroupDescribe, which premises are read back with, is the one API that 3.7 has and doesn't offer. Its new coordinator
-has transactional offsets, and their verification is wired in 3.8 only (KAFKA-14505): all are refused."""
+"""The further settings for 3.7. ConsumerGroupDescribe, by which premises are read back, is the one API that 3.7 has
+and does not offer. Its new coordinator supports transactional offsets, but their verification is wired only in 3.8
+(KAFKA-14505): with it, all are refused.
+"""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def adapt_topology(
     topology: Topology, version: str, features: Mapping[str, str] = _NOTHING, properties: Mapping[str, str] = _NOTHING
 ) -> Topology:
-    """A topology adapted to this version, with the user's feature levels and settings."""
+    """Return a topology adapted to this version, with the user's feature levels and settings."""
     if topology.name == GROUPS.name:
         topology = _speaking_the_consumer_protocol(version)
     if topology.name == LOG_DIRECTORIES.name and re.match(r"3\.[0-6]\b", version):
@@ -88,7 +95,7 @@ def adapt_topology(
 
 
 def set_by_the_kit(setting: str) -> str:
-    """The way in which the kit makes this setting of a node itself, in words; empty if it does not."""
+    """Return where the kit sets this node setting itself, in words; empty if it does not."""
     if setting in OWN_SETTINGS:
         return "on every node"
     if setting in {**_OPTED_IN, **_OPTED_IN_3_7}:
@@ -108,7 +115,7 @@ CLUSTER = Topology(name="cluster", controllers=1, brokers=3)
 """One controller and three brokers: KIP-101 and KIP-320."""
 
 CONTROLLERS = Topology(name="quorum", controllers=3, brokers=3)
-"""Three controllers and three brokers: what KIP-595 lets a client ask without harm."""
+"""Three controllers and three brokers, for the requests of KIP-595 that a client may send without harm."""
 
 FROZEN_VOTER = Topology(
     name="frozen-voter",
@@ -136,15 +143,17 @@ MIXED_QUORUM = Topology(
 )
 """Three real voters of five, and a broker that observes them; the kit plays the other two voters.
 
-All three are a majority. With one of them gone every election and every commit needs the kit's help. The
-fetch time-out is also the time that a leader lives without a majority. Its metadata log has a snapshot soon.
+The three are a majority; with one of them gone, every election and every commit needs the kit's help. The fetch
+time-out is also the time that a leader lives without a majority. The metadata log has a snapshot soon.
 """
 
 TWO_DISKS = Topology(name="two-disks", controllers=1, brokers=1, config=DIRECTORIES)
 """A broker with two log directories."""
 
 QUICK_CLUSTER = Topology(name="quick", controllers=1, brokers=3, config=QUICK)
-"""The same with the fault lab's small time-outs, for what breaks brokers: the log machine and the schedules."""
+"""One controller and three brokers with the fault lab's small time-outs, for checks that break brokers: the log
+machine and the schedules.
+"""
 
 LOG_QUORUM = Topology(
     name="log-quorum",
@@ -158,8 +167,10 @@ LOG_QUORUM = Topology(
         "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
     },
 )
-"""Three controllers beside three brokers, so that the log machine can lose some; followers leave the ISR after five seconds,
-hear of the high watermark up to two seconds after a lone record, and leaders send a consumer to the replica in its rack."""
+"""Three controllers, some of which the log machine can lose, and three brokers. Followers leave the ISR after five
+seconds and learn the high watermark up to two seconds after a lone record; leaders send a consumer to the replica in
+its rack.
+"""
 
 LOG_PROMPT = Topology(
     name="log-prompt",
@@ -173,12 +184,12 @@ LOG_PROMPT = Topology(
         "log.flush.start.offset.checkpoint.interval.ms": "500",
     },
 )
-"""One controller again, and brokers that act early: followers leave the ISR after a second, checkpoints are written soon."""
+"""One controller, and three brokers that act early: followers leave the ISR, and checkpoints are written, soon."""
 
 LOG_DIRECTORIES = Topology(name="log-directories", controllers=1, brokers=3, config={**QUICK, **DIRECTORIES})
 """Brokers with two log directories each, of which one can fail.
 
-Before Kafka 3.7 controllers do not know the directories of replicas (KIP-858): there it is the quick cluster.
+Before Kafka 3.7 controllers do not know the directories of replicas (KIP-858): the quick cluster stands in there.
 """
 
 LAGGING = Topology(
@@ -191,8 +202,9 @@ LAGGING = Topology(
         "log.flush.start.offset.checkpoint.interval.ms": "200",
     },
 )
-"""The same, but a follower hears of the high watermark only when a record comes, or after five seconds; and a log start is
-on disk soon, so that a crash finds it there."""
+"""The quick cluster, but a follower learns the high watermark only when a record arrives or after five seconds, and
+the log start offset is checkpointed soon, so that it survives a crash.
+"""
 
 LAG = 2.0
 """Seconds without a fetch at the log end after which a leader of SHRINKING wants a follower out of the ISR."""
@@ -202,7 +214,9 @@ SHRINKING = Topology(
     brokers=3,
     config={**QUICK, "replica.lag.time.max.ms": str(int(LAG * 1000))},
 )
-"""The same again, for leaders without controllers: within seconds they request a smaller ISR, and must not act alone."""
+"""The quick cluster, for leaders without controllers: within seconds they request a smaller ISR, but must not shrink
+it alone.
+"""
 
 TRANSACTIONS = Topology(
     name="transactions",
@@ -221,15 +235,18 @@ TRANSACTIONS = Topology(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
     },
 )
-"""Three brokers for producers: coordinators of several partitions, apart from the leaders of what is written.
+"""Three brokers for producers: the coordinators' topics have several partitions, led apart from what is written.
 
-Each coordinator's log is on two of them. The third can be frozen without delaying a coordinator's decision, and leads on
-for three seconds, so that there is time to ask while its markers hang."""
+Each coordinator's log is on two of the brokers. The third can be frozen without delaying a coordinator's decision, and
+stays leader for three seconds, so that there is time for requests while its markers are pending.
+"""
 
 FORMER_LEVEL_BROKERS = msgspec.structs.replace(
     TRANSACTIONS, name="former-level-brokers", features=FORMER_LEVEL.features
 )
-"""The same brokers at the level of Kafka 4.0, so that one of them can be of an older release than the others."""
+"""The brokers of TRANSACTIONS at the metadata.version of Kafka 4.0, so that one of them can be of an older release
+than the others.
+"""
 
 PRODUCERS = Topology(
     name="producers",
@@ -246,8 +263,10 @@ PRODUCERS = Topology(
         "socket.connection.setup.timeout.max.ms": "2000",
     },
 )
-"""Three brokers for the producer machine. Coordinators keep their state on all of them and need two, as partitions do. One that
-does not reach another broker goes on without it after two seconds, and soon tries again to send it the markers that it owes."""
+"""Three brokers for the producer machine. The coordinators' logs are on all of them and need two in sync, as
+partitions do. A leader goes on without an unreachable broker after two seconds; a coordinator soon retries the markers
+that it owes to one.
+"""
 
 TOPOLOGIES = (
     COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM,

@@ -18,7 +18,7 @@ EVERY = 0.02
 """Seconds between two tries."""
 
 LASTING = 30.0
-"""Seconds for which a client has to be known at least; with fewer, a refusal may be due to the pace of the kit."""
+"""The shortest session or transaction time-out, in seconds, at which a refusal cannot be due to a slow kit."""
 
 
 class Late(msgspec.Struct, frozen=True):
@@ -28,23 +28,25 @@ class Late(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The number of times that the kit looked whether something had come true, and whether it had at last."""
+    """The number of tries until something came true or the time was up, and whether it came true."""
 
     tries: int
     met: bool
 
 
 class Waiting:
-    """Waits on one cluster's clock. A stored tape has the number of tries, and nothing is waited for."""
+    """Waits on one cluster's clock. A stored tape has the number of tries, so that nothing is waited for."""
 
     def __init__(self, tape: Tape, cluster: Cluster | None) -> None:
         self._tape = tape
         self._cluster = cluster
 
     def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> bool:
-        """True if `probe` is true in time: for what a requirement says, where the opposite is a finding and no trouble."""
+        """True if `probe` becomes true in time. For what a requirement demands: the opposite is a finding, not trouble
+        of the kit.
+        """
         if self._cluster is None:
-            # The tries are on the tape as well, and their answers have to be taken from it.
+            # The calls of each try are on the tape as well, and their answers have to be taken from it.
             found = self._tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(0, False))
             for _ in range(found.tries):
                 probe()
@@ -53,15 +55,15 @@ class Waiting:
         return self._tape.call("kit", "settles", {"what": what}, Settled, lambda: found).met
 
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
-        """The error for a rig's own wait that ended without what is due."""
+        """Return the error for a rig's own wait that ended without what is due."""
         return Overdue(f"{what} within {within:g} s", due=due, within=within, late=self.late(within))
 
     def late(self, within: float) -> float:
-        """The most seconds by which the kit itself woke late in the last `within`; none on a stored tape."""
+        """Return the most seconds by which the kit itself woke late in the last `within`; 0 on a stored tape."""
         return 0.0 if self._cluster is None else self._cluster.late(self._cluster.now().seconds - within)
 
     def recorded_late(self, within: float) -> float:
-        """Ask `late` on the tape, for a check that looks at it, once a bound has passed."""
+        """Return `late` as recorded on the tape, for a check that looks at it once a bound has passed."""
         return self._tape.call("kit", "late", {}, Late, lambda: Late(self.late(within))).seconds
 
 

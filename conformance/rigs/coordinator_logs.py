@@ -16,7 +16,7 @@ L = TypeVar("L")
 
 
 def batches_from(node: NodeClient, topic: str, index: int, start: int) -> Iterator[Batch]:
-    """The batches of a partition from an offset up to the high watermark. Raises KitError if nothing is read there."""
+    """Yield the batches of a partition from an offset to the high watermark. Raises KitError if a fetch is empty."""
     offset = start
     while offset < node.list_offsets(topic, index).offset:
         fetched = node.fetch(FetchPartition(topic, index, offset))
@@ -30,7 +30,9 @@ def batches_from(node: NodeClient, topic: str, index: int, start: int) -> Iterat
 def described_at_rest(
     describe: Callable[[], D], newest: Callable[[], L], rests: Callable[[D], bool]
 ) -> Generator[Claim, None, tuple[D, L]]:
-    """A description and the newest record. Premise: the description `rests`, and is the same before the record is read."""
+    """Return a description and the newest record. Yields the premise that the description `rests`, and was the same
+    before the record was read.
+    """
     before, logged, shown = describe(), newest(), describe()
     yield premise(before == shown and rests(shown), f"at rest: {before}, then {shown}")
     return shown, logged

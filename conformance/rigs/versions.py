@@ -7,11 +7,13 @@ from hypothesis.strategies import SearchStrategy, integers
 from conformance.core.bench import Bench
 
 BACK: SearchStrategy[int] = integers(0, 23)
-"""How far below the newest version; `spoken` maps it into the range of the column."""
+"""The number of versions below the newest; `choose_version` maps it into the range of the column."""
 
 
 def choose_version(bench: Bench, api: str, back: int, *, low: int, high: int | None = None) -> int:
-    """The version that is `back` below the highest of `low` to `high` (None: the highest that the broker offers)."""
+    """Return the version that is `back` below the highest of `low` to `high` (None: the highest that the broker
+    offers), modulo their number.
+    """
     offered = bench.column.ranges[api]
     top = offered if high is None else min(high, offered)
     return top - back % (top - low + 1)

@@ -24,7 +24,7 @@ def rejoin(group: Group, member: ClassicMember) -> None:
 
 
 def classic_alone(group: Group, rejoins: int) -> ClassicMember:
-    """A classic member that has all partitions, in the generation after some rejoins.
+    """Return a classic member that has all partitions, at the generation after some rejoins.
 
     A coordinator that does not know the topic would upgrade the member without its partitions.
     """
@@ -36,7 +36,9 @@ def classic_alone(group: Group, rejoins: int) -> ClassicMember:
 
 
 def upgrade(group: Group, classic: ClassicMember) -> tuple[GroupMember, PremiseClaim]:
-    """Let a consumer-protocol member join. Premise: the coordinator then describes a consumer group with the classic member."""
+    """Let a member of the consumer protocol join. Returns it, with the premise that the coordinator then describes the
+    classic member in a consumer group.
+    """
     newcomer = group.member()
     newcomer.join()
     found = next((member for member in group.describe().members if member.member_id == classic.id), None)
@@ -79,7 +81,7 @@ class MixedMember:
         return answer if answer.error is Error.REBALANCE_IN_PROGRESS else self._require(answer)
 
     def rejoin(self) -> None:
-        """Send JoinGroup, also for the first time; `owned` is then what it still has."""
+        """Send JoinGroup, also for the first time; `owned` is afterwards what the member still has."""
         if not self.cooperative:
             self.owned = frozenset()
         topic = self.group.topic.name

@@ -38,7 +38,7 @@ SESSION = 45.0
 GIVEN_WITHIN = 30.0
 """Seconds within which partitions that are free, or become so, have their next owner."""
 MANY = 12
-"""Partitions of a topic, so that one rebalance shows much."""
+"""The number of partitions of a large topic, so that one rebalance shows much."""
 
 
 class GroupData(msgspec.Struct, frozen=True):
@@ -107,7 +107,7 @@ class GroupMember(ConsumerMember):
 
 
 def classic_member(group: Group) -> ClassicMember:
-    """A member, yet to join, that uses the classic protocol in a group of the new one (KIP-848, online migration)."""
+    """Return a member, yet to join, of the classic protocol in a group of the new one (KIP-848, online migration)."""
     return ClassicMember(group.bench, group.name, group.topic.name, coordinator=lambda: group.node)
 
 
@@ -165,11 +165,13 @@ class Group:
     # --- members
 
     def member(self, instance_id: str | None = None) -> GroupMember:
-        """A member that is yet to join."""
+        """Return a member that is yet to join."""
         return GroupMember(self, self.bench.fresh("member"), instance_id)
 
     def alone(self, bumps: int = 0, *, aged: int = 0, instance_id: str | None = None) -> GroupMember:
-        """A member that has all partitions. `aged` epochs passed in the group before it got them, and `bumps` epochs since."""
+        """Return a member that has all partitions. `aged` epochs passed in the group before it got them, and `bumps`
+        epochs since.
+        """
         member = self.member(instance_id)
         if aged:
             member.join("nowhere")
@@ -199,7 +201,7 @@ class Group:
             return None
         seen = self.describe()
         current = {member.epoch for member in members} == {seen.group_epoch}
-        stable = seen.group_state.lower() == "stable"  # 3.7 writes it small
+        stable = seen.group_state.lower() == "stable"  # 3.7 writes it in lower case
         return seen if stable and current else None
 
     def revoking(self, member: GroupMember) -> frozenset[int]:
@@ -222,7 +224,9 @@ class Group:
         return HandOver(old, new, min(old.partitions), min(lost), before, self.acknowledge(old))
 
     def hand_over_with_commit(self, offset: int, bumps: int, *, aged: int = 0) -> HandOver:
-        """See HandOver; `new` owns the lost partition, and has committed the offset for it."""
+        """Bring the group into the state of HandOver, in which `new` also owns the lost partition and has committed
+        the offset for it.
+        """
         hand = self.hand_over(bumps, aged=aged)
         self.await_assignment(hand.new, hand.lost)
         self.store(hand.new, hand.lost, offset)
@@ -294,11 +298,11 @@ class Group:
         self.bench.require(self.commit(member, {partition: offset}, member.epoch), "commit", SESSION)
 
     def committed_offset(self, partition: int, topic: Topic | None = None) -> OffsetFetchAnswer:
-        """The committed offset as any client may read it."""
+        """Return the committed offset as any client may read it."""
         return self.node.offset_fetch(self.name, [(topic or self.topic, partition)], require_stable=True)
 
     def stable_offset(self, partition: int) -> OffsetFetchAnswer:
-        """The committed offset once no transaction is pending on it."""
+        """Return the committed offset once no transaction is pending on it."""
 
         def offset_if_stable() -> OffsetFetchAnswer | None:
             answer = self.committed_offset(partition)
@@ -321,11 +325,11 @@ class Group:
         return self.node.consumer_group_describe(self.name)
 
     def describe_member(self, member: GroupMember) -> DescribedMember | None:
-        """The member as the coordinator describes it, None if it has no such member."""
+        """Return the member as the coordinator describes it, None if it has no such member."""
         return next((found for found in self.describe().members if found.member_id == member.id), None)
 
     def holding(self, member: GroupMember, epoch: int, *partitions: int) -> PremiseClaim:
-        """The premise that the coordinator has the member at this epoch, with these partitions among its own."""
+        """Return the premise that the coordinator has the member at this epoch, with these of its partitions."""
         found = self.describe_member(member)
         met = found is not None and found.member_epoch == epoch and self.of(found) >= set(partitions)
         # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
@@ -334,8 +338,8 @@ class Group:
         return premise(met, what, promised=("KIP1251-BASE-08", "one-coordinator") if back else None)
 
     def waiting(self, member: GroupMember, partition: int) -> PremiseClaim:
-        """The premise that the coordinator has the member at its epoch, and has given no other the partition that it has to
-        revoke.
+        """Return the premise that the coordinator has the member at its epoch, and has not assigned to another the
+        partition that it has to revoke.
 
         Releases differ in whether they describe the partition as still its own.
         """
@@ -346,20 +350,20 @@ class Group:
         return premise(met and not others, what, promised=("KIP1251-BASE-02", "acknowledged") if others else None)
 
     def free(self, partition: int) -> PremiseClaim:
-        """The premise that no member has the partition."""
+        """Return the premise that no member has the partition."""
         holders = [found for found in self.describe().members if partition in self.of(found)]
         return premise(not holders, f"no member has partition {partition}: {holders}")
 
     def of(self, member: DescribedMember) -> frozenset[int]:
-        """The partitions assigned to a member in a description."""
+        """Return the partitions assigned to a member in a description."""
         return self._partitions_in(member.assignment.topic_partitions)
 
     def assigned_in(self, answer: HeartbeatAnswer) -> frozenset[int]:
-        """The partitions in an answer's assignment."""
+        """Return the partitions in an answer's assignment."""
         return self._partitions_in(answer.assignment.topic_partitions if answer.assignment else ())
 
     def topic_partitions(self, partitions: Iterable[int]) -> list[TopicPartitions]:
-        """The partitions of the group's topic as a heartbeat names them."""
+        """Return the partitions of the group's topic as a heartbeat names them."""
         return list_partitions(frozenset((id_of(self.topic), partition) for partition in partitions))
 
     def _partitions_in(self, topics: Iterable[TopicPartitions]) -> frozenset[int]:
@@ -373,7 +377,7 @@ def id_of(topic: Topic) -> UUID:
 
 
 def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
-    """A new topic with this many partitions, by default with a new name."""
+    """Create a topic with this many partitions, by default with a new name."""
     wanted = NewTopic(name or bench.fresh("topic"), tuple((bench.id_of(bench.brokers[0]),) for _ in range(partitions)))
     node = bench.node(bench.brokers[0])
     [created] = node.create_topics([wanted]).topics
@@ -385,7 +389,7 @@ def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
 
 
 def known_to_the_coordinator(group: Group, topic: Topic, partitions: int) -> None:
-    """Return once a member of another group has been given this topic: then the coordinator's metadata has it."""
+    """Wait until a member of another group is assigned this topic: then the coordinator's metadata has it."""
     scout = Group(group.bench, GroupData(group.bench.fresh("group"), topic, partitions)).alone()
     scout.leave()
 
@@ -416,11 +420,11 @@ def new_group(bench: Bench, partitions: int = 4) -> GroupData:
 
 
 ON_FORMER_LEVEL = Rig(FORMER_LEVEL, new_group, Group)
-"""The same on a node whose data a release without assignment epochs (KIP-1251) can load."""
+"""A group on a node whose data a release without assignment epochs (KIP-1251) can load."""
 
 
 def fresh_group(partitions: int = 4) -> Rig[GroupData, Group]:
-    """A group of the example's own, with a new topic."""
+    """Return a rig with a group of the example's own and a new topic."""
 
     def prepare(bench: Bench) -> GroupData:
         return new_group(bench, partitions)

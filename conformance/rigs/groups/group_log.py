@@ -23,7 +23,7 @@ ARTIFACTS = ("kafka-group-coordinator", "kafka_2.13")
 """The jar with the schemas, and the one that had them in earlier releases."""
 CURRENT_ASSIGNMENT = "ConsumerGroupCurrentMemberAssignment"
 CURRENT_ASSIGNMENT_TYPE = 8
-"""The version at the start of a record's key identifies the kind of record."""
+"""The version at the start of these records' keys, which identifies the kind of record."""
 OFFSET_TYPES = (0, 1)
 CLASSIC_TYPE, GROUP_TYPE, TARGET_TYPE = 2, 3, 6
 KINDS = {GROUP_TYPE: "ConsumerGroupMetadata", TARGET_TYPE: "ConsumerGroupTargetAssignmentMetadata"}
@@ -105,7 +105,7 @@ class StoredGroup(msgspec.Struct, frozen=True):
         return "Stable" if self.members else "Empty"
 
     def is_described_by(self, shown: ClassicGroup) -> bool:
-        """True if a coordinator that has loaded this record describes it so."""
+        """True if a coordinator that has loaded this record describes the group as `shown`."""
         stored = (self.state, self.protocol_type, self.protocol or "", len(self.members))
         described = (shown.group_state, shown.protocol_type, shown.protocol_data, len(shown.members))
         return stored == described and all(
@@ -114,7 +114,7 @@ class StoredGroup(msgspec.Struct, frozen=True):
 
 
 class GroupState(NamedTuple):
-    """The group epoch and target assignment epoch, and by member its epoch and partitions."""
+    """The group epoch and target assignment epoch, and the epoch and partitions of each member."""
 
     epoch: int
     assignment_epoch: int
@@ -122,7 +122,7 @@ class GroupState(NamedTuple):
 
 
 def strings_of(key: bytes) -> list[str]:
-    """The fields of a key that has strings only. Schemas of keys number their versions by kind up to 4.0, and then from 0."""
+    """Return the fields of a key of strings only. Key schemas have the record's kind as version up to 4.0, then 0."""
     found, at = [], VERSION.size
     while at < len(key):
         [length] = LENGTH.unpack_from(key, at)
@@ -139,7 +139,9 @@ class GroupLog:
         self.start = group.node.list_offsets(OFFSETS_TOPIC, 0).offset
 
     def current_assignment(self, member: GroupMember) -> StoredAssignment:
-        """The newest record of this kind for the member. Raises Overdue if there is none: it is written before the answer."""
+        """Return the member's newest current assignment record. Raises Overdue if there is none: it is written before
+        the answer.
+        """
         found = self.assignments(member.id)
         if not found:
             raise Overdue(
@@ -148,7 +150,7 @@ class GroupLog:
         return found[-1]
 
     def assignments(self, member_id: str) -> list[StoredAssignment]:
-        """The records of this kind for a member, in their order, since it was last removed."""
+        """Return a member's current assignment records in log order, since its last tombstone."""
         found: list[StoredAssignment] = []
         for record in self._records():
             if self._member(record) == member_id:
@@ -159,7 +161,7 @@ class GroupLog:
         return self._value(value, f"{CURRENT_ASSIGNMENT}Value", StoredAssignment)
 
     def offsets(self, partition: int) -> list[int]:
-        """The offsets that were stored for a partition of the group's topic, in their order."""
+        """Return the offsets that were committed for a partition of the group's topic, in log order."""
         wanted = OffsetKey(self.group.name, self.group.topic.name, partition)
         return [value.offset for value in self._offsets(wanted, self._records())]
 
@@ -172,8 +174,9 @@ class GroupLog:
                 yield self._value(record.value, "OffsetCommitValue", OffsetValue)
 
     def committed_offset(self, partition: int) -> int:
-        """The last offset that was committed for a partition of the group's topic, in or outside of transactions; -1 without
-        any. One within a transaction counts from where it stands, once the transaction is committed.
+        """Return the last offset that was committed for a partition of the group's topic, in or outside of
+        transactions; -1 if there is none. One within a transaction counts at its own place in the log, once the
+        transaction is committed.
         """
         wanted = OffsetKey(self.group.name, self.group.topic.name, partition)
         newest = (-1, -1)
@@ -190,7 +193,7 @@ class GroupLog:
         return newest[1]
 
     def replay(self) -> GroupState:
-        """The state of the group that its newest records give."""
+        """Return the state of the group by its newest records."""
         members: dict[str, bytes | None] = {}
         epochs: dict[int, EpochValue] = {}
         for record in self._records():
@@ -207,7 +210,7 @@ class GroupLog:
         )
 
     def classic(self) -> StoredGroup | None:
-        """The group's newest record as a classic group; None if there is none, or if it was removed."""
+        """Return the group's newest record as a classic group; None if there is none or it is a tombstone."""
         found: StoredGroup | None = None
         for record in self._records():
             if record.key is None or VERSION.unpack_from(record.key) != (CLASSIC_TYPE,):

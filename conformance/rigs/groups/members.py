@@ -58,7 +58,7 @@ class Members:
 
 
 class Ownership(NamedTuple):
-    """A partition that a member was given in the epoch `since`, and had in the epoch `until` at least."""
+    """A partition that a member was assigned at epoch `since`, and still had at epoch `until`."""
 
     member: GroupMember
     partition: int
@@ -68,7 +68,7 @@ class Ownership(NamedTuple):
 
 
 class Owners:
-    """Dynamic members that come and go, and what each of those that are left owns and owned, as its client saw it."""
+    """Dynamic members that come and go, and what each of those present owns and owned, as its client saw it."""
 
     def __init__(self, group: Group) -> None:
         self._members = Members(group, static=False)
@@ -91,7 +91,7 @@ class Owners:
         return [*self._current(), *self._pending(), *(one for one in self._ended if self._has_lost(one))]
 
     def _note(self) -> None:
-        """Keep what every member owns, and what it owns no more."""
+        """Note what every member owns, and what it no longer owns."""
         for member, since in self._known.items():
             gone = [(p, epoch) for p, epoch in since.items() if member.since.get(p) != epoch]
             self._ended += [Ownership(member, p, epoch, self._epochs[member], "lost") for p, epoch in gone]
@@ -104,7 +104,9 @@ class Owners:
                 yield Ownership(member, partition, since, member.epoch, "assigned")
 
     def _pending(self) -> Iterator[Ownership]:
-        """Partitions that the last answers took away from members, which stay in their epoch until they have revoked it."""
+        """Yield the partitions that the last answers took away from members, which stay at their epoch until they have
+        revoked them.
+        """
         for member, since in self._known.items():
             for partition in sorted(since.keys() - member.since.keys() if member in self.present else ()):
                 yield Ownership(member, partition, since[partition], member.epoch, "pending revocation")
@@ -126,12 +128,12 @@ def loses_all_for_a_while(group: Group, member: GroupMember, *others: GroupMembe
 
 
 def lets_another_own(group: Group, member: GroupMember, partition: int) -> None:
-    """Let another member own partitions for a while, this one among them."""
+    """Let another member own partitions for a while, including this one."""
     other = group.member()
     other.join()
     group.settle(member, other)
     if partition in member.partitions:
-        # The assignor gave away others: this member leaves the partition to them by leaving all for a moment.
+        # The assignor moved other partitions: this member gives up all of its own for a moment, so that this one moves too.
         loses_all_for_a_while(group, member, other)
     other.leave()
     group.settle(member)

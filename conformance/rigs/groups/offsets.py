@@ -40,12 +40,12 @@ class Offsets:
         return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).only
 
     def stable(self, version: int) -> CommittedOffset:
-        """The answer to a client that asks for stable offsets only."""
+        """Return the committed offset as answered to a client that asks for stable offsets only."""
         wanted = [(self.partition.topic, 0)]
         return self.coordinator.offset_fetch(self.group, wanted, require_stable=True, version=version).only
 
     def stable_offset(self) -> CommittedOffset:
-        """The fetched offset once no transaction is pending and the coordinator has loaded the group."""
+        """Return the committed offset once no transaction is pending and the coordinator has loaded the group."""
         wanted = [(self.partition.topic, 0)]
         passing = NOT_READY_FOR_TRANSACTION | {Error.UNSTABLE_OFFSET_COMMIT}
         node = self.coordinator
@@ -59,7 +59,7 @@ def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
 
 
 def commit_in(transaction: Transaction, offsets: Offsets, wanted: NewOffset, version: int) -> None:
-    """Add the group to the transaction, where its dialect does, and commit an offset in it; KitError if that is refused."""
+    """Add the group to the transaction, if its protocol requires that, and commit an offset. Raises KitError."""
     producer = transaction.producer
     if not producer.dialect.bumps:
         require_accepted(producer.add_offsets(offsets.group))

@@ -29,7 +29,7 @@ class StreamsMember:
         self.active: frozenset[int] = frozenset()
         self.standby: frozenset[int] = frozenset()
         self.since: dict[int, int] = {}
-        """By active task the epoch of the answer that first showed it: its assignment epoch."""
+        """The assignment epoch of each active task: the epoch of the answer that first showed it."""
 
     def join(self) -> None:
         self.heartbeat(
@@ -39,7 +39,7 @@ class StreamsMember:
         )
 
     def heartbeat(self, *, received: bool = True, **fields: Any) -> StreamsHeartbeatAnswer:
-        """Report all tasks, and take the answer; it must not be refused."""
+        """Report all tasks, and process the answer, which must not be a refusal."""
         answer = self.group.node.streams_group_heartbeat(
             self.group.name,
             self.id,
@@ -73,8 +73,8 @@ def of(listed: Iterable[Tasks]) -> frozenset[int]:
 
 
 class StreamsHandOver(NamedTuple):
-    """The state after one member had all tasks, another joined, and the first gave some up. `before` is the epoch at which it
-    had all.
+    """The state after one member had all tasks, another joined, and the first gave some up. `before` is the epoch at
+    which the first had all.
     """
 
     old: StreamsMember
@@ -134,11 +134,11 @@ class StreamsGroup(Group):
         return self.node.offset_commit(self.name, asked, member_id=member.id, epoch=epoch)
 
     def at_epoch(self, member: StreamsMember) -> PremiseClaim:
-        """The premise that the coordinator has the member at its epoch, as it serves OffsetFetch at no other."""
+        """Return the premise that the coordinator has the member at its epoch: OffsetFetch is served at no other."""
         wanted = [(self.topic, 0)]
         answer = self.node.offset_fetch(self.name, wanted, member_id=member.id, epoch=member.epoch)
         return premise(answer.error is Error.NONE, f"{member.id} at epoch {member.epoch}: {answer}")
 
 
 STREAMS_GROUP = Rig(GROUPS, new_group, StreamsGroup)
-"""A streams group of the example's own, yet without members."""
+"""A streams group of the example's own, still without members."""

@@ -24,7 +24,7 @@ class RoutedGroup(Group):
         return Coordinator(self.bench, self.name).node()
 
     def await_coordinator(self) -> None:
-        """Return once the coordinator has loaded the group."""
+        """Wait until the coordinator has loaded the group."""
 
         def ready() -> bool:
             return not ask_again(self.node.offset_fetch(self.name, version=WITHOUT_GROUPS), NOT_COORDINATED_YET)
@@ -54,7 +54,7 @@ class RoutedGroup(Group):
 
 
 def routed_group(bench: Bench) -> GroupData:
-    """A group with a topic of four partitions, and a coordinator that has loaded it."""
+    """Prepare a group with a topic of four partitions, and a coordinator that has loaded it."""
     data = GroupData(bench.fresh("group"), new_topic(bench, 4), 4)
     RoutedGroup(bench, data).await_coordinator()
     return data
@@ -62,4 +62,4 @@ def routed_group(bench: Bench) -> GroupData:
 
 ROUTED_GROUP = Rig(TRANSACTIONS, routed_group, RoutedGroup)
 ROUTED_ON_FORMER_LEVEL = Rig(FORMER_LEVEL_BROKERS, routed_group, RoutedGroup)
-"""The same where brokers of a release without assignment epochs (KIP-1251) can join."""
+"""The same on brokers among which some can be of a release without assignment epochs (KIP-1251)."""

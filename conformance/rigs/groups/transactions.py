@@ -37,15 +37,15 @@ class TxnGroup(Group):
         return offered if TV2 in self.dialects else min(offered, LEGACY.txn_offset_commit)
 
     def speaking(self, version: int) -> StageProducer:
-        """A producer of the protocol to which this version of TxnOffsetCommit belongs."""
+        """Return a producer of the protocol to which this version of TxnOffsetCommit belongs."""
         return self.producer(LEGACY.name if version <= LEGACY.txn_offset_commit else TV2.name)
 
     def dialect(self, pick: int) -> str:
-        """The drawn one of the protocols."""
+        """Return the name of the protocol that was drawn."""
         return self.dialects[pick % len(self.dialects)].name
 
     def producer(self, dialect: str) -> StageProducer:
-        """A producer with a new transactional id that may commit offsets of this group."""
+        """Return a producer with a new transactional id that may commit offsets of this group."""
         producer = self.stage.transactional(dialect)
         if not producer.dialect.bumps:
             producer.require(producer.add_offsets(self.name), "producer")
@@ -79,21 +79,21 @@ class TxnGroup(Group):
     def commit_in(
         self, producer: StageProducer, member: GroupMember, offsets: Mapping[int, int], *, first: bool
     ) -> None:
-        """Commit at the member's epoch, in a transaction that has this group unless it is its `first` commit; KitError if that
-        is refused.
+        """Commit at the member's epoch, after adding the group to the transaction if this is its `first` commit.
+        Raises KitError if that is refused.
         """
         if first and not producer.dialect.bumps:
             producer.require(producer.add_offsets(self.name), "producer")
         producer.require(self.txn_commit(producer, member, offsets, member.epoch), "commit")
 
     def read_by(self, member: GroupMember, partition: int) -> OffsetFetchAnswer:
-        """The stable offset as this member asks for it, at its epoch."""
+        """Return the stable offset that the coordinator answers to this member at its epoch."""
         wanted = [(self.topic, partition)]
         return self.node.offset_fetch(self.name, wanted, member_id=member.id, epoch=member.epoch, require_stable=True)
 
 
 def refusal(answer: TxnOffsetCommitAnswer) -> Error:
-    """The error of a refused epoch in the given version (KIP-1319)."""
+    """Return the error for a refused epoch in the version of the answer (KIP-1319)."""
     by_id = answer.version >= TXN_OFFSETS_BY_ID_FROM
     return Error.STALE_MEMBER_EPOCH if by_id else Error.ILLEGAL_GENERATION
 
@@ -104,7 +104,7 @@ def all_answered(answer: TxnOffsetCommitAnswer, error: Error) -> bool:
 
 
 def fresh_txn_group(partitions: int = 4) -> Rig[GroupData, TxnGroup]:
-    """A group of the example's own, with a new topic, on a node whose transaction coordinator has loaded."""
+    """Return a rig with a group of the example's own, on a node whose transaction coordinator has loaded."""
     plain = fresh_group(partitions)
 
     def prepare(bench: Bench) -> GroupData:

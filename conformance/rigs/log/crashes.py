@@ -32,14 +32,14 @@ PATIENCE_MS = 15_000
 
 
 class Written(NamedTuple):
-    """An acknowledged record: its offset and leader epoch."""
+    """An acknowledged record: its offset, leader epoch and value."""
 
     offset: int
     epoch: int
     value: bytes
 
     def kept_in(self, read: FetchedPartition) -> bool:
-        """True if the log has it at its offset, with its leader epoch."""
+        """True if the log has the record at its offset, with its leader epoch."""
         return any(
             (record.offset, batch.leader_epoch, record.value) == self
             for batch in read.batches
@@ -60,22 +60,22 @@ class Crashing(Partition):
         return self.whole().replicas
 
     def bystander(self) -> int:
-        """The broker that does not host it."""
+        """Return the id of the broker that does not host the partition."""
         [other] = {self.bench.id_of(name) for name in self.bench.brokers} - set(self.replicas)
         return other
 
     # --- actions
 
     def write_acknowledged(self, *values: bytes, by: int | None = None) -> list[Written]:
-        """Write one batch for each of the values with acks=all, to the leader `by` while other brokers are down."""
+        """Write one batch for each value with acks=all, to the leader; if others are down, to `by` once it leads."""
         state = self.await_agreement() if by is None else self.led_by(by)
         return [Written(self._write_committed(state.leader, value), state.leader_epoch, value) for value in values]
 
     def _write_committed(self, leader: int, value: bytes) -> int:
         """Write a record that every in-sync replica has. Returns its offset.
 
-        A follower adds a new partition, or one whose epoch rose, only to its next fetch: that is, after the current one has
-        ended its wait.
+        A follower includes a new partition, or one at a new leader epoch, only in its next fetch, after the current
+        one has left purgatory.
         """
         answer = self.bench.node(leader).produce(self.topic, self.index, batch(value), timeout_ms=PATIENCE_MS)
         if answer.error is not Error.NONE:
@@ -98,18 +98,20 @@ class Crashing(Partition):
         for error in (answer.error, *(one.error for one in answer.partitions)):
             self._require(error)
 
-    # --- as one broker sees it; None where it does not answer, or it is not so
+    # --- the state as one broker sees it; None if it does not answer or the condition does not hold
 
     def state_if_led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata | None:
-        """The state if this broker's own Metadata names it as leader, with such an ISR, at an epoch above this one, and it
-        serves at that epoch.
+        """Return the state if this broker's own Metadata names it as leader, with this ISR, and it serves at an epoch
+        above `above`.
         """
         state = self.known_to(id)
         right = state is not None and state.leader == id and isr in (None, set(state.isr))
         return state if right and self.acting(id, above=above) else None
 
     def state_with_leader(self, asked: int) -> PartitionMetadata | None:
-        """The state, if the asked broker's Metadata names a leader; if that is itself, it also serves at that epoch."""
+        """Return the state if the asked broker's Metadata names a leader; if it names itself, it also has to serve at
+        that epoch.
+        """
         state = self.known_to(asked)
         if state is None or state.leader < 0:
             return None
@@ -120,7 +122,7 @@ class Crashing(Partition):
         return state if state is not None and state.leader == -1 else None
 
     def in_sync(self, asked: int, *ids: int) -> PartitionMetadata | None:
-        """The state if exactly these are in the ISR."""
+        """Return the state if exactly these brokers are in the ISR."""
         state = self.known_to(asked)
         return state if state is not None and set(state.isr) == set(ids) else None
 
@@ -129,7 +131,7 @@ class Crashing(Partition):
         return id in {broker.node_id for broker in self.bench.node(asked).metadata([]).brokers}
 
     def end(self, id: int) -> int | None:
-        """The replica's log end offset, by ListOffsets as the debugging replica."""
+        """Return the replica's log end offset, by ListOffsets as the debugging replica."""
         try:
             answer = self.bench.node(id).list_offsets(self.name, self.index, LATEST, replica_id=DEBUGGER)
         except WireError:
@@ -142,7 +144,7 @@ class Crashing(Partition):
         return self.bench.eventually(probe, f"{what}, of {self.directory}", within, due=due)
 
     def joins(self, probe: Callable[[], object], what: str) -> None:
-        """Wait until a restarted replica is in sync. If it never is, its records are read for the judges before this raises."""
+        """Wait until a restarted replica is in sync. If it never is, read its records for the judges, then raise."""
         try:
             self.until(lambda: bool(probe()), what, "replica", STARTS_WITHIN)
         except Overdue:
@@ -157,11 +159,11 @@ class Crashing(Partition):
         )
 
     def end_once_online(self, id: int) -> int:
-        """The replica's log end offset once its broker has it online."""
+        """Return the replica's log end offset once its broker has it online."""
         return self.until(lambda: self.end(id), f"broker {id} with its replica online")
 
     def ends_until(self, id: int, over: Callable[[], object], what: str, due: Due = "step") -> list[int]:
-        """The replica's log ends, read again and again until the condition holds."""
+        """Return the log end offsets of the replica, read again and again until the condition holds."""
         ends: list[int] = []
 
         def try_once() -> bool:
@@ -175,23 +177,25 @@ class Crashing(Partition):
     # --- reading
 
     def read(self, id: int) -> FetchedPartition:
-        """All records of a replica, whichever leader it follows. Logs here have one segment, so one answer has all of them."""
+        """Return all records of a replica, whichever leader it follows. Its one segment fits into one answer."""
         node = self.bench.node(id)
         start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
         return node.fetch(self.at(start), FetchOptions(replica_id=FUTURE_REPLICA))
 
     def lags(self, id: int, end: int) -> PremiseClaim:
-        """The premise that the replica's high watermark is below this log end, which was acknowledged."""
+        """Return the premise that the replica's high watermark is below the acknowledged log end `end`."""
         mark, held = watermark_and_end(self, self.bench.node(id))
         return premise(mark < end, f"the high watermark {mark} of broker {id} is below {end}; its log ends at {held}")
 
     def entries(self, id: int, until: Callable[[tuple[Boundary, ...]], bool]) -> tuple[Boundary, ...]:
-        """A running replica's leader epoch cache as soon as `until` holds, or its last state; empty if it cannot be read."""
+        """Return the entries of a running replica's leader-epoch-checkpoint as soon as `until` holds, or else its last
+        ones; empty if it cannot be read.
+        """
         return entries_of(read_epochs(self, id, lambda file: until(entries_of(file) or ()))) or ()
 
 
 def on_brokers(name: str, topology: Topology, count: int, **configs: str) -> Rig[PartitionData, Crashing]:
-    """A new partition on the last `count` of the three brokers, with the last of them the preferred leader."""
+    """Return a rig with a new partition on the last `count` brokers, the last of them its preferred leader."""
 
     def prepare(bench: Bench) -> PartitionData:
         ids = [bench.id_of(name) for name in bench.brokers]
@@ -205,4 +209,4 @@ LAGGING_TRIO = on_brokers("lagging_trio", LAGGING, 3, min_insync_replicas="2")
 LAGGING_PAIR = on_brokers("lagging_pair", LAGGING, 2, min_insync_replicas="1")
 PAIR = on_brokers("pair", QUICK_CLUSTER, 2, min_insync_replicas="1")
 TRIO = on_brokers("crashing_trio", QUICK_CLUSTER, 3, min_insync_replicas="2")
-"""The third broker of a pair stays up, so that it can answer."""
+"""A partition on all three brokers. The third broker of a pair stays up, so that it can answer."""

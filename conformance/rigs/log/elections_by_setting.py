@@ -31,7 +31,7 @@ KINDS: dict[str, dict[str, str]] = {
 }
 """The kinds, by the configuration with which a topic is created. The last in-sync replica of the `wiped` kind loses its disk."""
 EACH = 2
-"""Partitions of each of the others."""
+"""The number of partitions of each other kind."""
 
 
 class SettingsData(msgspec.Struct, frozen=True):
@@ -49,14 +49,14 @@ class Settings:
         self.first, self.second, self.bystander = data.first, data.second, data.bystander
         self.partitions = {kind: [Partition(bench, one) for one in found] for kind, found in data.partitions.items()}
         self.leaders: dict[str, set[int]] = {one.name: set() for one in self.all}
-        """By topic, the leaders seen since the lagging replica was started."""
+        """The leaders seen since the lagging replica was started, by topic."""
 
     @property
     def all(self) -> list[Partition]:
         return [one for found in self.partitions.values() for one in found]
 
     def bystander_metadata(self) -> MetadataAnswer:
-        """The bystander's Metadata of all the partitions."""
+        """Return the bystander's Metadata of all the partitions."""
         return self.bench.node(self.bystander).metadata([one.name for one in self.all])
 
     def led_by(self, broker: str, kinds: Sequence[str] = tuple(KINDS)) -> bool:
@@ -95,7 +95,7 @@ class Settings:
         return self.bench.id_of(self.second) in {broker.node_id for broker in self.bystander_metadata().brokers}
 
     def watch(self, seconds: float) -> None:
-        """Look at the leaders for this long."""
+        """Note the leaders for this many seconds."""
         began = self.bench.now().seconds
 
         def over() -> bool:

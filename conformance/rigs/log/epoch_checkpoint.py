@@ -15,7 +15,7 @@ LATE = 5.0
 
 
 def entries_of(file: File) -> tuple[Boundary, ...] | None:
-    """The entries of a file; None if it is missing or not in the documented form, including the number of entries."""
+    """Return the entries of a file; None if it is missing or malformed, e.g. by a wrong number of entries."""
     form = _FORM.fullmatch(file.content or b"")
     if form is None:
         return None
@@ -29,7 +29,7 @@ def entry_of(file: File, epoch: int) -> Boundary | None:
 
 
 def read_epochs(partition: Partition, broker: int, until: Callable[[File], bool], late: float = LATE) -> File:
-    """A replica's file as soon as `until` is true of it, or else as it is after `late` seconds, for the caller to judge."""
+    """Return a replica's file once `until` is true of it, or else as it is after `late` seconds."""
     bench = partition.bench
     path = f"{partition.name}-{partition.index}/leader-epoch-checkpoint"
     began = bench.now().seconds

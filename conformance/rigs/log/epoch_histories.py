@@ -29,7 +29,7 @@ def _on_two_brokers(bench: Bench) -> PartitionData:
 ON_TWO_BROKERS = Rig(CLUSTER, _on_two_brokers, Partition, shared=True)
 """A partition that one of the brokers does not host; its leader moved once."""
 JOINED = Rig(CLUSTER, _on_two_brokers, Partition)
-"""The same for one example alone, which may use the third broker as well."""
+"""The same for a single example, which may use the third broker as well."""
 
 
 # --- two partitions under different leaders
@@ -93,10 +93,7 @@ def _gap(bench: Bench) -> GapData:
 
 
 AWAY_AND_BACK = Rig(CLUSTER, _gap, Gap, shared=True)
-"""Led by one broker, then by another that got no record, and by the first again, with records before and after."""
-
-
-# --- the current epoch has no record
+"""A partition led by one broker, then by another that took no record, then by the first again."""
 
 
 # --- trimmed
@@ -146,7 +143,7 @@ class RaisedStartPartitions:
 
 
 def trimmed_to(*starts: int) -> Rig[RaisedStartData, RaisedStartPartitions]:
-    """A partition for each start, with epochs that began at 0, 3 and 6 and ended at 9."""
+    """Return a rig with a partition for each start; its epochs began at offsets 0, 3 and 6, and its log ends at 9."""
 
     def prepare(bench: Bench) -> RaisedStartData:
         partitions = tuple(new_partition_with_epochs(bench, 2) for _ in starts)

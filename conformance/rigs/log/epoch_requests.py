@@ -31,7 +31,7 @@ TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Er
 
 
 class Sender(NamedTuple):
-    """Sender and receiver of a request: its replica id, the broker, and the state of the partition before."""
+    """The receiver and the sender of a request, as broker and replica id, and the state of the partition before it."""
 
     node: NodeClient
     replica_id: int
@@ -39,7 +39,9 @@ class Sender(NamedTuple):
 
 
 def sender(partition: Partition, case: str) -> Sender:
-    """A consumer at the leader; in case `replica` a follower at the leader, in case `follower` a consumer at a follower."""
+    """Return a consumer at the leader; in cases `replica` and `no-endpoints` a follower at the leader, in case
+    `follower` a consumer at a follower.
+    """
     state = partition.await_agreement()
     follower = next(id for id in state.replicas if id != state.leader)
     node = partition.bench.node(follower if case == "follower" else state.leader)
@@ -47,14 +49,14 @@ def sender(partition: Partition, case: str) -> Sender:
 
 
 def same_leader_and_epoch(partition: Partition, before: PartitionMetadata) -> PremiseClaim:
-    """The premise that leader and epoch are unchanged, so that all answers in between belong to one epoch."""
+    """Return the premise that leader and epoch are unchanged, so that all answers in between belong to one epoch."""
     now = partition.await_agreement()
     same = (now.leader, now.leader_epoch) == (before.leader, before.leader_epoch)
     return premise(same, f"still epoch {before.leader_epoch} of leader {before.leader}: {now}")
 
 
 def is_refusal(answer: AnyAnswer, error: Error) -> bool:
-    """True if this is the error, and nothing else is returned."""
+    """True if the answer has this error, and nothing else is returned."""
     if isinstance(answer, FetchedPartition):
         return answer.error is error and reads_nothing(answer)
     offset = answer.offset if isinstance(answer, ListedOffset) else answer.end_offset
@@ -78,5 +80,5 @@ def out_of_range(answer: FetchedPartition) -> bool:
 
 
 def start_of(partition: Partition, node: NodeClient) -> ListedOffset:
-    """The log start offset of one replica, in its own answer."""
+    """Return the log start offset of one replica, in its own answer."""
     return node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGER)

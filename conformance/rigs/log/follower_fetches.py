@@ -155,11 +155,11 @@ class OneFollower(Partition):
         )
 
     def look(self, cast: FollowerRoles, offset: int) -> FetchedPartition:
-        """The leader's answer to a consumer that fetches at `offset`."""
+        """Return the leader's answer to a consumer that fetches at `offset`."""
         return cast.leader.fetch(self.at(offset))
 
     def isr(self, cast: FollowerRoles) -> set[int]:
-        """The ISR in the leader's Metadata."""
+        """Return the ISR in the leader's Metadata."""
         return set(self.state(cast.state.leader).isr)
 
     def let_in(self, cast: FollowerRoles, offset: int, broker_epoch: int, within: float) -> IsrAttempt:
@@ -176,7 +176,7 @@ class OneFollower(Partition):
 
 
 def duo(bench: Bench) -> PartitionData:
-    """A partition on two brokers after three leader changes, with records in each epoch."""
+    """Create a partition on two brokers, with three leader changes and records in each epoch."""
     partition = new_partition(bench, (bench.id_of(bench.brokers[0]), bench.id_of(bench.brokers[1])))
     for move in range(4):
         if move:
@@ -186,14 +186,14 @@ def duo(bench: Bench) -> PartitionData:
 
 
 DUO = Rig(CLUSTER, duo, OneFollower, shared=True)
-"""Its high watermark is raised over records that its follower lacks: not for any other use."""
+"""The shared partition whose high watermark is raised above records that its follower lacks: not for any other use."""
 
 
 # --- one partition of all brokers
 
 
 def moving_partition(name: str, moves: int, **configs: str) -> Rig[PartitionData, Partition]:
-    """A partition after several leader changes, shared by probes that append to it and reassign it."""
+    """Return a rig with a partition after several leader changes, for probes that append to it and reassign it."""
 
     def prepare(bench: Bench) -> PartitionData:
         return new_partition_with_epochs(bench, moves, 3, **configs)
@@ -241,16 +241,16 @@ class SharedFollower:
         return self.bench.id_of(self.follower)
 
     def look(self) -> MetadataAnswer:
-        """The leader's Metadata of all the partitions."""
+        """Return the leader's Metadata of all the partitions."""
         return self.leader.metadata([topic.name for topic in self.topics])
 
     def states(self, seen: MetadataAnswer | None = None) -> list[PartitionMetadata]:
-        """The partitions in the order of the topics."""
+        """Return the partitions in the order of the topics."""
         answer = seen or self.look()
         return [answer.topic(topic.name).partition(0) for topic in self.topics]
 
     def states_with_isr(self, size: int) -> list[PartitionMetadata]:
-        """The states once all their ISRs have this size."""
+        """Return the states once all their ISRs have this size."""
 
         def states_if_sized() -> list[PartitionMetadata] | None:
             states = self.states()
@@ -273,7 +273,7 @@ class SharedFollower:
         return FollowerFetch(seen, self.leader.fetch_many(wanted, FetchOptions(replica_id=self.follower_id)))
 
     def fetch_for_a_while(self, offset: int, seconds: float = A_WHILE) -> list[FollowerFetch]:
-        """Repeat such fetches until `seconds` have passed."""
+        """Repeat `fetch_as_follower` until `seconds` have passed."""
         began = self.bench.now().seconds
         tries: list[FollowerFetch] = []
 
@@ -290,7 +290,7 @@ class SharedFollower:
 
 
 def pairs(bench: Bench) -> SharedFollowerData:
-    """Five topics of either kind, and one that the follower leads, so that its shutdown takes more than one step."""
+    """Create five topics of either kind, and one that the follower leads, so that its shutdown takes several steps."""
     leader, follower, bystander = bench.brokers
     replicas = (bench.id_of(leader), bench.id_of(follower))
     free = new_topics(bench, [replicas] * 5, min_insync_replicas="1")

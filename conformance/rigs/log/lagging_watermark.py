@@ -25,13 +25,13 @@ class Behind(NamedTuple):
     """The followers that are not paused and copy the records above the high watermark."""
 
     def still(self, partition: Partition) -> PremiseClaim:
-        """The premise that high watermark and log end are apart, and unchanged."""
+        """Return the premise that high watermark and log end are apart, and unchanged."""
         now = watermark_and_end(partition, self.leader)
         met = now == (self.watermark, self.end) and self.watermark < self.end
         return premise(met, f"the high watermark held at {self.watermark} below the log end {self.end}: now {now}")
 
     def copy(self, partition: Partition) -> NodeClient:
-        """A follower whose log has the records above the high watermark, once it knows the high watermark too."""
+        """Return a follower that has the records above the high watermark, once it knows the high watermark too."""
         node = partition.bench.node(self.copying[0])
 
         def has_copied() -> bool:
@@ -45,9 +45,9 @@ class Behind(NamedTuple):
 
 @contextmanager
 def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
-    """Write `records` records with acks=1 that cannot commit as long as the block lasts.
+    """Write `records` records with acks=1 that cannot be committed as long as the block lasts.
 
-    Keep it short: after broker.session.timeout.ms the follower is fenced and leaves the ISR.
+    Keep the block short: after broker.session.timeout.ms the follower is fenced and leaves the ISR.
     """
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
@@ -58,6 +58,6 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
 
 
 def watermark_and_end(partition: Partition, node: NodeClient) -> tuple[int, int]:
-    """High watermark and log end offset of one replica, in its own answers."""
+    """Return the high watermark and log end offset of one replica, from its own answers."""
     end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
     return node.fetch(partition.at(0)).high_watermark, end

@@ -34,7 +34,7 @@ class Several:
         return [partition.write(*values).base_offset for partition in self.partitions]
 
     def move_leaders(self) -> list[PartitionMetadata]:
-        """Change each leader by an ordinary election: the last replica becomes the preferred one and is elected."""
+        """Change each leader by an ordinary election: make the last replica the preferred one, and elect it."""
         before = [partition.whole() for partition in self.partitions]
         orders = [(*state.replicas[-1:], *state.replicas[:-1]) for state in before]
         moves = [Reassignment(one.name, one.index, order) for one, order in zip(self.partitions, orders, strict=True)]
@@ -57,7 +57,7 @@ class Several:
         return self.bench.eventually(state_if_led, f"{leader} leading {partition.name}")
 
     def untrimmed_partition(self) -> Partition:
-        """A partition whose log start never moved."""
+        """Return a partition whose log start never moved."""
         for partition in self.partitions:
             if partition.leader().list_offsets(partition.name, partition.index, EARLIEST).offset == 0:
                 return partition
@@ -65,7 +65,7 @@ class Several:
 
 
 def several_partitions(name: str, count: int, epochs: int) -> Rig[SeveralData, Several]:
-    """`count` shared partitions after `epochs` leader changes, with 3 records in each epoch."""
+    """Return a rig with `count` shared partitions after `epochs` leader changes, with 3 records in each epoch."""
 
     def prepare(bench: Bench) -> SeveralData:
         ids = [bench.id_of(broker) for broker in bench.brokers]
@@ -85,7 +85,7 @@ def several_partitions(name: str, count: int, epochs: int) -> Rig[SeveralData, S
 
 
 def led_by_one(count: int) -> Rig[SeveralData, Several]:
-    """`count` new partitions of the example's own, all led by one broker, with min.insync.replicas=2."""
+    """Return a rig with `count` new partitions, all led by one broker, with min.insync.replicas=2."""
 
     def prepare(bench: Bench) -> SeveralData:
         ids = tuple(bench.id_of(broker) for broker in bench.brokers)
@@ -97,7 +97,7 @@ def led_by_one(count: int) -> Rig[SeveralData, Several]:
 
 
 def retained_partitions(bench: Bench) -> SeveralData:
-    """Partitions with one batch per segment, and two segments in each of four epochs: offsets 0 to 7."""
+    """Create partitions with one batch per segment, and two segments in each of four epochs: offsets 0 to 7."""
     ids = [bench.id_of(broker) for broker in bench.brokers]
     topics = new_topics(bench, [tuple(ids)] * RETAINED_COUNT, segment_ms="1")
     data = SeveralData(tuple(PartitionData(topic, 0) for topic in topics))
@@ -118,10 +118,10 @@ SEGMENT_BYTES = 1_000
 """Bytes of the record in each batch."""
 
 RETAINED = Rig(QUICK_CLUSTER, retained_partitions, Several, shared=True)
-"""For retention to delete the oldest segments of each, once."""
+"""The partitions whose oldest segments retention deletes, once for each of them."""
 
 FIVE = several_partitions("five", 5, epochs=0)
-"""For leader changes and appends."""
+"""The partitions for leader changes and appends."""
 
 TRIMMABLE = several_partitions("trimmable", 10, epochs=2)
-"""For DeleteRecords, once each: offsets 0 to 8 in three epochs."""
+"""The partitions for DeleteRecords, once each: offsets 0 to 8 in three epochs."""

@@ -15,7 +15,7 @@ from conformance.rigs.log.quiescence import read_whole
 from fixtures.wire import WireError
 
 EACH = 2
-"""Partitions of one shape."""
+"""The number of partitions of each shape."""
 
 
 class Shape(NamedTuple):
@@ -35,7 +35,7 @@ class LostDisksData(msgspec.Struct, frozen=True):
 
 
 class LostDisks:
-    """Brokers by role: `victims` lose their disk, `holder` is stopped cleanly, `others` were stopped before."""
+    """The brokers by role: `victims` lose their disks, `holder` is stopped cleanly, `others` were stopped before."""
 
     def __init__(self, bench: Bench, data: LostDisksData) -> None:
         self.bench = bench
@@ -83,7 +83,7 @@ class LostDisks:
         return all(ids <= {broker.node_id for broker in answer.brokers} for answer in answers)
 
     def watch(self, seconds: float) -> None:
-        """Watch for this long whether a victim leads."""
+        """Watch for this many seconds whether a victim leads."""
         began = self.bench.now().seconds
 
         def over() -> bool:

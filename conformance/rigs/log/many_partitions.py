@@ -27,11 +27,11 @@ from protocol.records import batch
 from protocol.topics import ElectionType
 
 PARTITIONS = 24
-"""The time between a diverging answer and the truncation is short, so it takes many partitions to observe it on some."""
+"""The number of partitions: a truncation follows its diverging answer so soon that only some of many show it."""
 
 
 UNCLEAN = UncleanElection(own_topic=False)
-"""Of the very partition that the rig looks at."""
+"""The unclean election of the very partition that the rig looks at."""
 
 
 class ManyPartitionsData(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class ManyPartitions:
         self._names = {topic.id: topic.name for topic in data.topics}
 
     def name_of(self, fetched: FetchedPartition) -> str:
-        """The topic of an answer, which newer versions identify by id only."""
+        """Return the topic name of an answer, which newer versions identify by topic id only."""
         return fetched.topic or self._names[fetched.topic_id]
 
     # --- writing
@@ -72,23 +72,23 @@ class ManyPartitions:
             raise KitError(f"writes to {to} were refused: {answer}")
 
     def log_ends(self, node: str) -> set[int]:
-        """The log ends of one broker's replicas."""
+        """Return the log end offsets of one broker's replicas."""
         wanted = [OffsetQuery(topic.name, 0, LATEST) for topic in self.topics]
         return {p.offset for p in self.bench.node(node).list_offsets_many(wanted, replica_id=DEBUGGER).partitions}
 
     # --- leaders
 
     def states(self) -> list[PartitionMetadata]:
-        """All partitions in the bystander's Metadata."""
+        """Return all partitions in the bystander's Metadata."""
         answer = self.bench.node(self.bystander).metadata(list(self.couples))
         return [answer.topic(name).partition(0) for name in self.couples]
 
     def await_takeover(self) -> dict[str, int]:
-        """The epochs of all partitions once the second broker serves as their leader."""
+        """Return the leader epochs of all partitions once the second broker serves as their leader."""
         return {name: couple.acts_as_leader(self.second).leader_epoch for name, couple in self.couples.items()}
 
     def leaderless(self) -> set[tuple[int, ...]]:
-        """The ISRs of all partitions once none has a leader."""
+        """Return the ISRs of all partitions once none has a leader."""
 
         def without() -> set[tuple[int, ...]] | None:
             states = self.states()
@@ -97,7 +97,7 @@ class ManyPartitions:
         return self.bench.eventually(without, "no partition with a leader")
 
     def elect(self) -> dict[str, int]:
-        """Elect the second broker, the only one that is up, uncleanly for all partitions. Returns their epochs."""
+        """Elect the second broker, the only replica that is up, uncleanly everywhere. Returns the leader epochs."""
         node = self.bench.node(self.bystander)
 
         def try_to_elect() -> bool:
@@ -114,7 +114,7 @@ class ManyPartitions:
     # --- reading
 
     def logs(self) -> dict[str, FetchedPartition]:
-        """The full log of each partition, read from its leader."""
+        """Return the full log of each partition, read from its leader."""
         found = {name: couple.await_agreement() for name, couple in self.couples.items()}
         return {
             name: read_whole(self.couples[name], self.bench.node(state.leader), state.leader_epoch)
@@ -123,13 +123,14 @@ class ManyPartitions:
 
 
 class RepeatedFetches:
-    """Fetches from one broker without pause, as a consumer that reads from a follower would: all partitions at once."""
+    """Fetches of all partitions at once from one broker, without pause, as by a consumer of a follower."""
 
     def __init__(
         self, crowd: ManyPartitions, broker: str, offset: int, end: int, epochs: dict[str, int] | None = None
     ) -> None:
-        """Prepare the fetches. Every other one has no epoch; the others have `epochs`, which the broker serves once it knows
-        them. Only these show its progress; those without epochs are served from the moment it listens.
+        """Prepare the fetches. Every other one names no leader epoch; the others name `epochs`, and are served once
+        the broker knows those. Only the latter show its progress; those without epochs are served as soon as it
+        listens.
         """
         self.crowd = crowd
         self.node: NodeClient = crowd.bench.node(broker, purpose="hammer")
@@ -148,7 +149,7 @@ class RepeatedFetches:
         ]
 
     def until_answered(self, within: float) -> None:
-        """Continue until the broker has returned records of all partitions before it had caught up. Raises Overdue."""
+        """Continue until the broker has answered for every partition before it caught up. Raises Overdue."""
         what = f"{self.node.node} answering for all partitions"
         self._go_on(lambda: len(self.caught_in_time) == len(self.crowd.couples), what, within)
 
@@ -179,7 +180,7 @@ class RepeatedFetches:
                 (self._done if one.high_watermark >= self.end else self.caught_in_time).add(self.crowd.name_of(one))
 
     def served_records(self) -> dict[str, set[ReadRecord]]:
-        """All records that it ever returned, by partition."""
+        """Return all records that the broker ever returned, by partition."""
         found: dict[str, set[ReadRecord]] = {name: set() for name in self.crowd.couples}
         for answer in self.answers:
             for one in answer.partitions:
@@ -187,7 +188,7 @@ class RepeatedFetches:
         return found
 
     def showing(self, doomed: dict[str, set[ReadRecord]]) -> list[FetchAnswer]:
-        """The answers with any of these records."""
+        """Return the answers with any of these records."""
 
         def shows(one: FetchedPartition) -> bool:
             return bool(doomed[self.crowd.name_of(one)] & set(delivered_of(one)))
@@ -196,7 +197,7 @@ class RepeatedFetches:
 
 
 def not_in(served: dict[str, set[ReadRecord]], logs: dict[str, FetchedPartition]) -> dict[str, set[ReadRecord]]:
-    """The records returned, by partition, that the final logs do not have."""
+    """Return the records that the broker returned, by partition, and that the final logs do not have."""
     return {name: records - set(delivered_of(logs[name])) for name, records in served.items()}
 
 

@@ -38,7 +38,7 @@ class PartitionData(msgspec.Struct, frozen=True):
 
 
 class Partition(PartitionView):
-    """A partition as a check sees it: by role, with the actions of a check on it."""
+    """A partition as a check sees it: its brokers by role, and the actions of a check on it."""
 
     def __init__(self, bench: Bench, data: PartitionData) -> None:
         super().__init__(bench, data.topic, data.partition)
@@ -46,7 +46,7 @@ class Partition(PartitionView):
         self.data = data
 
     def leader(self) -> NodeClient:
-        """The broker that leads, once all brokers name it, so that a request does not race with a change of leader."""
+        """Return the leader once all brokers name it, so that a request does not race with a leader change."""
         return self.bench.node(self.await_agreement().leader)
 
     # --- writing, moving
@@ -91,7 +91,7 @@ def keep_last(partition: Partition, node: NodeClient, keep: int) -> None:
 
 
 def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) -> Partition:
-    """A new topic of one partition, on all brokers unless told otherwise, with its ISR full."""
+    """Create a topic of one partition, by default on all brokers. Returns the partition once its ISR is full."""
     ids = replicas or tuple(bench.id_of(name) for name in bench.brokers)
     [topic] = new_topics(bench, [ids], **configs)
     partition = Partition(bench, PartitionData(topic, 0))
@@ -100,13 +100,13 @@ def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) 
 
 
 def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str) -> list[Topic]:
-    """New topics of one partition each, created by one request. `configs` are written with underscores for dots."""
+    """Create topics of one partition each by one request. `configs` are written with underscores for dots."""
     settings = {name.replace("_", "."): value for name, value in configs.items()}
     return _create(bench, [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments])
 
 
 def new_topic(bench: Bench, assignment: list[tuple[int, ...]]) -> Topic:
-    """A new topic with these replicas for each of its partitions."""
+    """Create a topic with these replicas for each of its partitions."""
     [topic] = _create(bench, [NewTopic(bench.fresh("topic"), tuple(assignment))])
     return topic
 
@@ -120,7 +120,7 @@ def _create(bench: Bench, wanted: list[NewTopic]) -> list[Topic]:
 
 
 def new_partition_with_epochs(bench: Bench, epochs: int, records: int = 3, **configs: str) -> PartitionData:
-    """A partition whose leader moved `epochs` times, with `records` acknowledged records written in each epoch."""
+    """Create a partition whose leader moved `epochs` times, with `records` acknowledged records in each epoch."""
     partition = new_partition(bench, (), **configs)
     return PartitionData(partition.topic, 0, tuple(_history(partition, epochs, records)))
 
@@ -135,7 +135,7 @@ def _history(partition: Partition, epochs: int, records: int) -> Iterator[Bounda
 
 
 def partition_at_epoch(epochs: int) -> Rig[PartitionData, Partition]:
-    """A shared partition after `epochs` leader changes, for probes that only read."""
+    """Return a rig with a shared partition after `epochs` leader changes, for probes that only read."""
 
     def prepare(bench: Bench) -> PartitionData:
         return new_partition_with_epochs(bench, epochs)
@@ -145,7 +145,7 @@ def partition_at_epoch(epochs: int) -> Rig[PartitionData, Partition]:
 
 
 def fresh_partition(epochs: int = 0, records: int = 3, **configs: str) -> Rig[PartitionData, Partition]:
-    """A partition of the example's own, for probes that change it."""
+    """Return a rig with a partition of the example's own, for probes that change it."""
 
     def prepare(bench: Bench) -> PartitionData:
         return new_partition_with_epochs(bench, epochs, records, **configs)

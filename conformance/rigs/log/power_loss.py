@@ -56,7 +56,7 @@ class PowerLossWrites:
             self.acknowledged.append(Written(answer.base_offset, self._state.leader_epoch, value))
 
     def acknowledged_writes(self) -> list[Written]:
-        """The writes acknowledged before the first failure."""
+        """Return the writes acknowledged before the first failure."""
         self._thread.join()
         return self.acknowledged
 
@@ -75,13 +75,13 @@ class Power:
         self.alone = Crashing(bench, data.alone)
 
     def word(self, partition: Crashing) -> Word:
-        """The controller's registration of a partition, readable even while no broker is up."""
+        """Return the controller's registration of a partition, readable even while no broker is up."""
         return self.bench.word(self.bench.controllers[0], partition.topic, partition.index)
 
     def start_controllers(self) -> None:
-        """Start the controllers, and wait until the sessions of all brokers known to them have expired without a check.
+        """Start the controllers, and wait until the sessions of all brokers known to them have expired unchecked.
 
-        An active controller checks sessions when a broker sends it a heartbeat; none does, since all are down.
+        The active controller checks sessions when a broker sends it a heartbeat; none does, since all are down.
         """
         for name in self.bench.controllers:
             self.bench.processes.start(name)
@@ -90,7 +90,7 @@ class Power:
         self.bench.eventually(lambda: self.bench.now().seconds - began > RUN_OUT, "the end of sessions", every=0.2)
 
     def nobody_leads(self) -> Word:
-        """The registration of the partition on all brokers, once neither partition has a leader."""
+        """Return the registration of the partition on all brokers, once neither partition has a leader."""
 
         def word_if_leaderless() -> Word | None:
             words = [self.word(partition) for partition in (self.trio, self.alone)]

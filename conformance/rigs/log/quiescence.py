@@ -36,11 +36,11 @@ def at_rest(*partitions: Partition) -> bool:
 
 
 def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_epoch: int = -1) -> FetchedPartition:
-    """All records of a replica, including its uncommitted suffix, as one answer.
+    """Return all records of a replica, including its uncommitted suffix, as one answer.
 
-    A Fetch returns the rest of one segment, so this takes several, until one returns nothing more. Each names the epoch
-    of the last batch, so that a log that was truncated meanwhile diverges instead of being pieced together; a replica
-    without leader-epoch-checkpoint has no epoch to compare, and gets fetches without.
+    A Fetch returns the rest of one segment, so fetches go on until one returns nothing more. Each names the epoch of
+    the last batch, so that a log that was truncated meanwhile answers a diverging epoch instead of being pieced
+    together; a replica without leader-epoch-checkpoint has no epoch to compare, and gets fetches without one.
     """
     start = log_start(partition, node)
     answer = _read_on(partition, node, epoch, start, last_fetched_epoch)
@@ -55,7 +55,7 @@ def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_
 
 
 def log_start(partition: Partition, node: NodeClient) -> int:
-    """The log start offset of any replica; 0 if it does not tell."""
+    """Return the log start offset of any replica; 0 if it answers none."""
     return max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGING_CONSUMER).offset)
 
 
@@ -67,7 +67,7 @@ def _read_on(partition: Partition, node: NodeClient, epoch: int, offset: int, la
 
 
 def read_out(partition: Partition) -> PartitionMetadata:
-    """Read every replica's log and the part visible to consumers, and the leader's epoch end offsets. Returns the replicas."""
+    """Read every replica's log, its part visible to consumers, and the leader's epoch end offsets. Return the state."""
     state = partition.state()
     for id in state.replicas:
         node = partition.bench.node(id)
@@ -89,10 +89,10 @@ def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
 
 
 def _agree(partitions: Sequence[Partition]) -> bool:
-    """True if each partition has the same state at every broker, a full ISR, and one log end that is every replica's high
-    watermark.
+    """True if each partition has the same state at every broker, a full ISR, and one log end that is every replica's
+    high watermark.
 
-    A leader's log start may be lower than a follower's, which executed DeleteRecords, but not higher.
+    A leader's log start offset may be lower than that of a follower that has executed DeleteRecords, but not higher.
     """
     bench, names = partitions[0].bench, sorted({partition.name for partition in partitions})
     try:
@@ -118,7 +118,7 @@ def _is_full(states: Sequence[PartitionMetadata]) -> bool:
 
 
 def _log_end(answer: FetchedPartition) -> int:
-    """The log end of a full-log read; an empty log ends at its high watermark, since nothing is left to copy."""
+    """Return the log end of a full-log read; an empty log ends at its high watermark, with nothing left to copy."""
     return answer.batches[-1].last_offset + 1 if answer.batches else answer.high_watermark
 
 

@@ -22,8 +22,8 @@ from protocol.messages import Operation
 from protocol.records import Batch
 
 By = Literal["lookup", "fetch"]
-"""How a reader detects truncation: it looks up its epoch whenever the leader's changed (OffsetForLeaderEpoch, as the
-Java client does), or sends LastFetchedEpoch with each Fetch and gets DivergingEpoch.
+"""The way in which a reader detects truncation: it looks up its epoch by OffsetForLeaderEpoch whenever the leader's
+has changed, as the Java client does, or it sends LastFetchedEpoch with each Fetch and gets DivergingEpoch.
 """
 
 
@@ -36,7 +36,7 @@ class Rewind(msgspec.Struct, frozen=True):
 
 
 class Reader:
-    """Reads one partition from offset 0, including uncommitted transactions.
+    """A client that reads one partition from offset 0, including uncommitted transactions.
 
     On the tape it is a node of its own, with its actions as requests: `deliver` (records), `rewind` (before, told) and
     `restart` (before, log_start: the position was out of range). The answer to each is the position after it.
@@ -49,8 +49,8 @@ class Reader:
         by: By = "lookup",
         find: Callable[[], PartitionMetadata | None] | None = None,
     ) -> None:
-        """Begin at offset 0. `find` returns the leader; by default every broker is asked. While one is frozen, ask the others
-        only.
+        """Begin at offset 0. `find` returns the partition with its leader; by default it asks every broker. While one
+        is frozen, it has to ask the others only.
         """
         self.partition = partition
         self.name = name
@@ -81,7 +81,7 @@ class Reader:
             return False
 
     def read_to(self, offset: int) -> None:
-        """Poll until the position is there. Raises Overdue."""
+        """Poll until the position reaches `offset`. Raises Overdue."""
         what = f"{self.name} reading {self.partition.name} up to {offset}"
         self.partition.bench.eventually(lambda: self.poll() and self.position.offset >= offset, what)
 
@@ -130,7 +130,7 @@ class Reader:
     # --- truncation
 
     def _is_checked(self, leader: NodeClient, epoch: int) -> bool:
-        """True if the position is valid in this leader's log, by its own answer. Rewinds until it is. False without an answer."""
+        """True if the leader's answers confirm the position, after rewinds if need be. False if it refuses."""
         if self.by == "fetch":
             return True
         while epoch != self._checked:
@@ -144,7 +144,7 @@ class Reader:
         return True
 
     def _lookup(self, leader: NodeClient, epoch: int) -> EpochAndOffset | None:
-        """The answer of the leader of `epoch` for the epoch of the position; None if it refuses."""
+        """Return what the leader of `epoch` answers for the epoch of the position; None if it refuses."""
         if self.position.epoch < 0:
             return EpochAndOffset(-1, self.position.offset)
         name, index = self.partition.name, self.partition.index
@@ -152,13 +152,13 @@ class Reader:
         return EpochAndOffset(end.leader_epoch, end.end_offset) if end.error is Error.NONE else None
 
     def _shared_end(self, answered: EpochAndOffset) -> int:
-        """The end of the certain common prefix of the delivered log and the leader's."""
+        """Return the end of the prefix that the delivered log certainly has in common with the leader's."""
         if answered.end_offset < 0:  # the leader has no such epoch
             return self._own_end(self.position.epoch - 1)
         return min(answered.end_offset, self._own_end(answered.epoch))
 
     def _own_end(self, epoch: int) -> int:
-        """The end, in the delivered records, of this epoch or the largest one below it."""
+        """Return the end, in the delivered records, of this epoch or the largest one below it."""
         return min((start for other, start in self._starts.items() if other > epoch), default=self.position.offset)
 
     def _rewind(self, answered: EpochAndOffset) -> None:
@@ -169,7 +169,9 @@ class Reader:
         self.rewinds.append(Rewind(before, answered, after))
 
     def _restart(self, leader: NodeClient) -> None:
-        """Continue from the log start after an offset out of range, and keep delivered records that are no longer in the log."""
+        """Continue from the log start offset after OFFSET_OUT_OF_RANGE, and keep delivered records that the log has
+        lost.
+        """
         start = leader.list_offsets(self.partition.name, self.partition.index, EARLIEST).offset
         if start >= 0:
             self._starts, before = {}, self.position
@@ -190,13 +192,13 @@ class Reader:
 
 
 def common_prefix(delivered: list[ReadRecord], log: FetchedPartition) -> int:
-    """The offset up to which the delivered records and a full-log read agree, including leader epochs."""
+    """Return the offset up to which the delivered records and a full-log read agree, including leader epochs."""
     theirs = {record.offset: record for record in delivered_of(log)}
     return next((mine.offset for mine in delivered if theirs.get(mine.offset) != mine), _end(delivered))
 
 
 def delivered_of(log: FetchedPartition) -> list[ReadRecord]:
-    """The records of a full-log read, as a reader that read them all would have delivered them."""
+    """Return the records of a full-log read, as a reader that read them all would have delivered them."""
     return [
         ReadRecord(record.offset, batch.leader_epoch, record.key, record.value)
         for batch in log.batches

@@ -28,25 +28,25 @@ class FetchedLog(msgspec.Struct, frozen=True):
         return first
 
     def end_of(self, epoch: int) -> int:
-        """The end of an epoch with records: the first batch of a later epoch, else the log end."""
+        """Return the end offset of an epoch with records: the start of the next epoch's first batch, else the log end."""
         return min((start for stamp, start in self.stamps.items() if stamp > epoch), default=self.end)
 
     def epoch_end(self, epoch: int, current: int) -> EpochAndOffset:
-        """The answer of OffsetForLeaderEpoch at the leader of epoch `current` with this log (catalogue, section M)."""
+        """Return what a leader at epoch `current` with this log owes to OffsetForLeaderEpoch (catalogue, section M)."""
         entries = sorted({current: self.end, **self.stamps}.items())
         return EpochAndOffset(*end_of(epoch, entries, self.end))
 
     def ended_epochs(self) -> list[int]:
-        """The epochs with records that are followed by a later one, oldest first."""
+        """Return the epochs with records that are followed by a later one, oldest first."""
         return sorted(self.stamps)[:-1]
 
     def batches_from(self, offset: int) -> tuple[Batch, ...]:
-        """The batches that a fetch at `offset` must return: complete ones, the first of which contains it."""
+        """Return the batches that a fetch at `offset` must return: complete ones, the first of which contains it."""
         return tuple(batch for batch in self.batches if batch.last_offset >= offset)
 
 
 def replica_log(partition: Partition, node: NodeClient) -> FetchedLog:
-    """The replica's log once its high watermark has reached its log end, so that a consumer may read all of it."""
+    """Return the replica's log once its high watermark has reached its log end, so that all can be read."""
 
     def read() -> FetchedLog | None:
         end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset

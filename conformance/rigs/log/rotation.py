@@ -29,11 +29,11 @@ RECORDS = 3
 
 
 UNCLEAN = UncleanElection(own_topic=False)
-"""Of the very partition that the rig looks at."""
+"""The unclean election of the very partition that the rig looks at."""
 
 
 def quick_partition(epochs: int, **configs: str) -> Rig[PartitionData, Partition]:
-    """A partition of the example's own, on a cluster with short broker sessions."""
+    """Return a rig with a partition of the example's own, on a cluster with short broker sessions."""
 
     def prepare(bench: Bench) -> PartitionData:
         return new_partition_with_epochs(bench, epochs, RECORDS, **configs)
@@ -129,7 +129,7 @@ class Rotation:
                 self._frozen.discard(id)
 
     def alone(self) -> NodeClient:
-        """The leader, with all others frozen, and none of their fetches in its purgatory."""
+        """Return the leader's client, with all other replicas frozen and none of their fetches in its purgatory."""
         node = self.bench.node(self.leader)
         awake = set(self.replicas) - self._frozen - {self.leader}
         self.freeze(*awake)
@@ -163,7 +163,7 @@ class Rotation:
             record(self.bench.tape, UNCLEAN, "witness", node=name, detail={"leader": to})
 
     def take(self, values: int) -> LeaderLog:
-        """Let the leader take these records in its turn, which no other replica gets."""
+        """Write this many records to the leader in its turn, which no other replica gets."""
         node = self.alone()
         if values:
             records = [f"of {self.leader} at epoch {self.epoch}, {n}".encode() for n in range(values)]

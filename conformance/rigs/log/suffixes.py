@@ -26,7 +26,7 @@ class Suffix(NamedTuple):
     end: int
 
     def is_replaced(self, partition: Partition) -> PremiseClaim:
-        """The premise that one record of a later epoch is in their place."""
+        """Return the premise that the suffix was truncated, and one record of a later epoch is in its place."""
         log = replica_log(partition, self.node)
         written = f"{self.end - self.start} records from {self.start} on truncated, one written"
         return premise(log.end == self.start + 1, f"{written}: {log.stamps}, {log.end}")
@@ -34,8 +34,8 @@ class Suffix(NamedTuple):
 
 @contextmanager
 def suffix_to_truncate(partition: Partition, records: int) -> Iterator[Suffix]:
-    """Yield a suffix that is truncated at the end of the block: then a follower without it leads, and has taken one record of
-    its own.
+    """Yield a suffix that is truncated at the end of the block: by then a follower without it leads, and has taken one
+    record.
     """
     bench = partition.bench
     heir = prefer_follower(partition)

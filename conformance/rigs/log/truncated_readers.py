@@ -10,7 +10,7 @@ from protocol.log import FetchedPartition
 
 
 def values(count: int, what: str) -> list[bytes]:
-    """Values of records: ``what 0``, ``what 1`` and so on."""
+    """Return values of records: ``what 0``, ``what 1`` and so on."""
     return [f"{what} {n}".encode() for n in range(count)]
 
 

@@ -17,11 +17,11 @@ TOPICS = 4
 """Enough topics for each directory to get some: a broker puts a new partition where the fewest are."""
 
 HEARD_WITHIN = 5.0
-"""Seconds within which the controller answers a directory failure, in releases that report it."""
+"""Seconds within which the controller reacts to a directory failure, in releases that report one."""
 
 
 class TwoLogDirsData(msgspec.Struct, frozen=True):
-    """Partitions of the remaining directory, and of the failed one."""
+    """The partitions of the remaining directory, and those of the failed one."""
 
     sound: tuple[PartitionData, ...]
     offline: tuple[PartitionData, ...]
@@ -36,7 +36,7 @@ class TwoLogDirs:
         self.offline = [Partition(bench, one) for one in data.offline]
 
     def failed_directory(self) -> LogDir | None:
-        """The failed directory in the broker's own answer; None while it reports no failure."""
+        """Return the failed directory in the broker's own answer; None while it reports no failure."""
         failed = [found for found in self.node.describe_log_dirs().log_dirs if found.error is Error.KAFKA_STORAGE_ERROR]
         return next((found for found in failed if found.log_dir.endswith(LOST)), None)
 
@@ -46,7 +46,7 @@ class TwoLogDirs:
 
 
 def two_disks(bench: Bench) -> TwoLogDirsData:
-    """Partitions with a few records, half of them in the failed directory."""
+    """Create partitions with a few records in both directories, and fail one of the directories."""
     [broker] = bench.brokers
     topics = new_topics(bench, [(bench.id_of(broker),)] * TOPICS)
     for topic in topics:
@@ -64,8 +64,8 @@ def two_disks(bench: Bench) -> TwoLogDirsData:
     bench.disk(broker, LOST).fail()
     disks = TwoLogDirs(bench, data)
     bench.eventually(disks.failed_directory, f"{broker} without its log directory {LOST}")
-    # From 3.7 (KIP-858) the broker reports to the controller, which elects another leader; the broker then has to apply
-    # that.
+    # From 3.7 (KIP-858) the broker reports the failure, and the controller elects new leaders, here none; the broker
+    # then has to apply that.
     bench.wait.comes_true(disks.leaderless, f"nobody leads what {broker} had in {LOST}", within=HEARD_WITHIN)
     return data
 

@@ -30,12 +30,12 @@ SESSION = int({**SMALL, **QUICK_CLUSTER.config}["broker.session.timeout.ms"]) / 
 
 
 UNCLEAN = UncleanElection(own_topic=False)
-"""Of the very partition that the rig looks at."""
+"""The unclean election of the very partition that the rig looks at."""
 
 
 class LeaderlessTime(NamedTuple):
-    """The leaders seen while no replica may lead, for `seconds` after the heir's restart, and the replicas eligible without
-    data loss.
+    """The leaders seen while no replica may lead, for `seconds` after the heir's restart, and the replicas that may be
+    elected without data loss.
     """
 
     leaders: set[int]
@@ -63,13 +63,13 @@ class UncleanPartition(Partition):
         return self.bench.node(name)
 
     def bystander_state(self) -> PartitionMetadata:
-        """The partition in the bystander's Metadata."""
+        """Return the partition in the bystander's Metadata."""
         return self.state(self.bystander)
 
     # --- live replicas
 
     def leave_alone(self, survivor: str) -> PartitionMetadata:
-        """Kill the other replica. Returns the state once the survivor is the ISR."""
+        """Kill the other replica. Returns the state once the survivor is alone in the ISR."""
         [other] = {self.first, self.second} - {survivor}
         self.bench.processes.kill(other, role="follower")
         id = self.bench.id_of(survivor)
@@ -105,7 +105,7 @@ class UncleanPartition(Partition):
         return LeaderlessTime(leaders, self.bench.now().seconds - began, self._eligible())
 
     def _eligible(self) -> tuple[int, ...]:
-        """Eligible leader replicas (KIP-966), which may be elected without data loss. None before 3.8."""
+        """Return the eligible leader replicas (KIP-966), which may be elected without data loss; empty before 3.8."""
         try:
             [topic] = self.node(self.bystander).describe_topic_partitions([self.name]).topics
         except NotOffered:
@@ -125,13 +125,13 @@ class UncleanPartition(Partition):
         return after
 
     def _try_to_elect(self) -> bool:
-        """True if the heir is elected. Refusals pass: it may still be fenced."""
+        """True if the heir has been elected. Refusals are no error, since it may still be fenced."""
         answer = self.node(self.bystander).elect_leaders([(self.name, self.index)], ElectionType.UNCLEAN)
         errors = {answer.error, *(one.error for one in answer.partitions)} - {Error.NONE}
         return errors <= {Error.ELECTION_NOT_NEEDED}
 
     def acts_as_leader(self, name: str) -> PartitionMetadata:
-        """The state once this broker leads, serves at that epoch, and all its records are committed."""
+        """Return the state once this broker leads, serves at that epoch, and all its records are committed."""
         return self.bench.eventually(lambda: self._acts(self.bench.id_of(name)), f"{name} leading {self.name}")
 
     def _acts(self, id: int) -> PartitionMetadata | None:

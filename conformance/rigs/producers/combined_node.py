@@ -66,14 +66,14 @@ class Log:
         self.here = (topic.name, index)
 
     def at(self, offset: int, *, partition_max_bytes: int = PARTITION_MAX_BYTES) -> FetchPartition:
-        """The partition in a Fetch from this offset."""
+        """Return the partition in a Fetch from this offset."""
         return FetchPartition(self.topic, self.index, offset, partition_max_bytes=partition_max_bytes)
 
     def leader(self) -> NodeClient:
         return self.stage.broker
 
     def await_leader(self) -> None:
-        """Return once the broker leads the partition."""
+        """Wait until the broker leads the partition."""
 
         def leads() -> bool:
             return self.stage.broker.list_offsets(self.name, self.index).error is Error.NONE
@@ -97,12 +97,12 @@ class Log:
         return LogState(self.start(), self.stable_end(), self.end(), self.producer(producer_id))
 
     def last_marker(self) -> ControlType | None:
-        """The outcome of the transaction whose marker is last in the log; None if the last batch is not a marker."""
+        """Return the control type of the marker that ends the log; None if its last batch is not a marker."""
         last = self.batches()[-1:]
         return last[0].records[0].control_type if last else None
 
     def batches(self) -> tuple[Batch, ...]:
-        """All readable batches, including control batches. A Fetch gives those of one segment."""
+        """Return all readable batches, including control batches. A Fetch returns those of one segment."""
         found: list[Batch] = []
         position = self.start()
         while True:
@@ -150,7 +150,7 @@ class Stage:
         self.bench = bench
         self.began = bench.now().unix_ms
         self.while_down: list[Callable[[], object]] = []
-        """Actions on the disk of the broker during the next restart."""
+        """The actions on the broker's disk during the next restart."""
         self._broker = data.broker
 
     @property
@@ -168,11 +168,11 @@ class Stage:
         return ("legacy", "tv2") if self.newest_dialect == "tv2" else ("legacy",)
 
     def at_most(self, api: str, version: int) -> int:
-        """`version`, or the broker's highest if that is lower."""
+        """Return `version`, or the broker's highest if that is lower."""
         return min(version, self.bench.column.ranges[api])
 
     def answer_when_ready(self, ask: Callable[[], A]) -> A:
-        """The first answer of a coordinator that has loaded and is not busy."""
+        """Return the first answer of a coordinator that has loaded and is not busy."""
         return ask_until_served(self.bench, ask)
 
     def restart(self, *, clean: bool) -> None:
@@ -202,17 +202,17 @@ class Stage:
         return log
 
     def logs(self, count: int) -> list[Log]:
-        """New partitions that take requests."""
+        """Create partitions, and return them once the broker leads them."""
         return self._await_leaders(*(Log(self, topic) for topic in new_topics(self.bench, [self._replicas] * count)))
 
     def log_with(self, **configs: str) -> Log:
-        """A new partition that takes requests, of a topic with settings."""
+        """Create a topic of one partition with settings, and return the partition once the broker leads it."""
         [topic] = new_topics(self.bench, [self._replicas], **configs)
         [log] = self._await_leaders(Log(self, topic))
         return log
 
     def logs_of_a_topic(self, count: int) -> list[Log]:
-        """New partitions of one topic."""
+        """Create the partitions of one topic, and return them once the broker leads them."""
         topic = new_topic(self.bench, [self._replicas] * count)
         return self._await_leaders(*(Log(self, topic, index) for index in range(count)))
 
@@ -227,17 +227,17 @@ class Stage:
         return list(logs)
 
     def idempotent(self, epoch: int = 0) -> StageProducer:
-        """A producer without transactional id, at `epoch`, which it has bumped on its own."""
+        """Return a producer without a transactional id at `epoch`, to which it has bumped its epoch by itself."""
         producer = StageProducer(self, LEGACY).start()
         producer.go_on_at(producer.producer_id, epoch)
         return producer
 
     def transactional(self, dialect: str = "legacy", timeout_ms: int = 60_000) -> StageProducer:
-        """The first instance of a new transactional id."""
+        """Return the first instance of a new transactional id."""
         return StageProducer(self, DIALECTS[dialect], self.bench.fresh("tid"), timeout_ms).start()
 
     def resting(self, case: str, bumps: int = 0, committed: bool = True) -> StageProducer:
-        """A transactional producer with no open transaction, after `bumps` of its own.
+        """Return a transactional producer without an open transaction, after `bumps` epoch bumps.
 
         `case` is "untouched", or the protocol in which it has ended a transaction.
         """

@@ -11,7 +11,7 @@ from protocol.log import READ_COMMITTED, FetchedPartition, FetchOptions
 from protocol.records import ControlType
 
 MARKERS = {True: ControlType.COMMIT, False: ControlType.ABORT}
-"""By whether the transaction is committed."""
+"""The control type of a marker, by whether the transaction is committed."""
 MARKED_WITHIN = 30.0
 """Seconds within which a decided transaction has its markers, once its partitions have leaders."""
 ALL = 1024 * 1024
@@ -19,10 +19,10 @@ ALL = 1024 * 1024
 
 
 def delivered_records(read: FetchedPartition, position: int) -> dict[int, bytes | None]:
-    """The records that a read_committed consumer at `position` hands on, by offset.
+    """Return the values, by offset, that a read_committed consumer at `position` takes from an answer.
 
-    As in clients, the batches of a producer are skipped from the first offset that the answer lists for its aborted transaction
-    up to the marker.
+    As in clients, a producer's batches are skipped from the first offset of its aborted transaction, as listed in the
+    answer, up to the marker.
     """
     waiting = sorted(read.aborted_transactions or (), key=lambda one: one.first_offset)
     skipped: set[int] = set()
@@ -44,11 +44,11 @@ class KnownRecords:
     def __init__(self, log: Log) -> None:
         self.log = log
         self.visible: dict[int, bytes | None] = {}
-        """Values by offset of what a read_committed consumer has to be given."""
+        """The values, by offset, that a read_committed consumer has to be given."""
         self._open: dict[str, dict[int, bytes | None]] = {}
 
     def write(self, producer: StageProducer, count: int) -> None:
-        """Write the next batch: in the producer's transaction, if it has a transactional id, which the first batch opens."""
+        """Write the next batch; with a transactional id in the producer's transaction, which the first batch opens."""
         values = [record.value for record in producer.batch(self.log, count).records]
         opens = producer.transactional_id not in self._open
         answer = (
@@ -89,8 +89,8 @@ class KnownRecords:
         return bounded and delivered_records(read, offset) == owed
 
     def through(self, version: int | None = None) -> tuple[bool, FetchedPartition]:
-        """Fetch once from the log start. Returns whether that gives all that is visible below the first open transaction; and
-        the answer.
+        """Fetch once from the log start. Returns whether the answer has all visible records below the first open
+        transaction, and the answer.
         """
         read = self.read(0, version)
         bound = self.first_open
@@ -98,7 +98,9 @@ class KnownRecords:
         return self.shown_by(read, 0) and delivered_records(read, 0) == owed, read
 
     def from_any_offset(self, row: str, case: str, *, most: int = ALL) -> Iterator[ObservationClaim]:
-        """Fetch from each offset below the first open transaction, or the log end, and observe whether all of it is given."""
+        """Fetch from each offset below the first open transaction or else the log end, and observe whether the records
+        there are given.
+        """
         bound = self.first_open
         for offset in range(self.log.end() if bound is None else bound):
             read = self.read(offset, most=most)

@@ -37,7 +37,7 @@ class CheckProducer(Producer):
     def batch(
         self, to: WritablePartition, count: int = 1, *, sequence: int | None = None, epoch: int | None = None
     ) -> NewBatch:
-        """The next batch for a partition, or one with a given sequence or epoch."""
+        """Return the next batch for a partition, or one with a given sequence or epoch."""
         first = self.sequences.get((to.topic.name, to.index), 0) if sequence is None else sequence
         at = self.epoch if epoch is None else epoch
         values = (f"{self.producer_id}/{at} {(first + n) % SEQUENCES}".encode() for n in range(count))

@@ -16,7 +16,7 @@ from protocol.transactions import DescribedTransaction, EndTxnAnswer, InitProduc
 
 PRODUCER_FENCED_FROM = since("InitProducerId", "PRODUCER_FENCED")
 REFUSED = Error.OUT_OF_ORDER_SEQUENCE_NUMBER
-"""For a batch that leaves a gap in the sequence."""
+"""The error for a batch that leaves a gap in the sequence."""
 
 
 def gives(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
@@ -31,48 +31,54 @@ def is_fenced(answer: InitProducerIdAnswer) -> bool:
 
 
 def is_bumped(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseClaim:
-    """The premise that the producer, which has no open transaction, was answered its next epoch."""
+    """Return the premise that InitProducerId answered its next epoch to the producer, which has nothing open."""
     met = gives(answer, producer.producer_id, producer.epoch + 1)
     return premise(met, f"bumped to {producer.epoch + 1}", promised=("KIP360-INIT-03", "untouched"))
 
 
 def described_as(met: bool, what: str, producer: StageProducer) -> PremiseClaim:
-    """The premise that the coordinator describes what it acknowledged; one with a short time-out may end at any time."""
+    """Return the premise that the coordinator describes what it acknowledged; a transaction with a short time-out may
+    end at any time.
+    """
     lasts = producer.timeout_ms >= LASTING * 1000
     return premise(met, what, promised=("KIP360-TXN-06", producer.dialect.name) if lasts else None)
 
 
 def open_at(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
-    """The premise that the coordinator describes an open transaction at the producer's epoch."""
+    """Return the premise that the coordinator describes an open transaction at the producer's epoch."""
     return described_as(
         (shown.state, shown.producer_epoch) == ("Ongoing", producer.epoch), "an open transaction", producer
     )
 
 
 def at_epoch(known: ProducerState | None, epoch: int) -> PremiseClaim:
-    """The premise that DescribeProducers has the producer at this epoch, at which it wrote."""
+    """Return the premise that DescribeProducers has the producer at this epoch, at which it wrote."""
     met = known is not None and known.producer_epoch == epoch
     return premise(met, f"the partition holds epoch {epoch}", promised=("KIP360-TXN-07", "legacy"))
 
 
 def appended_once(end: int, written: int) -> PremiseClaim:
-    """The premise that the log, which only this producer writes, ends after as many records as it wrote."""
+    """Return the premise that the log, which only this producer writes, ends after as many records as it wrote."""
     row = "KIP360-INV-02" if end < written else "KIP360-INV-01"
     return premise(end == written, "every batch was appended once", promised=(row, "idempotent"))
 
 
 BUMPS = 4
-"""More than a transactional producer is bumped for a drawn epoch: each one takes a request."""
+"""The bound below which a drawn epoch bumps a transactional producer: each bump takes a request."""
 
 
 def kind_and(case: str) -> tuple[str, str]:
-    """The kind of producer that a case is about, and the rest of its id: an idempotent producer has no prefix there."""
+    """Return the kind of producer that a case is about, and the rest of its id, which has no prefix for an idempotent
+    producer.
+    """
     kind, _, rest = case.partition("-")
     return (kind, rest) if kind in DIALECTS else ("idempotent", case)
 
 
 def ready_to_write(stage: Stage, kind: str, log: Log, epoch: int) -> StageProducer:
-    """An idempotent producer at this epoch, or one after some bumps whose transaction the partition may join."""
+    """Return an idempotent producer at this epoch, or after some bumps a transactional one whose transaction the
+    partition may join.
+    """
     if kind == "idempotent":
         return stage.idempotent(epoch)
     producer = stage.transactional(kind)
@@ -123,7 +129,7 @@ def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
 def is_rolled_back(
     producer: StageProducer, log: Log, aborted: DescribedTransaction, case: str = ""
 ) -> ObservationClaim:
-    """The observation whether the producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
+    """Observe whether the producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
     at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + 1)
     marker, before = log.last_marker(), log.end()
     stable_end = log.stable_end()

@@ -30,12 +30,12 @@ from protocol.topics import Reassignment
 from protocol.transactions import DescribedTransaction, EndTxnAnswer, ProducerState
 
 How = Literal["move", "kill", "stop", "freeze"]
-"""How a broker stops leading a partition: by an ordinary election, or because it is gone."""
+"""The way in which a broker stops leading a partition: by an ordinary election, or because it is gone."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The end of a producer's last transaction on a partition: its last marker, and what the leader still holds open; `answers`
-    are those that show it.
+    """The outcome of a producer's last transaction on a partition: its last marker, and the offset from which the
+    leader still holds it open (-1 for none). `answers` show it.
     """
 
     marker: ControlType | None
@@ -75,7 +75,7 @@ class ThreeBrokers:
     # --- partitions
 
     def partitions(self, **configs: str) -> list[Partition]:
-        """A partition for each broker, which leads it; the others follow."""
+        """Create a partition for each broker, which leads it; the others follow."""
         ids = [self.bench.id_of(name) for name in self.bench.brokers]
         topics = new_topics(self.bench, [(*ids[n:], *ids[:n]) for n, _ in enumerate(ids)], **configs)
         made = [Partition(self.bench, PartitionData(topic, 0)) for topic in topics]
@@ -84,7 +84,7 @@ class ThreeBrokers:
         return made
 
     def partition(self, *brokers: str, **configs: str) -> Partition:
-        """A partition on these brokers, by default on all, led by the first."""
+        """Create a partition on these brokers, by default on all, led by the first."""
         return new_partition(self.bench, tuple(self.bench.id_of(name) for name in brokers), **configs)
 
     def leader_of(self, partition: Partition) -> str:
@@ -103,17 +103,17 @@ class ThreeBrokers:
         return producer
 
     def transactional(self, dialect: str, timeout_ms: int = 60_000) -> CheckProducer:
-        """The first instance of a new transactional id."""
+        """Return the first instance of a new transactional id."""
         name = self.bench.fresh("tid")
         return CheckProducer(self.bench, self.began, name, DIALECTS[dialect], timeout_ms=timeout_ms).start()
 
     def coordinator_of(self, producer: CheckProducer, besides: Sequence[str] = ()) -> str:
-        """The name of the broker that coordinates a transactional id."""
+        """Return the name of the broker that coordinates a transactional id."""
         view = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION)
         return self.bench.name_of(self.bench.eventually(lambda: view.newest(besides), str(view), due="coordinator"))
 
     def await_takeover(self, producer: CheckProducer, former: str) -> str:
-        """The name of the next coordinator, as soon as another broker than `former` is named."""
+        """Return the name of the next coordinator, as soon as another broker than `former` is named."""
         view = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION)
 
         def other() -> int | None:
@@ -125,16 +125,16 @@ class ThreeBrokers:
         )
 
     def at_most(self, api: str, version: int) -> int:
-        """`version`, or the highest that brokers offer if that is lower."""
+        """Return `version`, or the highest that brokers offer if that is lower."""
         return min(version, self.bench.column.ranges[api])
 
     def state_partition(self, producer: CheckProducer) -> Partition:
-        """The partition of __transaction_state that holds a transactional id."""
+        """Return the partition of __transaction_state that holds a transactional id."""
         index = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION).index()
         return Partition(self.bench, PartitionData(self._transactions, index))
 
     def beside(self, producer: CheckProducer) -> tuple[str, str]:
-        """The next broker to coordinate a transactional id, and the one without a replica of its coordinator's log."""
+        """Return the next broker to coordinate a transactional id, and the one without a replica of the log for it."""
         state = self.state_partition(producer).await_agreement()
         [heir] = [self.bench.name_of(id) for id in state.replicas if id != state.leader]
         return heir, next(name for name in self.bench.brokers if self.bench.id_of(name) not in state.replicas)
@@ -145,8 +145,8 @@ class ThreeBrokers:
     def replace_leader(self, partition: Partition, how: How) -> Iterator[PartitionMetadata]:
         """Let another broker lead the partition for as long as the block lasts; afterwards all brokers are up again.
 
-        A coordinator is replaced by its partition of the internal topic. All replicas are in the ISR before, so that there is
-        one that may lead.
+        To replace a coordinator, pass its partition of the internal topic. All replicas are in the ISR before, so that
+        another may lead.
         """
         partition.whole()
         if how == "move":
@@ -190,7 +190,7 @@ class ThreeBrokers:
             yield ended, prepared
 
     def leads(self, partition: Partition, name: str, seen_by: str) -> None:
-        """Return once this broker serves as leader, and another names it."""
+        """Wait until this broker serves as leader and another names it."""
         id, node = self.bench.id_of(name), self.bench.node(name)
 
         def is_led() -> bool:
@@ -200,7 +200,7 @@ class ThreeBrokers:
         self.bench.eventually(is_led, f"{name} leading {partition}", STARTS_WITHIN, due="leader")
 
     def leaderless(self, partition: Partition, seen_by: str) -> None:
-        """Return once a broker shows that the partition has no leader."""
+        """Wait until a broker shows that the partition has no leader."""
 
         def has_no_leader() -> bool:
             return partition.state(seen_by).leader == -1
@@ -223,7 +223,7 @@ class ThreeBrokers:
     def producer_state(
         self, partition: Partition, producer: CheckProducer, node: NodeClient | None = None
     ) -> ProducerState | None:
-        """A replica's state of a producer, by default the leader's."""
+        """Return a replica's state of a producer, by default the leader's."""
         asked = node or partition.leader()
         described = ask_until_served(self.bench, lambda: asked.describe_producers(partition.name, partition.index))
         return described.producer(producer.producer_id)
@@ -240,8 +240,8 @@ class ThreeBrokers:
         return Outcome(marker, open_from, stable.offset, log_end(partition, leader), (fetched, stable))
 
     def completes(self, partition: Partition, producer: CheckProducer, wanted: ControlType) -> tuple[bool, Outcome]:
-        """Wait for the transaction's marker there. Returns whether it came in time, and nothing is left open; and what was seen
-        last.
+        """Wait for the transaction's marker on the partition. Returns whether it came in time with nothing left open,
+        and the last outcome seen.
         """
         met = self.bench.wait.comes_true(
             lambda: self.outcome(partition, producer).is_complete(wanted),
@@ -252,12 +252,14 @@ class ThreeBrokers:
 
 
 def log_end(partition: Partition, node: NodeClient) -> int:
-    """The log end that a leader tells consumers; a new one tells none before its high watermark has reached its own epoch."""
+    """Return a leader's log end offset, as the debugging consumer: others get none from a new leader before its high
+    watermark has reached its own epoch.
+    """
     return node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGING_CONSUMER).offset
 
 
 def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> PartitionMetadata | None:
-    """The state on which these brokers agree, once another broker than `old` leads."""
+    """Return the state on which these brokers agree, once another broker than `old` leads."""
     states = [partition.known_to(name) for name in alive]
     first = states[0]
     same = len({(one.leader, one.leader_epoch) if one else None for one in states}) == 1
@@ -265,7 +267,7 @@ def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> Partiti
 
 
 def ready(bench: Bench) -> Ready:
-    """Give a transactional id a coordinator: its topic is created by the first look-up."""
+    """Create the coordinators' topic by a first look-up, and wait until its partitions have their full ISRs."""
     CheckProducer(bench, 0, bench.fresh("tid")).start()
     name = LOGS[CoordinatorType.TRANSACTION]
     described = bench.node(bench.brokers[0]).metadata([name]).topic(name)

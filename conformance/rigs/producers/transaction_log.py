@@ -16,7 +16,7 @@ from protocol.records import Record
 from protocol.transactions import DescribedTransaction
 
 ARTIFACTS = ("kafka-transaction-coordinator", "kafka_2.13")
-"""The jar with the schemas, by its name and by the one that it had in earlier releases."""
+"""The jars with the schemas: the current one, and the one that had them in earlier releases."""
 VERSION = struct.Struct(">h")
 
 
@@ -42,9 +42,9 @@ class LoggedTransaction(msgspec.Struct, frozen=True):
         return frozenset((one.topic, id) for one in self.transaction_partitions or () for id in one.partition_ids)
 
     def is_described_by(self, shown: DescribedTransaction) -> bool:
-        """True if a coordinator that has loaded this record describes it so.
+        """True if a coordinator that has loaded this record describes the transaction as `shown`.
 
-        An epoch without a transaction has no start: up to 3.9 that of the last transaction is described.
+        An epoch without a transaction has no start time: up to 3.9 that of the last transaction is described.
         """
         state = STATES[self.transaction_status]
         logged = (state, self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.partitions)
@@ -69,7 +69,7 @@ class TransactionLog:
         self._start = self._coordinator.node().list_offsets(self._coordinator.topic, self._index).offset
 
     def newest(self) -> LoggedTransaction | None:
-        """The id's newest record; None if there is none, or if it was removed."""
+        """Return the newest record of the transactional id; None if there is none or it is a tombstone."""
         found: LoggedTransaction | None = None
         for record in self._records():
             if name_of(record) == self._id:

@@ -16,7 +16,7 @@ from protocol.records import Batch
 
 
 def coordinator_of(bench: Bench, key: str, kind: CoordinatorType) -> NodeClient:
-    """The coordinator that the first broker names, as soon as it names one."""
+    """Return the client of the coordinator that the first broker names, as soon as it names one."""
     return Coordinator(bench, key, kind, asked=bench.brokers[:1]).node()
 
 
@@ -36,7 +36,7 @@ class Transaction:
         require_accepted(self.producer.add(partition))
 
     def write(self, partition: Partition, *values: bytes, **fields: Any) -> ProducedPartition:
-        """Write its first batch to a partition that was added; `fields` are those of NewBatch."""
+        """Write the transaction's first batch to a partition that was added; `fields` are those of NewBatch."""
         return require_accepted(self.producer.send(partition, self.producer.records(partition, *values, **fields)))
 
     def end(self, *, committed: bool) -> None:

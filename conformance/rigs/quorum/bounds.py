@@ -18,7 +18,7 @@ from history.due import is_starved
 AT_ONCE = 200.0
 """Milliseconds within which a step counts as immediate: twice the "about 100 ms" of KIP595-END-02."""
 TRIES = 3
-"""How often a wait that is too long is measured."""
+"""The most times that a too long wait is measured."""
 SLOWER = 4
 """A step explains a wait that exceeds its bound by less than this many times the longest step."""
 
@@ -34,7 +34,7 @@ class Wait(NamedTuple):
 
 
 def shortest_of(wait: Callable[[], Wait], enough: float) -> list[Wait]:
-    """Up to TRIES waits, until one is shorter than `enough` milliseconds."""
+    """Return up to TRIES waits, ending with the first that is shorter than `enough` milliseconds."""
     waits: list[Wait] = []
     while len(waits) < TRIES and not any(one.lasted < enough for one in waits):
         waits.append(wait())
@@ -67,7 +67,7 @@ def bound_holds(
 
 
 def _excuse(waits: list[Wait], share: float) -> str:
-    """The evidence by which waits that are all too long break nothing; empty for none."""
+    """Return the excuse for waits that are all too long; empty if there is none."""
     if all(is_starved(one.late, SOON if one.lasted == inf else (share + AT_ONCE) / 1000) for one in waits):
         return STARVED
     slowest = max(one.step for one in waits)

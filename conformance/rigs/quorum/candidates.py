@@ -9,5 +9,5 @@ BEHIND = LogEnd(0, 0)
 
 
 def other(peer: int) -> int:
-    """The id of the other of the two peers."""
+    """Return the id of the other of the two peers."""
     return next(id for id in PEERS if id != peer)

@@ -27,8 +27,9 @@ def try_fetch(
     malformed: str = "",
     **options: Any,
 ) -> Tried[FetchedPartition]:
-    """Fetch from a controller in an epoch `ahead` of the quorum's; by default the claimed log ends in that epoch, or in one so
-    far beyond it. `malformed` says how the request breaks the protocol's rules."""
+    """Fetch from a controller at an epoch `ahead` of the quorum's. LastFetchedEpoch is by default that epoch plus
+    `last_fetched_beyond`. `malformed` says how the request breaks the protocol's rules.
+    """
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
     def ask(settled: LeaderAndEpoch) -> FetchedPartition:
@@ -44,7 +45,7 @@ def try_fetch(
 
 
 def own_end(id: int, described: QuorumAnswer) -> int:
-    """The log end offset of this voter in a DescribeQuorum answer; -1 if it is not among the voters there."""
+    """Return the log end offset of this voter in a DescribeQuorum answer; -1 if it is not among the voters there."""
     return next((voter.log_end_offset for voter in described.current_voters if voter.replica_id == id), -1)
 
 
@@ -55,12 +56,12 @@ def majority_has(described: QuorumAnswer) -> bool:
 
 
 def log_end(quorum: Quorum) -> int:
-    """The leader's log end offset, as of a moment ago."""
+    """Return the leader's log end offset, as of a moment ago."""
     described = quorum.describe_by_leader()
     return own_end(described.leader_id, described)
 
 
 def endpoint_of_leader(tried: Tried[Any]) -> Node:
-    """The endpoint at which the leader's controller listener is reached."""
+    """Return the endpoint at which the leader's controller listener is reached."""
     id = tried.leader.leader_id
     return Node(node_id=id, host=f"controller-{id}", port=CONTROLLER_PORT)

@@ -44,16 +44,16 @@ REQUEST_TIMEOUT = int(FROZEN_VOTER.config.get("controller.quorum.request.timeout
 """Milliseconds after which the voter gives up an unanswered request."""
 
 ANSWERS = 20
-"""How often a fetch is answered if the voter gives it up each time before the answer arrives."""
+"""The most times that a fetch is answered while the voter gives up each before the answer arrives."""
 
 OTHERS = 200
-"""How many other requests are answered while waiting for one."""
+"""The most other requests that are answered while waiting for one."""
 
 NO_OP = b"\x01\x14\x00\x00"
 """A NoOpRecord (KIP-835) as the metadata log holds it: frame version 1, api key 20, version 0, no tagged fields."""
 
 RECORDS = 5
-"""Batches in each of the two epochs that follow the first metadata of its log."""
+"""The number of records in each of the two epochs that follow the first metadata of the log."""
 
 
 class LogEnd(NamedTuple):
@@ -77,7 +77,7 @@ class Frozen:
         self.id = bench.id_of(self.name)
         self.peers = bench.peers
         self._open: Received | None = None
-        """The last fetch that was returned and is not answered yet: it keeps the node from sending another."""
+        """The last fetch that was returned to the check and is still open: it keeps the node from sending another."""
         self.left_open: list[Received] = []
         """The fetches that `vote_after` left unanswered."""
         self.peers.recall()
@@ -97,7 +97,7 @@ class Frozen:
     # --- its state
 
     def reported_leader(self) -> LeaderAndEpoch:
-        """Leader and epoch as the voter has them; -1 for an unknown leader."""
+        """Return leader and epoch as the voter reports them; -1 for an unknown leader."""
         return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
     def quorum_state(self) -> Stored:
@@ -127,7 +127,7 @@ class Frozen:
         )  # fmt: skip
 
     def fetch_as(self, replica: int, epoch: int, log: LogEnd) -> FetchedPartition:
-        """Fetch in the voter's epoch as a replica whose log ends there."""
+        """Fetch at this epoch as a replica whose log ends at `log`."""
         options = FetchOptions(replica_id=replica, cluster_id=self.cluster_id)
         return self.client.fetch(FetchPartition(METADATA, 0, log.offset, epoch, log.epoch), options)
 
@@ -149,10 +149,10 @@ class Frozen:
         return fetch
 
     def fetch_in(self, epoch: int, leader: int) -> Received | None:
-        """The node's next fetch of this epoch from a leader.
+        """Return the node's next fetch at this epoch from a leader, or None.
 
-        A node has one request in flight per peer, so every other request that arrives is answered, in a way that it
-        ignores by then. None also for a node that sends other requests without end.
+        A node has one request in flight per peer, so every other request that arrives is answered, in a way that the
+        node ignores by then. None also for a node that sends other requests without end.
         """
         for _ in range(OTHERS):
             asked = self._open or self.peers.receive(within=SOON)
@@ -166,7 +166,9 @@ class Frozen:
         return self.came(None, "following", f"{self.name} fetching from {leader} in epoch {epoch}")
 
     def came(self, asked: Received | None, due: Due, what: str) -> Received | None:
-        """The request that was waited for until SOON, or None. Overdue if the kit was starved of CPU, which leaves open why."""
+        """Return the request, or None if none came within SOON. Raises Overdue if the kit was starved of CPU, which
+        may be the cause.
+        """
         if asked is None and is_starved(self.bench.wait.recorded_late(SOON), SOON):
             raise self.bench.wait.overdue(due, what, SOON)
         return asked
@@ -187,10 +189,10 @@ class Frozen:
         return self.await_vote(epoch)
 
     def vote_after(self, epoch: int, *, granted: Received | None = None, within: float = SOON) -> Received | None:
-        """The next Vote or pre-vote that it sends in this epoch or later; after a `granted` pre-vote only the next Vote, in any
-        epoch.
+        """Return the next Vote or pre-vote that the voter sends at this epoch or later; after a `granted` pre-vote,
+        only a Vote at its epoch or later.
 
-        Its fetches to its leader stay unanswered meanwhile, as those to a leader that has resigned.
+        The voter's fetches to its leader stay unanswered meanwhile, like those to a leader that has resigned.
         """
         until = self.bench.now().seconds + within
         while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
@@ -207,7 +209,9 @@ class Frozen:
         return None
 
     def sent_since(self, moment: float, within: float) -> list[Received]:
-        """The requests that it sends after a moment of the kit's clock, until this many seconds from now. None is answered."""
+        """Return the requests that the voter sends after a moment of the kit's clock, until this many seconds from
+        now. None of them is answered.
+        """
         until, sent = self.bench.now().seconds + within, list[Received]()
         while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
             sent += [asked] if asked.at > moment else []
@@ -215,7 +219,7 @@ class Frozen:
         return sent
 
     def await_vote(self, epoch: int) -> Received:
-        """Wait as `vote_after` does; Overdue if there is no Vote."""
+        """Return the Vote or pre-vote like `vote_after`. Raises Overdue if there is none."""
         asked = self.vote_after(epoch)
         if asked is None:
             raise self.bench.wait.overdue("candidacy", f"{self.name} does not ask for votes after epoch {epoch}", SOON)
@@ -226,7 +230,7 @@ class Frozen:
         return self.vote_of(self.stand(leader, ahead))
 
     def vote_of(self, asked: Received) -> Received:
-        """The Vote that follows this pre-vote, which is granted first; a Vote is returned as it is."""
+        """Grant this pre-vote and return the Vote that follows; a Vote is returned as it is."""
         if not asked.partition.get("pre_vote"):
             return asked
         self.grant(asked)
@@ -270,8 +274,8 @@ class Frozen:
         self.bench.eventually(answer_and_look, what, within, due=due)
 
     def _repeats(self, asked: Received, earlier: Received) -> bool:
-        """True if a request repeats an earlier one. A voter repeats it once its time-out has passed; it then ignores the answer
-        to the earlier one, and that is counted.
+        """True if a request repeats an earlier one. A voter repeats a request once its time-out has passed, and then
+        ignores the answer to the earlier one; that is counted as an excuse.
         """
         again = (asked.api, asked.peer, asked.body) == (earlier.api, earlier.peer, earlier.body)
         if again and given_up(earlier, asked):
@@ -293,10 +297,10 @@ class Frozen:
         return self._fetch_after(fetch, lambda asked: self.serve(asked, diverging=diverging))
 
     def _fetch_after(self, fetch: Received, answer: Callable[[Received], object]) -> Received | None:
-        """The fetch after an answer that moves the log's end.
+        """Answer a fetch in a way that moves the log end, and return the next fetch.
 
-        A node that gave up its fetch before the answer arrived repeats it once its time-out has passed, and is answered again. A
-        node that repeats it earlier has ignored the answer.
+        A node that gave up its fetch before the answer arrived repeats it once its time-out has passed, and is
+        answered again. A node that repeats it earlier has ignored the answer.
         """
         for _ in range(ANSWERS):
             answer(fetch)
@@ -308,11 +312,11 @@ class Frozen:
         return following
 
     def log_on_disk(self) -> tuple[Batch, ...]:
-        """The batches of its log, which has one segment only."""
+        """Return the batches of the voter's log, which has one segment only."""
         return batches(self.bench.read_file(self.name, SEGMENT).content)
 
     def log_end(self) -> LogEnd:
-        """The log end as the voter reports it to a new leader."""
+        """Return the log end as the voter reports it to a new leader."""
         return log_end_of(self.follow())
 
     # --- answering it
@@ -335,8 +339,8 @@ class Frozen:
         high_watermark: int = -1,
         diverging: EpochAndOffset | None = None,
     ) -> bool:
-        """True if a fetch is answered before the voter has given it up. A high watermark of -1 is unknown; one that falls would
-        end the process.
+        """Answer a fetch. Returns True if the voter has not given it up before. A high watermark of -1 is unknown; one
+        that falls would end the process.
         """
         current = leader or LeaderAndEpoch(fetch.peer, epoch_of(fetch))
         answer: dict[str, Any] = {
@@ -377,14 +381,14 @@ def plain(leader: LeaderAndEpoch) -> dict[str, int]:
 
 
 def address(peer: int) -> dict[str, Any]:
-    """The node endpoints of an answer that names a peer as leader."""
+    """Return the node endpoints of an answer that names a peer as leader."""
     if peer not in PEERS:
         return {}
     return {"node_endpoints": [{"node_id": peer, "host": peer_host(peer), "port": peer_port(peer)}]}
 
 
 def endpoints(peer: int, version: int) -> tuple[Listener, ...]:
-    """The leader endpoints of a peer in a request of this version; empty if the version has none."""
+    """Return the leader endpoints of a peer in a request of this version; empty if the version has none."""
     if version < VOTER_KEYS_FROM or peer not in PEERS:
         return ()
     return (Listener(LISTENER, peer_host(peer), peer_port(peer)),)
@@ -412,14 +416,14 @@ def log_end_of(fetch: Received) -> LogEnd:
 
 
 def candidate_epoch(asked: Received) -> int:
-    """The epoch of a Vote's candidate, which KIP-996 calls the replica."""
+    """Return the epoch of a Vote's candidate, which KIP-996 calls the replica."""
     partition = asked.partition
     epoch: int = partition["replica_epoch"] if "replica_epoch" in partition else partition["candidate_epoch"]
     return epoch
 
 
 def no_ops(count: int, offset: int, epoch: int) -> NewBatch:
-    """A batch of records without meaning for a controller."""
+    """Return a batch of no-op records, which mean nothing to a controller."""
     return batch(*[NO_OP] * count, base_offset=offset, leader_epoch=epoch, timestamp=1)
 
 

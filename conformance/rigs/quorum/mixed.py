@@ -14,7 +14,7 @@ from protocol.quorum import METADATA, QuorumAnswer
 OFTEN = 0.1
 
 SNAPSHOT_WITHIN = 8.0
-"""Seconds within which the leader has a snapshot of a later epoch; from 4.4 its earliest one is the bootstrap's."""
+"""Seconds within which the leader has a snapshot of a later epoch; from 4.4 its first is the bootstrap snapshot."""
 
 
 class Mixed(Quorum):
@@ -26,7 +26,9 @@ class Mixed(Quorum):
         [self.observer] = bench.brokers
 
     def lose_leader(self, voter: int) -> LeaderAndEpoch:
-        """Kill the leader; one of the other two is elected with the vote of a peer. Returns that leader and its epoch."""
+        """Kill the leader, and let one of the other two be elected with the vote of a peer. Returns the new leader and
+        its epoch.
+        """
         killed = self.one("leader")
         self.controllers = self.followers()
         self.bench.processes.kill(killed, role="active controller")
@@ -41,7 +43,7 @@ class Mixed(Quorum):
         return first if first.leader_id in live and others == [first] else None
 
     def start_of(self, led: LeaderAndEpoch) -> LogEnd:
-        """The end of the former epochs' log, where the leader's own epoch begins."""
+        """Return the log end of the former epochs, where the leader's own epoch begins."""
 
         def start_if_entered() -> LogEnd | None:
             former, own = self.epochs()[-2:]
@@ -54,7 +56,7 @@ class Mixed(Quorum):
         return self.client(self.bench.name_of(led.leader_id)).describe_quorum()
 
     def has_snapshot(self) -> bool:
-        """True if a log that ends in epoch 0 gets a snapshot id in time."""
+        """True if the leader answers a snapshot id in time to a log that ends in epoch 0."""
         led = self.agreed_leader()
         return self.bench.wait.comes_true(
             lambda: self.fetch_as(-1, led, LogEnd(0, 1)).snapshot_id is not None,
@@ -63,8 +65,8 @@ class Mixed(Quorum):
         )
 
     def snapshot(self) -> EpochAndOffset | None:
-        """A snapshot that the leader names to a log that ends in epoch 0, or (newer releases) to an empty one. None if
-        not in time.
+        """Return a snapshot that the leader names to a log that ends in epoch 0 or, in newer releases, to an empty
+        one; None if it does not in time.
         """
         led, found = self.agreed_leader(), list[EpochAndOffset]()
 
@@ -76,13 +78,13 @@ class Mixed(Quorum):
         return found[0] if self.bench.wait.comes_true(is_named, "a snapshot", SNAPSHOT_WITHIN) else None
 
     def fetch_as(self, replica: int, led: LeaderAndEpoch, log: LogEnd) -> FetchedPartition:
-        """Fetch from the leader as a replica whose log ends there."""
+        """Fetch from the leader as a replica whose log ends at `log`."""
         wanted = FetchPartition(METADATA, 0, log.offset, led.leader_epoch, log.epoch)
         options = FetchOptions(replica_id=replica, cluster_id=self.cluster_id)
         return self.client(self.bench.name_of(led.leader_id)).fetch(wanted, options)
 
     def fetch_of_observer(self, since: float, within: float) -> Received | None:
-        """The first fetch of the broker from a peer after that time in seconds; None if there was none in time."""
+        """Return the observer's first fetch from a peer after `since` on the kit's clock; None if none comes."""
         id, until = self.bench.id_of(self.observer), since + within
         while (asked := self.peers.receive("Fetch", within=until - self.bench.now().seconds)) is not None:
             if asked.at > since and fetcher(asked) == id:
@@ -91,7 +93,7 @@ class Mixed(Quorum):
 
 
 def fetcher(fetch: Received) -> int:
-    """The replica id of a fetch; from version 15 it is in ReplicaState (KIP-903)."""
+    """Return the replica id of a fetch; from version 15 it is in ReplicaState (KIP-903)."""
     state = fetch.body.get("replica_state")
     id: int = state["replica_id"] if state else fetch.body["replica_id"]
     return id

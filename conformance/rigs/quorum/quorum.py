@@ -30,10 +30,10 @@ FIRST_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoin
 LISTENER = "CONTROLLER"
 
 OLD_EPOCHS = 4
-"""A shared quorum is in a higher epoch than this, so that there are this many older ones to name."""
+"""The number of older epochs that requests can name: a shared quorum is in a higher epoch than this."""
 
 GHOSTS = range(7000, 8000)
-"""Ids with which probes fetch as an observer that does not exist; a leader lists it for five minutes."""
+"""The ids with which probes fetch as observers that do not exist; a leader lists each for five minutes."""
 
 FAR = 1 << 40
 """An offset beyond the end of any log of the kit."""
@@ -58,7 +58,7 @@ class NotStored(Stored, frozen=True, eq=False):
 
 
 def stored_in(file: File) -> Stored:
-    """A quorum-state file as it was read; see NotStored."""
+    """Return the fields of a quorum-state file; NotStored if it is missing or unreadable."""
     try:
         return msgspec.json.decode(file.content or b"", type=Stored)
     except msgspec.DecodeError:
@@ -85,7 +85,7 @@ class Tried(NamedTuple, Generic[A]):
 
     @property
     def leader(self) -> LeaderAndEpoch:
-        """The leader and epoch that the answer must have: those of before, from disk if that was read."""
+        """The leader and epoch that the answer must have: those before the request, from disk if it was read."""
         return self.before.stored.leader if self.before.stored else self.before.reported
 
 
@@ -114,11 +114,11 @@ class Quorum:
     # --- its state
 
     def reported_leader(self, name: str) -> LeaderAndEpoch:
-        """Leader and epoch as the controller has them; -1 for an unknown leader."""
+        """Return leader and epoch as the controller reports them; -1 for an unknown leader."""
         return leader_known_to(self.client(name), self.peer_of(name), self.cluster_id)
 
     def agreed_leader(self) -> LeaderAndEpoch:
-        """The leader and epoch on which all controllers agree."""
+        """Return the leader and epoch on which all controllers agree."""
 
         known = {self.bench.id_of(name) for name in self.controllers}
 
@@ -133,12 +133,12 @@ class Quorum:
         return stored_in(self.bench.read_file(name, QUORUM_STATE))
 
     def condition(self, name: str, disk: bool = True) -> Condition:
-        """The controller's quorum-state, then its answer."""
+        """Read the controller's quorum-state, and then its answer."""
         stored = self.quorum_state(name) if disk else None
         return Condition(self.reported_leader(name), stored)
 
     def epochs(self) -> list[EpochStart]:
-        """The epoch start offsets of the leader's log, from its disk; Overdue if it has none there."""
+        """Return the epochs and start offsets of the leader's log, from its disk. Raises Overdue if there are none."""
 
         def read() -> list[EpochStart]:
             content = self.bench.read_file(self.one("leader"), EPOCHS).content or b""
@@ -147,12 +147,14 @@ class Quorum:
         return self.bench.eventually(lambda: read() or None, f"epochs in {EPOCHS} of the leader")
 
     def first_snapshot(self) -> list[EpochStart]:
-        """Epoch 0 from offset 0, if the leader's log begins with the snapshot `0-0`, which formatting writes from 4.4 on."""
+        """Return epoch 0 from offset 0 if the leader's log begins with the snapshot `0-0`, which formatting writes
+        from 4.4 on; else empty.
+        """
         found = self.bench.read_file(self.one("leader"), FIRST_SNAPSHOT)
         return [EpochStart(0, 0)] if found.content is not None else []
 
     def describe_by_leader(self) -> QuorumAnswer:
-        """The leader's own answer to DescribeQuorum, in which it is among the voters; Overdue if it gives no such answer."""
+        """Return the leader's own answer to DescribeQuorum, with itself among the voters. Raises Overdue if none."""
 
         def answer_of_leader() -> QuorumAnswer | None:
             answer = self.client(self.one("leader")).describe_quorum()
@@ -176,14 +178,14 @@ class Quorum:
         return self.controllers[number % len(self.controllers)]
 
     def peer_of(self, name: str) -> int:
-        """The id of another voter."""
+        """Return the id of another voter."""
         return next(self.bench.id_of(other) for other in self.controllers if other != name)
 
     def address(self, id: int) -> tuple[str, int]:
         return self.bench.name_of(id), CONTROLLER_PORT
 
     def endpoints(self, id: int, version: int) -> tuple[Listener, ...]:
-        """The leader endpoints of a voter in a request of this version."""
+        """Return the leader endpoints of a voter in a request of this version."""
         return (
             (Listener(LISTENER, *self.address(id)),)
             if version >= since("BeginQuorumEpochRequest", "LeaderEndpoints")
@@ -191,17 +193,18 @@ class Quorum:
         )
 
     def version(self, api: str, older: int = 0, at_least: int = 0) -> int:
-        """The newest version of a raft API that the controllers declare, or `older` versions below it."""
+        """Return the version of a raft API that is `older` versions below the newest that the controllers declare."""
         return max(self.bench.column.ranges[f"controller.{api}"] - older, at_least)
 
     # --- requests
 
     def attempt(self, name: str, ask: Callable[[LeaderAndEpoch], A], *, disk: bool = True) -> Tried[A]:
-        """Send a request to a settled quorum; `ask` gets its leader and epoch. `disk` False leaves quorum-state unread.
+        """Send a request to a settled quorum; `ask` gets its leader and epoch. `disk` False leaves quorum-state
+        unread.
 
-        A spontaneous election would look like an effect of the request. So a try after which the node answers differently is
-        repeated if by then the whole quorum has a leader of a later epoch; such tries are counted. A change in each of three
-        tries is the effect of the request.
+        A spontaneous election would look like an effect of the request. So a try after which the node answers
+        differently is repeated if by then the whole quorum has a leader of a later epoch; such tries are counted. A
+        change in each of three tries is taken as an effect of the request.
         """
         tried = self._attempt(name, ask, disk)
         for _ in range(TRIES - 1):
@@ -229,24 +232,24 @@ def of(answer: RaftAnswer) -> LeaderAndEpoch:
 
 
 def took(began: Moment, ended: Moment) -> float:
-    """Milliseconds between two moments."""
+    """Return the milliseconds between two moments."""
     return (ended.seconds - began.seconds) * 1000
 
 
 def cluster_id_of(bench: Bench) -> str:
-    """The cluster id that a controller's disk was formatted with."""
+    """Return the cluster id that a controller's disk was formatted with."""
     lines = bench.read_file(bench.controllers[0], "meta.properties").text.splitlines()
     return next(line.removeprefix("cluster.id=") for line in lines if line.startswith("cluster.id="))
 
 
 def skipped_epochs(log: list[EpochStart]) -> list[int]:
-    """Epochs without a record between the first and the last of a log: elections without a winner."""
+    """Return the epochs without a record between the first and the last of a log: elections without a winner."""
     known = {line.epoch for line in log}
     return [epoch for epoch in range(log[0].epoch, log[-1].epoch) if epoch not in known]
 
 
 def prepare_quorum(bench: Bench) -> QuorumData:
-    """A settled quorum with several past epochs, some of which left no record in the log."""
+    """Prepare a settled quorum with several past epochs, some of which left no record in the log."""
     quorum = Quorum(bench, QuorumData(cluster_id_of(bench)))
     before = quorum.agreed_leader()
     if before.leader_epoch <= OLD_EPOCHS or not skipped_epochs(quorum.epochs()):
