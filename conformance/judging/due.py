@@ -16,7 +16,7 @@ from history.events import Answer, AnyEvent, Ended, Fault, History, Overdue
 
 
 class Owed(msgspec.Struct, frozen=True):
-    """The row and case that promise it, and the seconds that the row leaves: a wait that was shorter breaks nothing."""
+    """The row and case that promise a step, and the row's bound in seconds: a shorter wait breaks nothing."""
 
     row: str
     case: str
@@ -27,7 +27,7 @@ T = 30.0
 """The bound of the general laws, in seconds."""
 
 ANSWERED_WITHIN = 10.0
-"""Seconds that a request waits for its answer at least, beside what it grants the node to wait."""
+"""The least seconds that a request waits for its answer, on top of the time that it lets the node wait."""
 
 OWED: dict[Due, Owed] = {
     "step": Owed("GEN-21", "step", T),
@@ -59,23 +59,24 @@ OWED: dict[Due, Owed] = {
 DISK_REPLACED = "disk-replaced"
 """The case of GEN-08 for a leader where only brokers may lead that lost a log directory."""
 LEADS = Owed("GEN-08", "quorum", T)
-"""The law of all leaders, whose case of the quorum is what KIP595-LIVE-01 says too."""
+"""The general law about leaders. Its case `quorum` promises the same as KIP595-LIVE-01."""
 STARTS = Owed("GEN-10", "start")
-"""It also promises that a process does not end by itself."""
+"""The general law about starts, which also promises that a process does not end by itself."""
 
 
 def hindrance(history: History) -> str:
-    """The row that the tested system broke, and how, so that an example did not reach its end.
+    """Return which row the tested system broke, and how, so that an example did not reach its end.
 
-    Empty if the history does not say so, if the kit is the reason, or if the machine ended a process for want of memory.
+    Empty if the history shows no breach, if the kit is the reason, or if a process was killed for lack of memory.
     """
     return _reasons(history, (Overdue, Ended))
 
 
 def ended_by_itself(history: History) -> str:
-    """The processes that ended by themselves; empty if none did, or if the machine ended one for want of memory.
+    """Return the processes that ended by themselves, in words; empty if none did, or if one was killed for lack of
+    memory.
 
-    It may be known only long after a request failed for it, so it also tells what kept an example from its end before.
+    An end may be noticed only long after a request failed because of it, so it explains earlier failures too.
     """
     return _reasons(history, (Ended,))
 
@@ -109,7 +110,7 @@ def _reason(event: Overdue | Ended) -> str:
 
 
 class _Late(NamedTuple):
-    """A bound that passed, its case, and the evidence by which it breaks nothing; empty for none."""
+    """A bound that was exceeded, its case, and the excuse for that; empty for none."""
 
     event: Overdue
     case: str
@@ -117,13 +118,13 @@ class _Late(NamedTuple):
 
 
 def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
-    """The bounds that passed and that are long enough for the row."""
+    """Return the exceeded bounds that were at least as long as their row's."""
     passed = [event for event in noted if isinstance(event, Overdue)]
     return [_Late(e, _case(history, e), _late_by(history, e)) for e in passed if e.within >= OWED[e.due].within]
 
 
 def _case(history: History, overdue: Overdue) -> str:
-    """The case of the row that promises it. A leader has its own case if only brokers may lead whose disk was replaced."""
+    """Return the case of the row. A leader has its own case if all brokers that may lead had their disks replaced."""
     if overdue.due == "leader":
         replaced = _replaced_disks(history, overdue)
         left = candidates(history, overdue)
@@ -133,7 +134,7 @@ def _case(history: History, overdue: Overdue) -> str:
 
 
 def _replaced_disks(history: History, overdue: Overdue) -> set[int]:
-    """The brokers that lost a log directory before, by their ids."""
+    """Return the ids of the brokers that lost a log directory before."""
     before = (e for e in history.events if isinstance(e, Fault) and e.n < overdue.n)
     nodes = {node for e in before if e.effects is not None and e.effects.loses_log_dir for node in e.node.split(",")}
     return {member["id"] for member in history.example.members if member["name"] in nodes}
@@ -150,7 +151,7 @@ def _late_by(history: History, overdue: Overdue) -> str:
 
 
 def _stood(history: History, overdue: Overdue) -> bool:
-    """True if a fault stood while the request waited that was not answered. It may be healed by the time that this shows."""
+    """True if a fault stood while the unanswered request waited. It may be healed by the time the bound has passed."""
     lost = next(
         (e for e in reversed(history.events) if isinstance(e, Answer) and e.n < overdue.n and e.kind == "Unanswered"),
         None,
@@ -181,7 +182,7 @@ def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
 
 
 class _ProcessEnded(NamedTuple):
-    """A process that ended by itself, and the evidence by which it may; empty for none."""
+    """A process that ended by itself, and the excuse for that; empty for none."""
 
     event: Ended
     excuse: str
@@ -198,7 +199,7 @@ def _ended_by(history: History, end: Ended) -> str:
 
 
 def _may_end(history: History, end: Ended) -> bool:
-    """True if a fault may have ended the process: a broker ends itself with its last log directory, and effects may say so."""
+    """True if a fault may have ended the process, by its effects: a broker without a working log directory halts."""
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
     stood = [(fault, fault.effects) for fault in injected if fault.effects and not _is_over(history, fault, end)]
     return any(_ends(effects, alone=len(stood) == 1) and _hits(history, fault, end.node) for fault, effects in stood)
@@ -212,10 +213,10 @@ def _hits(history: History, fault: Fault, node: str) -> bool:
 
 
 def _ends(effects: Effects, *, alone: bool) -> bool:
-    """True if such a fault may end a process.
+    """True if a fault with these effects may end a process; `alone` if no other fault stood.
 
-    A broker with other log directories ends itself if one of those fails too, or if it cannot tell the controllers of the
-    first: both take another fault.
+    A broker with other log directories halts only if those fail too, or if it cannot report the first to the
+    controllers: both take another fault.
     """
     if effects.fails_directory:
         return not alone
@@ -244,7 +245,7 @@ def process_runs_on(ended: _ProcessEnded) -> Iterator[Claim]:
 
 
 def _healed(_: History, noted: Sequence[AnyEvent]) -> Sequence[tuple[Fault, Fault]]:
-    """Faults whose nodes were started or let go, with the phase at which all were up and in every ISR again."""
+    """Pair each fault whose nodes were restarted or resumed with the phase at which all were back in every ISR."""
     injected: dict[tuple[str, str], Fault] = {}
     found = []
     for event in noted:
@@ -262,9 +263,7 @@ def _stops(effects: Effects | None) -> bool:
 
 
 def node_comes_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
-    """Each node that was started or let go is back in every ISR. It counts for the case of all nodes, and for that of what
-    happened to it.
-    """
+    """Yield findings for each node that is back in every ISR: one for all nodes, one for its kind of fault."""
     began, ended = healed
     for _ in began.node.split(","):
         for case in (STARTS.case, *_hit(began.effects)):
@@ -272,7 +271,7 @@ def node_comes_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
 
 
 def _hit(effects: Effects | None) -> Iterator[str]:
-    """The case of GEN-10 for what happened to a node."""
+    """Yield the case of GEN-10 for what happened to a node."""
     if effects is None:
         return
     elif effects.disk:
@@ -289,11 +288,11 @@ REACTIONS: dict[str, Due] = {
     "transaction coordinator": "coordinator",
     "active controller": "quorum",
 }
-"""By the role of a fault, what the cluster owes when it loses its holder; a step otherwise."""
+"""By role, the reaction that the cluster owes when it loses the node in that role; a step for any other role."""
 
 
 def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]:
-    """The reactions of the cluster that came in time. It is not known here whether a missing one was due."""
+    """Return the reactions of the cluster that came in time. It is not known here whether a missing one was due."""
     return [e for e in noted if isinstance(e, Fault) and e.phase == "consequence" and e.detail.get("met")]
 
 
@@ -307,7 +306,7 @@ def _reacts(row: str) -> Callable[[Fault], Iterator[Finding]]:
 
 
 def _next_leader(history: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]:
-    """The reactions to the loss of an active controller that had successors."""
+    """Return the reactions to the loss of an active controller that had successors."""
     voters = sum(member.get("role") != "broker" for member in history.example.members)
     return [
         event
@@ -321,7 +320,7 @@ def _next_leader(history: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]
 
 def _elects(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
     def successor_is_elected(event: Fault) -> Iterator[Claim]:
-        """A bound that passed is judged only if it is as long as the row's."""
+        """Judge the election of a successor. A wait in vain counts only if it was as long as the row's bound."""
         met, waited = event.detail.get("met"), event.detail.get("seconds", 0.0)
         if met and all(event.detail.get("controller", [None])):
             yield Finding(True, owed.case, (event.n,))
@@ -337,7 +336,7 @@ def _elects(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
 
 
 def _judge(row: str, look: Look, function: Callable[[Any], Iterator[Claim]]) -> Judge:
-    """A judge of what is due: only when all faults are healed is it known what did not come."""
+    """Make a judge of what is due: only once all faults are healed is it known that something never came."""
     return Judge(row, look, function, after_healing=True)
 
 

@@ -12,7 +12,7 @@ from history.due import Due
 from history.events import Answer, Call, Fault, History, Overdue
 
 NEEDS_LEADERS: frozenset[Due] = frozenset(("step", "answer", "leader", "coordinator", "replica"))
-"""Steps that may not happen while a partition has no leader, or not the requested one."""
+"""Steps that may fail to happen while a partition has no leader, or not the preferred one."""
 PREFERRED = 0
 PREFERRED_LEADER_NOT_AVAILABLE = 80
 
@@ -23,7 +23,7 @@ Described = tuple[Place, dict[str, Any], frozenset[int]]
 
 
 def withheld_by_elections(history: History, overdue: Overdue) -> str:
-    """The excuse for a step that did not happen; empty for none."""
+    """Return the excuse for a step that did not happen; empty for none."""
     if overdue.due not in NEEDS_LEADERS:
         return ""
     before = _answered_since_return(history, overdue.n)
@@ -36,9 +36,7 @@ def withheld_by_elections(history: History, overdue: Overdue) -> str:
 
 
 def candidates(history: History, overdue: Overdue) -> list[set[int]]:
-    """The replicas of each partition without a leader that may lead: its ISR, eligible and last known leader replicas, as
-    described.
-    """
+    """Return the replicas that may lead each leaderless partition: its ISR, ELR and last known ELR, or else all."""
     before = _answered_since_return(history, overdue.n)
     eligible, known = _named(before, "eligible_leader_replicas"), _named(before, "last_known_elr")
     answers = [answer for call, answer in before if call.op == "metadata"]
@@ -51,7 +49,7 @@ def candidates(history: History, overdue: Overdue) -> list[set[int]]:
 
 
 def _answered_since_return(history: History, event: int) -> list[tuple[Call, Answer]]:
-    """The answers before the event that describe the cluster as it is since then."""
+    """Return the successful requests and answers between the last return of a node and the event."""
     since = _last_return(history, event)
     asked = ((call, answer) for call, answer in history.answered_calls() if since < call.n and answer.n < event)
     return [(call, answer) for call, answer in asked if answer.outcome == "ok"]
@@ -62,13 +60,13 @@ def _last_described(before: Sequence[tuple[Call, Answer]]) -> list[Described]:
 
 
 def _last_return(history: History, event: int) -> int:
-    """The last earlier event at which a node was started, resumed or reached again. Descriptions until then are out of date."""
+    """Return the event of the last heal before this event; -1 for none. Older descriptions are out of date."""
     healed = (e.n for e in history.events if isinstance(e, Fault) and e.phase == "heal" and e.n < event)
     return max(healed, default=-1)
 
 
 def _described(answers: Iterable[Answer]) -> Iterator[Described]:
-    """The last description of each partition by each broker."""
+    """Yield each partition in these Metadata answers."""
     for answer in answers:
         alive = frozenset(broker["node_id"] for broker in answer.value["brokers"])
         for topic in answer.value["topics"]:
@@ -84,7 +82,7 @@ def _no_replica_may_lead(described: Described, eligible: dict[Place, set[int]]) 
 
 
 def _named(before: Sequence[tuple[Call, Answer]], field: str) -> dict[Place, set[int]]:
-    """The replicas that a field of each partition names, as last described (KIP-966)."""
+    """Return the replicas that a field of each partition names, as last described (KIP-966)."""
     return {
         (topic["name"], partition["partition_index"]): {*(partition.get(field) or ())}
         for call, answer in before
@@ -104,7 +102,7 @@ def _preferred_is_out(described: Described, refused: frozenset[Place]) -> bool:
 
 
 def _refused(before: Iterable[tuple[Call, Answer]]) -> frozenset[Place]:
-    """The partitions for which the last election of the preferred leader was answered PREFERRED_LEADER_NOT_AVAILABLE."""
+    """Return the partitions whose last preferred leader election was answered PREFERRED_LEADER_NOT_AVAILABLE."""
     errors = {
         (one["topic"], one["partition"]): one["error_code"]
         for call, answer in before

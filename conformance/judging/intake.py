@@ -83,7 +83,7 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Quarantine(msgspec.Struct, kw_only=True):
-    """`unreadable` counts distinct lines that are torn or no line of a shard."""
+    """The shards that do not count. `unreadable` counts distinct lines that are torn or no line of a shard."""
 
     unreadable: int = 0
     empty_files: bool = False
@@ -129,7 +129,7 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
 
 
 class Intake(msgspec.Struct, kw_only=True):
-    """`shards` maps each shard that counts to its column's label; `outdated` holds (shard, row) of changed rows."""
+    """The sorted shards. `shards` maps those that count to their column's label; `outdated`: (shard, changed row)."""
 
     columns: list[ColumnFacts]
     shards: dict[str, str]
@@ -175,7 +175,7 @@ def _name(header: Header, by_run: bool) -> str:
 
 
 def _unnamed(header: Header) -> str:
-    """The reason why no column or run can have this name: names become folders, and rows are looked up by the version."""
+    """Return the reason why no column or run can have this name: names become folders, rows go by the version."""
     for what, name in (("column", header.column.label), ("run", header.run)):
         if not 0 < len(name) <= NAME_LENGTH:
             return f"its header names a {what} in {len(name)} characters; there must be 1 to {NAME_LENGTH}"
@@ -190,7 +190,7 @@ def _quarantined(summary: ShardSummary) -> Quarantined:
 
 
 def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Quarantine) -> dict[str, list[str]]:
-    """The missing parts, by a column's name or by its label; under '' those that may be of any column."""
+    """Return the missing parts, by a column's name or by its label; under '' those that may be of any column."""
     marks: dict[str, list[str]] = defaultdict(list)
     for summary in known:
         if summary.shard in named and summary.missing:
@@ -205,7 +205,7 @@ def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Qua
 
 
 def _ended_early(known: Sequence[ShardSummary], named: dict[str, str]) -> dict[str, set[str]]:
-    """The runs that ended early, by column. Their shards are complete, so their observations count in full."""
+    """Return the runs that ended early, by column. Their shards are complete, so their observations count in full."""
     found: dict[str, set[str]] = defaultdict(set)
     for summary in known:
         if summary.shard in named and summary.header is not None and summary.ended_early:
@@ -252,7 +252,7 @@ def _changed_rows(header: Header, catalogue: Catalogue) -> list[str]:
 
 
 def _changed_everywhere(headers: list[Header], catalogue: Catalogue) -> set[str]:
-    """Rows that some shard ran in an older form, and none in today's."""
+    """Return rows that some shard ran in an older form, and none in today's."""
     changed = {row for header in headers for row in _changed_rows(header, catalogue)}
     current = {row for h in headers for row, hash in h.rows.items() if row in catalogue and catalogue[row].hash == hash}
     return changed - current

@@ -49,8 +49,8 @@ S = TypeVar("S", bound=Story)
 class Finding(msgspec.Struct, frozen=True, gc=False):
     """One instance in which the premise held: whether the row held too, for which case, and which events show it.
 
-    Unlike an `Observation` it knows neither row nor example, which are its judge's and its history's, so that a judge can
-    be of any row, and what is found again after each step stays cheap.
+    Unlike an `Observation` it knows neither row nor example: its judge has the one, its history the other. So one
+    function can judge several rows, and findings that are made again after each step stay cheap.
     """
 
     held: bool
@@ -61,7 +61,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
 
 class Excuse(msgspec.Struct, frozen=True, gc=False):
-    """One instance of a case that would be a finding, had the cluster not given evidence (`name`) that leaves it open."""
+    """One instance of a case that would be a finding if the evidence called `name` did not leave it open."""
 
     name: str
     case: str
@@ -72,7 +72,7 @@ Claim = Finding | Excuse
 
 
 class Raised(msgspec.Struct, frozen=True):
-    """An error of a judge of `row`; of reading the history if it has no row. It is trouble of the kit."""
+    """An error of the judge of `row`, or of reading the history if `row` is empty: trouble of the kit."""
 
     row: str
     error: Exception
@@ -83,7 +83,7 @@ class Raised(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The results of judges in one example. Of judges that `raised` they are the violations until then."""
+    """The results of judges in one example. A judge that `raised` contributes the violations found by then."""
 
     observations: list[Observation]
     excuses: list[ExcuseCount] = []
@@ -109,16 +109,16 @@ Joint: TypeAlias = tuple[type[Story], ...]
 
 
 DISTURBED: frozenset[Kind | None] = frozenset(("partition", "resource", "transactional-id", "producer"))
-"""The kinds of subjects that faults disturb. Whether an answer agrees with itself and with its request is up to no fault."""
+"""The kinds of subjects that faults disturb. No fault affects whether an answer agrees with itself and its request."""
 
 
 class Judge:
     """The judge of a row: a function over each story of a type, over all stories of several types together, or over each part of
     what a look at the history gives.
 
-    It says what it needs, and never which check wrote the history: what it looks at (`at`); lists of the story, of which one at
-    least has to have something in it (`needs`); that all faults are healed (`after_healing`), without which it is not asked
-    while an example still runs. The row says what a version must be capable of.
+    It declares its needs, never which check wrote the history: what it looks at (`at`); lists of the story, at least
+    one of which must not be empty (`needs`); and that all faults are healed (`after_healing`), before which it is not
+    asked in an example that still runs. The row says what a version must be capable of.
     """
 
     def __init__(
@@ -148,13 +148,13 @@ class Judge:
         return f"{self.row} {self.function.__name__}"
 
     def __call__(self, history: History) -> list[Observation]:
-        """All observations of one example; each shows the events by their numbers."""
+        """Return all observations of one example; each shows the events by their numbers."""
         return judge_all([self], history)
 
     def observation(
         self, example: str, finding: Finding, lived: Sequence[str] = (), *, calm: bool = False
     ) -> Observation:
-        """An instance of an example; `calm` if no fault was witnessed in that."""
+        """Return a finding as an observation of an example; `calm` if no fault was witnessed in the example."""
         return Observation(
             requirement=self.row,
             case=finding.case,
@@ -170,7 +170,7 @@ class Judge:
 
 
 def _ascending(numbers: tuple[int, ...]) -> list[int]:
-    """The numbers in order, each once. Most findings are shown by one event, or by two in their order."""
+    """Return the numbers in order, each once. Most findings are shown by one event, or by two in their order."""
     if len(numbers) == 1 or (len(numbers) == 2 and numbers[0] < numbers[1]):
         return [*numbers]
     return sorted(set(numbers))
@@ -217,7 +217,7 @@ class _Plan:
         self._by_filled: dict[tuple[object, ...], list[tuple[int, Judge]]] = {}
 
     def of_story(self, story: Story) -> list[tuple[int, Judge]]:
-        """The judges of its type, by their numbers, that look at one of its lists that is not empty, or at none in particular."""
+        """Return the judges of a story, with their numbers: those that need no list, or a list that is not empty."""
         at = type(story)
         filled = tuple([name for name in self._lists[at] if getattr(story, name)])
         found = self._by_filled.get((at, *filled))
@@ -237,17 +237,17 @@ _plan = cache(_Plan)
 
 
 class Judging:
-    """Judges one example, also while it runs: what is fed is read once, and only stories that changed are judged again."""
+    """The judging of one example, also while it runs: events are read once, and only changed stories judged again."""
 
     def __init__(self, judges: Sequence[Judge], example: Example) -> None:
         self._plan = _plan(tuple(judges))
         self._history = History(example=example, events=[])
         self._noted: list[AnyEvent] = []
         self._claims: dict[tuple[object, str, int], list[tuple[int, list[Claim]]]] = {}
-        """By what is looked at, its name and its number of that name: the numbers of the judges, each with its claims."""
+        """By story type or look, name, and number within that name: the judges' numbers, each with its claims."""
         self._versions: dict[tuple[object, str, int], tuple[int, int]] = {}
         self._raised: dict[tuple[object, str, int, int], Raised] = {}
-        """By what was looked at last, its name and its number, and the number of the judge."""
+        """The errors of the last look, by the same key and the number of the judge."""
 
     @cached_property
     def _reading(self) -> Reading:
@@ -263,11 +263,11 @@ class Judging:
             self._reading.feed(new)
 
     def follow(self, events: Sequence[AnyEvent]) -> None:
-        """Feed those of all events of the example that are new."""
+        """Feed the new ones among all events of the example."""
         self.feed(events[len(self._history.events) :])
 
     def results(self) -> Judged:
-        """The results so far: observations in the order of the judges, then of their subjects' names, and counts of excuses."""
+        """Return the results so far: observations by judge, then by subject's name, and counts of excuses."""
         found, calm = self._all(), not any(map(_is_witness, self._history.events))
         return Judged(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
@@ -276,7 +276,7 @@ class Judging:
         )
 
     def violations(self) -> list[Observation]:
-        """The observations that are violations."""
+        """Return the observations that are violations."""
         return [
             self._observation(judge, claim, story)
             for judge, claim, story in self._all()
@@ -289,7 +289,7 @@ class Judging:
         return judge.observation(self._history.example.example, finding, lived, calm=calm)
 
     def _all(self) -> list[_Claimed]:
-        """All claims in the order of the judges, each with its story."""
+        """Return all claims in the order of the judges, each with its story."""
         numbered: list[tuple[int, list[Claim], Story | None]] = [
             (n, claims, None) for look in self._plan.looks for n, claims in self._of_look(look)
         ]
@@ -300,12 +300,12 @@ class Judging:
         return [(self._plan.judges[n], claim, story) for n, claims, story in numbered for claim in claims]
 
     def _of_look(self, look: Look) -> list[tuple[int, list[Claim]]]:
-        """The claims about a whole history; it is looked at again when it has grown."""
+        """Return each judge's claims about a whole history, which is looked at again when it has grown."""
         if self._has_changed((look, "", 0), (len(self._history.events), 0)):
             at, judges = (look, "", 0), self._plan.of_all(look)
             try:
                 parts = look(self._history, self._noted)
-            except Exception as error:  # a bug of a look is that of its judges
+            except Exception as error:  # a bug of a look counts for all its judges
                 self._claims[at] = []
                 self._raised |= {(*at, n): Raised(judge.row, error) for n, judge in judges}
             else:
@@ -321,7 +321,7 @@ class Judging:
         return self._claims[at]
 
     def _of_joint(self, joint: Joint) -> list[tuple[int, list[Claim], Story | None]]:
-        """The claims about all stories of some types; they are judged again when any of them has grown."""
+        """Return the claims about all stories of some types; they are judged again when any of them has grown."""
         together = Together(self._reading.timeline, {type: self._reading.stories(type) for type in joint})
         if self._has_changed((joint, "", 0), (together.version, together.timeline.version)):
             at = (joint, "", 0)
@@ -329,7 +329,7 @@ class Judging:
         return [(n, claims, together) for n, claims in self._claims[joint, "", 0]]
 
     def _ask(self, n: int, judge: Judge, parts: Sequence[Any], at: tuple[object, str, int]) -> list[Claim]:
-        """The claims of a judge about each part. One that raises keeps its violations, and keeps no other judge from its own."""
+        """Return the claims of a judge about each part. If it raises, its violations until then are kept."""
         claims: list[Claim] = []
         self._raised.pop((*at, n), None)
         try:
@@ -354,17 +354,17 @@ def _is_witness(event: AnyEvent) -> bool:
 
 
 def _counted(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:
-    """The number of times that each judge left a case undecided, in the order of rows, cases and names."""
+    """Return the number of times that each judge left a case undecided, in the order of rows, cases and names."""
     return [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(Counter(excuses).items())]
 
 
 def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:
-    """Every judge's observations of an example, in the order of the judges. Raises what a judge raises."""
+    """Return every judge's observations of an example, in the order of the judges. Raises what a judge raises."""
     return judge_history(judges, history).observations
 
 
 def judge_history(judges: Sequence[Judge], history: History) -> Judged:
-    """Every judge's observations and excuses of a whole example. Raises what a judge raises."""
+    """Return every judge's observations and excuses of a whole example. Raises what a judge raises."""
     found = judge_apart(judges, history)
     for one in found.raised:
         raise one.error
@@ -372,7 +372,7 @@ def judge_history(judges: Sequence[Judge], history: History) -> Judged:
 
 
 def judge_apart(judges: Sequence[Judge], history: History) -> Judged:
-    """Every judge's observations and excuses of a whole example, whatever others raise."""
+    """Return every judge's observations and excuses of a whole example, whatever others raise."""
     judging = Judging(judges, history.example)
     try:
         judging.feed(history.events)

@@ -120,5 +120,5 @@ JUDGES = usable([judge for module in MODULES for judge in _defined_in(module)])
 
 
 def rows_about(*kinds: Kind) -> tuple[str, ...]:
-    """The rows of the judges whose subjects are of one of these kinds."""
+    """Return the rows of the judges whose subjects are of one of these kinds."""
     return tuple(dict.fromkeys(judge.row for judge in JUDGES if judge.about in kinds))

@@ -49,7 +49,7 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     request: str = ""
     shown: bool = False
-    """Whether it is one of those that show the violation."""
+    """Whether the event is one of those that show the violation."""
 
     @property
     def line(self) -> str:
@@ -60,9 +60,9 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
 class Narration:
     """The events of one history in words, in their order.
 
-    A request that is repeated gets a line when its answer differs: a read also if other reads came between, any other only
-    right after the same one. With `about`, only events that concern these subjects do. `shown` are the numbers of the
-    events that show a violation.
+    A request that is repeated gets a line when its answer differs: a read also if other reads came between, any other
+    only right after the same one. With `about`, only events that concern these subjects get one. `shown` are the
+    numbers of the events that show a violation.
     """
 
     def __init__(self, history: History, about: Collection[Subject] = (), shown: Collection[int] = ()) -> None:
@@ -74,7 +74,7 @@ class Narration:
         self._last: dict[tuple[str, ...], str] = {}
 
     def lines(self, begin: int = 0, end: int | None = None) -> list[str]:
-        """The lines of the events from `begin` up to `end`; an arrow marks those that show the violation."""
+        """Return the lines of the events from `begin` up to `end`; an arrow marks those that show the violation."""
         return [one.line for one in self.events(begin, end)]
 
     def events(self, begin: int = 0, end: int | None = None) -> list[EventLine]:
@@ -125,7 +125,7 @@ class Narration:
         return not found or bool(found & self._about)
 
     def _metadata(self, call: Call, answer: Answer, always: bool) -> str:
-        """Leader, epoch and ISR by the metadata of one broker, if they differ from its last answer."""
+        """Return leader, epoch and ISR by the metadata of one broker, if they differ from its last answer."""
         changed = []
         for name, partition in _partitions(answer.value):
             if "partition" in self._kinds and Subject("partition", name) not in self._about:
@@ -143,7 +143,7 @@ class Narration:
 
 
 def main_subjects(subjects: Collection[Subject]) -> list[Subject]:
-    """The partitions among the subjects, to which all others have written; all subjects if there is no partition."""
+    """Return the partitions among the subjects, to which all others have written; all subjects if there is none."""
     return [subject for subject in subjects if subject.kind == "partition"] or [*subjects]
 
 
@@ -154,7 +154,7 @@ def _partitions(value: Plain) -> Iterator[tuple[str, Plain]]:
 
 
 def leaders_before(history: History, about: Collection[Subject], events: Sequence[int]) -> list[dict[Subject, str]]:
-    """The leader and epoch, in words, of each partition among the subjects before each of these events.
+    """Return the leader and epoch, in words, of each partition among the subjects before each of these events.
 
     The event numbers are ascending; the metadata of the newest epoch counts. It takes one pass over the history.
     """
@@ -196,7 +196,7 @@ def _fault(event: Fault) -> str:
 
 
 def in_words(step: dict[str, Any]) -> str:
-    """`produce, on strict-0, records 3`: the kind of a step and its parameters."""
+    """Return a step in words, its kind and its parameters: `produce, on strict-0, records 3`."""
     tag = next((tag for tag in TAGS if isinstance(step.get(tag), str)), "")
     fields = [f"{name.replace('_', ' ')} {_value(value)}" for name, value in step.items() if name != tag]
     return ", ".join([*([step[tag]] if tag else []), *fields])
@@ -268,7 +268,7 @@ def _produce(request: Plain) -> str:
 
 
 def _produce_many(request: Plain) -> str:
-    """A Produce of several partitions in words, also one that stays in flight, which is sent with acks=all."""
+    """Return a Produce of several partitions in words, also one that stays in flight, which is sent with acks=all."""
     each = "; ".join(f"{_place(one)}{_written(one['records'])}" for one in request["partitions"])
     return f"Produce acks {request.get('acks', -1)} {each}"
 
@@ -337,7 +337,7 @@ def _hint(value: Plain) -> str:
 
 
 def _without_nothing(value: Any) -> Any:
-    """A value without its empty parts: null, empty, -1, no error."""
+    """Return a value without its empty parts: null, empty, -1, no error."""
     if isinstance(value, dict):
         nothing: tuple[Any, ...] = (None, "", [], {}, -1)
         kept = {k: _without_nothing(v) for k, v in value.items() if k not in ("throttle_time_ms", "version")}
@@ -346,7 +346,7 @@ def _without_nothing(value: Any) -> Any:
 
 
 def _words(value: Any) -> str:
-    """Plain data as one reads it: `producer id 7, partitions [(topic a, partition 0)]`."""
+    """Return plain data in words: `producer id 7, partitions [(topic a, partition 0)]`."""
     if isinstance(value, dict):
         return ", ".join(_field(str(name), item) for name, item in value.items())
     if isinstance(value, list | tuple):

@@ -15,7 +15,7 @@ from history.shards import Column, Header
 
 ROW, CHECK = "GEN-07", "merge.patches_take_nothing_away"
 LOWEST = "lowest."
-"""In a column's ranges, before the name of an API: its lowest version."""
+"""The prefix, in a column's ranges, of an API's lowest version."""
 GONE, HIGHEST_VERSION, LOWEST_VERSION = "api-gone", "highest-version", "lowest-version"
 
 
@@ -52,7 +52,7 @@ def _is_older_patch(one: str, of: str) -> bool:
 
 
 def _offered(headers: Sequence[Header]) -> dict[str, dict[str, int]]:
-    """The ranges of APIs that each topology offers."""
+    """Return the ranges of APIs that each topology offers."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for header in headers:
         found[header.topology] |= {name: level for name, level in header.column.ranges.items() if _is_of_api(name)}

@@ -67,7 +67,7 @@ class GatheredShard:
 
 
 def gather(pieces: Iterable[Shard]) -> list[GatheredShard]:
-    """The shards that these files hold, whole or in pieces."""
+    """Return the shards of these files, each joined from its pieces."""
     shards: dict[str, GatheredShard] = {}
     for piece in pieces:
         for id in piece.torn_of - {""}:
@@ -78,11 +78,11 @@ def gather(pieces: Iterable[Shard]) -> list[GatheredShard]:
 
 
 def judge_shards(shards: Iterable[Shard], run: str = "") -> list[Cell]:
-    """All cells of the columns that the shards (of one run, if named) are of.
+    """Return all cells of the columns to which the shards (of one run, if named) belong.
 
-    The same for any order, splitting and repeating of the lines. A shard without a header, or with two lines under one
-    number, does not count; nothing is satisfied beside it, nor beside a torn line from which no shard can be read, nor in a
-    column of which a line is known to be missing.
+    The result does not depend on the order, splitting or repetition of lines. A shard without a header, or with two
+    lines under one number, does not count. Nothing is satisfied in a column with such a shard or a missing line, nor
+    beside a torn line whose shard cannot be read.
     """
     pieces = list(shards)
     strays = [piece for piece in pieces if "" in piece.torn_of and PurePath(piece.path).name.startswith(run)]
@@ -195,7 +195,7 @@ def _of_patches(found: Sequence[PatchComparison]) -> dict[str, CaseTally]:
 
 
 def _tallies(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally]) -> dict[str, CaseTally]:
-    """The row's applicable cases in the catalogue's order, observed or not; then any other. Only probes waver."""
+    """Return the row's applicable cases in the catalogue's order, observed or not; then others. Only probes waver."""
     applicable = {case.id: CaseTally() for case in row.applicable_cases(column.facts)}
     observed = {
         case: msgspec.structs.replace(tally, wavering=tally.wavering and row.kind == "probe")
@@ -205,7 +205,7 @@ def _tallies(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTall
 
 
 def verdict_lines(cells: Sequence[Cell]) -> list[str]:
-    """Lines for a terminal: the number of cells of each verdict per column, then each cell that needs a look."""
+    """Return lines for a terminal: the number of cells of each verdict per column, then each to look at."""
     lines = []
     for label in sorted({cell.kafka_version for cell in cells}):
         column = [cell for cell in cells if cell.kafka_version == label]

@@ -33,7 +33,7 @@ class Reading:
         self._recreations = Recreations(self.timeline)
 
     def stories(self, story: type[Story]) -> list[Story]:
-        """The stories of one type, by the names of their subjects; those of one name in their order."""
+        """Return the stories of one type, by the names of their subjects; those of one name in their order."""
         return [found for _, found in sorted(self._stories[story].items())]
 
     def feed(self, events: Iterable[AnyEvent]) -> None:

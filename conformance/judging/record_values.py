@@ -9,7 +9,7 @@ LONGEST = 40
 
 
 def value_in_words(value: bytes | str | None) -> str:
-    """A value as text if it is text, a long one by its beginning and its size. Bytes are base64 in a history."""
+    """Return a value as text if it is text, a long one as its beginning and size. Bytes are base64 in a history."""
     if value is None:
         return "null"
     if isinstance(value, bytes):

@@ -21,20 +21,21 @@ from protocol.since import since
 from protocol.topics import CreateTopics, CreateTopicsAnswer, DeleteTopics, TopicResults
 
 UNTOLD: Final = -1
-"""In place of a number: it may be about any topic of that name, or fall between two of them."""
+"""In place of a number: the answer may be about any topic of that name, or come between two of them."""
 DELETED: Final = -2
-"""In place of a number: it names the id of a topic that was deleted."""
+"""In place of a number: the request names the id of a topic that was deleted."""
 APPLIES_WITHIN = 2.0
-"""Seconds after which a broker that told the id of the new topic no longer serves the deleted one under its name."""
+"""Seconds after which a broker that answered the id of the new topic no longer serves the deleted one under its name.
+"""
 DELETED_ALREADY = frozenset((UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID))
 PRODUCE_BY_ID_FROM, FETCH_BY_ID_FROM = since("ProduceRequest", "TopicId"), since("FetchRequest", "TopicId")
 """The versions from which on requests name topics by id."""
 
 
 class _Topic:
-    """The latest topic of a name: its number and its id, None if none was told; and requests by which it may be deleted.
+    """The latest topic of a name: its number and its id, None if unknown; and the requests that may delete it.
 
-    `named` has the time at which each incarnation of a broker first told the id.
+    `named` has the time at which each incarnation of a broker first answered the id.
     """
 
     def __init__(self, number: int = 0, id: UUID | None = None, former: frozenset[UUID | None] = frozenset()) -> None:
@@ -51,8 +52,8 @@ class Recreations:
     deletion.
 
     A topic counts as created if its creation was acknowledged with its id. Once a deletion was requested, an answer is
-    about the topic whose id it tells; without an id it is about the latest topic, if the broker had told the id of that for
-    some time.
+    about the topic whose id it has; without an id it is about the latest topic, if the broker had answered that
+    topic's id for some time.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -64,7 +65,7 @@ class Recreations:
     # --- following the history
 
     def follow_call(self, call: Call) -> None:
-        """Take a request. After a request to delete it, a topic may be gone."""
+        """Note the topics that a request may delete."""
         request = msgspec.convert(call.request, DeleteTopics) if call.op == DeleteTopics.op else DeleteTopics(())
         for wanted in request.topics:
             topic = self._topics.setdefault(name_of(wanted), _Topic())
@@ -98,7 +99,7 @@ class Recreations:
     # --- asking
 
     def number(self, name: str, node: str, at: Decoding) -> int:
-        """The number of the topic of that name that a node's answer is about, or UNTOLD, or DELETED."""
+        """Return the number of the topic of that name that a node's answer is about, or UNTOLD, or DELETED."""
         if name not in self._deleted:
             return 0
         topic, id = self._topics[name], _id_in(name, at)
@@ -108,7 +109,7 @@ class Recreations:
         return topic.number if known and not topic.deletions else UNTOLD
 
     def latest(self, name: str) -> int:
-        """The number of the latest topic of that name."""
+        """Return the number of the latest topic of that name."""
         return self._topics[name].number
 
     def knows_latest(self, name: str, node: str, call: Call) -> bool:
@@ -128,7 +129,7 @@ def _may_mean(request: DeleteTopics, wanted: Topic | str, topic: _Topic) -> bool
 
 
 def _kept(request: DeleteTopics, answer: Answer) -> Iterator[str]:
-    """The topics that a deletion certainly left as they were."""
+    """Yield the topics that a deletion certainly left as they were."""
     results = msgspec.convert(answer.value, TopicResults).topics if answer.outcome == "ok" else ()
     for topic in map(Topic.of, request.topics):
         own = (one.error for one in results if one.name == topic.name or (topic.id and one.topic_id == topic.id))
@@ -139,7 +140,7 @@ def _kept(request: DeleteTopics, answer: Answer) -> Iterator[str]:
 
 
 def _id_in(name: str, at: Decoding) -> UUID | None:
-    """The id of a topic, by which the request was handled or which the answer tells; None if there is none."""
+    """Return the id of a topic, by which the request was handled or which the answer tells; None if there is none."""
     if at.is_lost:
         return None
     match at.value:
@@ -171,7 +172,7 @@ class ProducedToDeleted(Exchange, frozen=True, gc=False):
 
 
 def with_unknown_outcome(fact: Any) -> Any:
-    """A request with an unknown outcome in place of its answer; None for one that changes nothing, or certainly has not."""
+    """Return a request with an unknown outcome in place of its answer; None if it certainly changed nothing."""
     replace = msgspec.structs.replace
     match fact:
         case ProduceResult(failed=False):

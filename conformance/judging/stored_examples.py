@@ -17,7 +17,7 @@ from history.shards import Column, ExcuseCount, Header
 from history.store import group, lines_of
 
 Judging: TypeAlias = Callable[[History, Column], Judged]
-"""The results of today's judges in a history of a column."""
+"""A function that judges a history of a column with today's judges."""
 
 ByLabel: TypeAlias = Mapping[str, Header]
 """The shards of one worker, by the labels of their columns: its history file holds examples of all of them."""
@@ -37,7 +37,7 @@ class JudgedExample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place(path: PurePath, offset: int) -> str:
-    """The place of a frame, in words: `<run>/<worker>.jsonl.zst at byte 0`."""
+    """Return the place of a frame, in words: `<run>/<worker>.jsonl.zst at byte 0`."""
     return f"{path.parent.name}/{path.name} at byte {offset}"
 
 

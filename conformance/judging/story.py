@@ -31,7 +31,7 @@ class Story:
         self.name = name
         self.timeline = timeline
         self.number = 0
-        """How many of its name there were before it: of topics that were deleted and created again."""
+        """The number of earlier subjects of the same name, such as topics that were deleted and created again."""
         self.version = 0
         self._derived: dict[Any, Any] = {}
 
@@ -45,11 +45,11 @@ class Story:
         return []
 
     def lived_through(self, event: int) -> list[str]:
-        """The faults, by name, that were witnessed before an event."""
+        """Return the faults, by name, that were witnessed before an event."""
         return sorted({one.fault for one in self.timeline.witnessed if one.witnessed < event})
 
     def derive(self, make: Callable[[Any], T]) -> T:
-        """The result that `make` derives from this story, shared by several judges."""
+        """Return the result that `make` derives from this story, shared by several judges."""
         try:
             found: T = self._derived[make]
         except KeyError:

@@ -22,7 +22,7 @@ CONVERGES_WITHIN = 33.0
 RETURNS = frozenset(("heal", "start", "resume"))
 """Actions by which a node may come back."""
 NOTED = RETURNS | {"delete_topics", "incremental_alter_configs"}
-"""Calls that the timeline is fed; of the other events it is fed all but answers."""
+"""The calls that the timeline takes. Of other events it takes all but answers."""
 CONFIGURES = frozenset(("create_topics", "incremental_alter_configs", "describe_configs"))
 """Calls that set or describe configurations. The timeline takes their answers too."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
@@ -50,7 +50,7 @@ class FaultPhase(msgspec.Struct, frozen=True, kw_only=True):
 class FaultSpan(msgspec.Struct):
     """How long a fault stood, by events: injected, witnessed, asked to be taken back, healed; NEVER for what did not come.
 
-    `phases` are all events of it, also those that tell what the cluster made of it. `left` are the log ends that it left of its
+    `phases` are all its events, those of the cluster's reactions included. `left` are the log ends that it left of its
     partition, by node, where its witness shows them.
     """
 
@@ -150,7 +150,7 @@ class Timeline:
             self.deleted_topics.discard(name)
 
     def snapshot(self) -> Timeline:
-        """The timeline as it is now, which further events do not change."""
+        """Return the timeline as it is now, which further events do not change."""
         kept = copy.copy(self)
         kept.spans, kept.faults = copy.deepcopy(self.spans), [*self.faults]
         kept.witnessed, kept._began = [*self.witnessed], {**self._began}
@@ -203,7 +203,7 @@ class Timeline:
                 self.incarnations[node] = len(self._starts[node])
 
     def effects_of(self, event: Fault) -> Effects:
-        """Those that the injection carries.
+        """Return the effects of a fault, which its injection carries.
 
         A witness may name another node than its injection: a leader that was moved.
         """
@@ -238,21 +238,21 @@ class Timeline:
     # --- asking
 
     def time(self, event: int) -> float:
-        """Seconds since the example began."""
+        """Return the seconds since the example began."""
         return self._events[event].t
 
     def event_at(self, seconds: float) -> int:
-        """The first event at or after this time of the example."""
+        """Return the first event at or after this time of the example."""
         return bisect_left(self._events, seconds, key=lambda event: event.t)
 
     def incarnation(self, node: str, event: int) -> int:
-        """The number of the node's incarnation at an event. It rises at each phase of a fault that may have restarted it, and
-        when that fault is taken back.
+        """Return the number of the node's incarnation at an event. It rises at each phase of a fault that may have
+        restarted it, and when that fault is taken back.
         """
         return bisect_left(self._starts.get(node, ()), event)
 
     def faults_between(self, first: int, second: int) -> list[FaultPhase]:
-        """The phases of faults between two other events."""
+        """Return the phases of faults between two other events."""
         return self.faults[bisect_left(self._fault_events, first + 1) : bisect_left(self._fault_events, second)]
 
     def fault_between(self, first: int, second: int) -> bool:
@@ -261,7 +261,7 @@ class Timeline:
         return place < len(self._fault_events) and self._fault_events[place] < second
 
     def standing(self, first: int, second: int) -> list[FaultSpan]:
-        """Faults that stood at any time between two events."""
+        """Return the faults that stood at any time between two events."""
         return [span for span in self.spans if span.began < second and first < span.ended]
 
     def down(self, node: str, first: int, second: int) -> bool:
@@ -280,17 +280,17 @@ def stood_throughout(spans: Iterable[FaultSpan], node: str, first: int, second: 
 
 
 def _log_ends(event: Fault) -> dict[str, int]:
-    """The log end after a cut, by node, from the witness: [before, after]."""
+    """Return the log end after a cut, by node, from the witness: [before, after]."""
     seen = event.detail.get("disk", {event.node: event.detail})
     ends = {node: one.get("log end") for node, one in seen.items()}
     return {node: end[1] for node, end in ends.items() if isinstance(end, list)}
 
 
 def _described_by(answer: Answer) -> set[str]:
-    """The settings in a DescribeConfigs answer."""
+    """Return the settings in a DescribeConfigs answer."""
     return {one["name"] for one in answer.value.get("configs", ())} if answer.outcome == "ok" else set()
 
 
 def _name_of(topic: Any) -> str:
-    """The name of a topic that a request gives by name, or by name and id."""
+    """Return the name of a topic that a request gives by name, or by name and id."""
     return str(topic) if isinstance(topic, str) else str(topic["name"])

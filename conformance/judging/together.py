@@ -23,7 +23,7 @@ class Together(Story):
         self._stories = stories
 
     def of(self, type: type[S]) -> Sequence[S]:
-        """The stories of one type, by the names of their subjects."""
+        """Return the stories of one type, by the names of their subjects."""
         return cast(Sequence[S], self._stories[type])
 
     def take(self, fact: Any) -> None:

@@ -12,8 +12,8 @@ ENDS = {0: "abort", 1: "commit"}
 
 
 def by_producer(batch: Plain) -> str:
-    """The producer of a batch in words: ` by producer 7, epoch 1, from sequence 4, in a transaction`; empty without a producer
-    id.
+    """Return the producer of a batch in words: ` by producer 7, epoch 1, from sequence 4, in a transaction`; empty for
+    none.
     """
     if batch.get("producer_id", -1) < 0:
         return ""
@@ -23,7 +23,7 @@ def by_producer(batch: Plain) -> str:
 
 
 def control(batch: Plain) -> str:
-    """A control batch in words: `commit marker of coordinator epoch 0`, or only that it is one."""
+    """Return a control batch in words: `commit marker of coordinator epoch 0`, or just `control` for others."""
     for record in batch.get("records", ()):
         if record.get("control_type") in ENDS:
             return f"{ENDS[record['control_type']]} marker of coordinator epoch {record['coordinator_epoch']}"

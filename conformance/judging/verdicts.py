@@ -96,7 +96,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
-    """The reason why this case does not carry `satisfied`; empty if it does."""
+    """Return the reason why this case does not carry `satisfied`; empty if it does."""
     floor = floor_of(row, case)
     held, examples = counting(row, case, tally)
     calm = f" ({tally.calm} calm ones do not count)" if held < tally.held else ""
@@ -112,7 +112,7 @@ def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
 
 
 def counting(row: Requirement, case: str, tally: CaseTally) -> tuple[int, int]:
-    """The held observations and the examples that fill a floor: of a probe all, else those where something was disturbed."""
+    """Return the held observations and the examples that fill a floor: for a probe all, else the disturbed ones."""
     if kind_of(row, case) == "probe":
         return tally.held, tally.examples
     return tally.held - tally.calm, tally.examples - tally.calm_examples
@@ -125,7 +125,7 @@ CHANGED_SINCE = (
 
 
 def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgement:
-    """The worst that the evidence shows: violated > flaky > error > inconclusive > satisfied."""
+    """Return the worst verdict that the evidence supports: violated > flaky > error > inconclusive > satisfied."""
     cases = [case.id for case in row.applicable_cases(facts)]
     if not cases:
         return Judgement(

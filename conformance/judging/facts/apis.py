@@ -33,17 +33,17 @@ INTERNAL = frozenset({Error.UNKNOWN_SERVER_ERROR, Error.NETWORK_EXCEPTION})
 """Errors that answer no well-formed request: the server failed, or a client reports that no answer came."""
 
 DUPLICATES, SEVERAL = "duplicates", "several-items"
-"""Cases that are no API: a request that names an item more than once, and one with several distinct items."""
+"""Cases beside the APIs: a request that names an item more than once, and one with several distinct items."""
 UNEXPECTED = "UnexpectedAnswer"
 """The client's error for an answer that does not hold just the one item that was asked for."""
 
 ASKED = {op: kind for op, kind in OPERATIONS.items() if kind.api and issubclass(kind.answer, Answer)}
 API_OF = {op: kind.api for op, kind in ASKED.items()}
-"""By operation. A Fetch in flight is sent by `park_fetch` and answered to `parked_fetch`; a Produce likewise."""
+"""The API of each operation. `park_fetch` sends a Fetch in flight, `parked_fetch` has its answer; Produce likewise."""
 
 
 def _paths(kind: type[msgspec.Struct], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The paths to the lists in an answer whose elements have an error code of their own."""
+    """Yield the paths to the lists in an answer whose elements have an error code of their own."""
     for field in msgspec.structs.fields(kind):
         if path and field.encode_name == "error_code":
             yield path
@@ -57,9 +57,10 @@ PARTS: dict[str, list[tuple[str, ...]]] = {op: [*_paths(kind.answer)] for op, ki
 
 
 class Items(msgspec.Struct, frozen=True):
-    """The items of a request or an answer: the field with their list or the single item (empty for the whole message), and
-    the fields that identify an item (an index if an item is a pair, none if it is a name). Where items are in lists `within`
-    the elements of that list, `group` is the field that identifies such an element."""
+    """The items of a request or an answer: the field with their list or the single item (empty for the whole message),
+    and the fields that identify an item (an index if an item is a pair, none if it is a name). If each element of that
+    list holds items in a list of its own, `within` names the latter, and `group` the field that identifies the
+    element."""
 
     field: str = ""
     by: tuple[str | int, ...] = ("topic", "partition")
@@ -67,7 +68,7 @@ class Items(msgspec.Struct, frozen=True):
     group: str = ""
 
     def of(self, message: Plain) -> Sequence[Any] | None:
-        """None where the message has null in place of a list."""
+        """Return the items of a message; None where it has null in place of a list."""
         found: Any = message[self.field] if self.field else message
         if self.within:
             return [(one[self.group], *item) for one in found for item in one[self.within]]
@@ -139,12 +140,12 @@ BATCHES: dict[str, Batch] = {
         Items("partitions", ("topic", "partition", "producer_id")),
     ),
 }
-"""By operation: those whose request has a list on the wire, even where the client sends one item only. Filters
+"""The items of each operation whose request has a list on the wire, even where the client sends one item only. Filters
 (DescribeLogDirs, ListTransactions) and requests for everything (ListPartitionReassignments) have no items."""
 
 
 class Kept(msgspec.Struct, frozen=True, gc=False):
-    """The test of one answer by a law of all answers, with the events of request and answer; `wrong` is empty if it is kept."""
+    """The test of one answer by a law, with the events of request and answer; `wrong` is empty if the law holds."""
 
     case: str
     asked: int
@@ -166,7 +167,7 @@ _OF_OTHER: tuple[type[Kept], ...] = (ErrorCodes,)
 
 @cache
 def case_of(api: str) -> str:
-    """The case of an API: ``OffsetForLeaderEpoch`` is `offset-for-leader-epoch`."""
+    """Return the case of an API: ``OffsetForLeaderEpoch`` is `offset-for-leader-epoch`."""
     return re.sub("(?<!^)(?=[A-Z])", "-", api).lower()
 
 
@@ -176,7 +177,7 @@ CASES = {op: case_of(api) for op, api in API_OF.items()}
 
 @decodes(*ASKED.values(), about=["wire"], lost=True)
 def answers(request: Operation[Any], answer: Answer, at: Decoding) -> Iterable[Attributed]:
-    """A right answer is a fact only the first time for each API and case, a wrong one each time: a long history has few facts."""
+    """Return the facts about an answer: a right one only once for each API and case, to keep them few."""
     op, case, seen = request.op, CASES[request.op], at.seen
     if at.is_lost:
         return _unexpected(at) if at.answer.kind == UNEXPECTED and op in BATCHES else ()
@@ -208,7 +209,7 @@ def _unexpected(at: Decoding) -> Iterable[Attributed]:
 
 @decodes(ParkFetch, about=["wire"])
 def requests_in_flight(request: ParkFetch, answer: PendingRequest, at: Decoding) -> Iterable[Attributed]:
-    """No fact yet: the request is kept for its answer. Two with the same number, on two connections, cannot be told apart."""
+    """Keep a request for its answer, and return no fact yet. Two with the same number cannot be told apart."""
     parked = (at.call.node, answer.number)
     at.parked[parked] = None if parked in at.parked else (request, at.call.request)
     return ()
@@ -218,7 +219,7 @@ def requests_in_flight(request: ParkFetch, answer: PendingRequest, at: Decoding)
 
 
 def _pairings(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator[Pairing]:
-    """Empty if request and answer have no items that could be paired."""
+    """Yield how the items of request and answer pair up; nothing if they have no items that could be paired."""
     op = request.op
     recorded: Plain | None = at.call.request
     if isinstance(request, ParkedFetch):
@@ -243,8 +244,8 @@ _EXEMPT = frozenset(
 
 
 def _is_exempt(request: Operation[Any], answer: Answer) -> bool:
-    """True if request and answer are not item by item: pages, incremental fetch sessions, versions without a list, and requests
-    that are not answered. In Metadata 0 an empty list asks for all topics, as null does later."""
+    """True if the answer need not match the request item by item: pages, incremental fetch sessions, versions without
+    a list, and requests that are not answered. In Metadata 0 an empty list asks for all topics, as null does later."""
     match request:
         case DescribeTopicPartitions():
             more = answer.next_cursor if isinstance(answer, TopicPartitionsAnswer) else None
@@ -261,7 +262,7 @@ def _is_exempt(request: Operation[Any], answer: Answer) -> bool:
 
 
 def _is_of_the_whole(answered: Items, answer: Answer, items: Sequence[Any], at: Decoding) -> bool:
-    """True if it has an error for the whole answer, or the client did not keep its items or their names."""
+    """True if the answer has one error for all items, or the client did not keep its items or their names."""
     if (isinstance(answer, PartitionAnswer) and answer.top_level_error) or (answered.field and _error_of(answer)):
         return True
     if answered.field:
@@ -270,13 +271,13 @@ def _is_of_the_whole(answered: Items, answer: Answer, items: Sequence[Any], at: 
 
 
 def _error_of(part: object) -> Error:
-    """The error code of an answer or a part of it, if it has one."""
+    """Return the error code of an answer or a part of it; NONE if it has no such field."""
     found: Error = getattr(part, "error", Error.NONE)
     return found
 
 
 def _is_same(asked: Named, answered: Named) -> bool:
-    """True if both are one item: by name where the answer has it, else by id."""
+    """True if both are one item: by name where both have one, else by id."""
     name, id, rest = answered
     return rest == asked[2] and (
         name == asked[0] if name is not None and asked[0] is not None else id == asked[1] is not None
@@ -302,13 +303,15 @@ def _compared(op: str, items: Sequence[Any], parts: Sequence[Any], answer: Answe
 
 
 def _key(named: Named, asked: Counter[Key]) -> Key:
-    """The key of an item: its name, unless it was asked for by id only."""
+    """Return the key of an answered item: its name, or its id if it was requested by id only."""
     name, id, rest = named
     return (name, *rest) if id is None or (name is not None and (name, *rest) in asked) else (id, *rest)
 
 
 def _wrong(asked: Counter[Key], answered: Counter[Key], refused: bool) -> str:
-    """An item requested several times is answered once or as often; if all are `refused`, it may be for the whole request."""
+    """Say how the answered items differ from the requested ones; empty if they match. An item requested several times
+    is answered once or as often; if all are `refused`, one answer may stand for the whole request.
+    """
     missing = [key for key in asked if key not in answered and not refused]
     foreign = [key for key in answered if key not in asked]
     repeated = [key for key, count in answered.items() if key in asked and count not in (1, asked[key])]
@@ -351,7 +354,7 @@ _OF_ONE = frozenset([op for op, items in BATCHES.items() if items == (ONE, ONE)]
 
 
 def _is_plain(request: Operation[Any], answer: Answer) -> bool:
-    """A quick look that is true only if the answer keeps all laws."""
+    """True only if the answer certainly keeps all laws: a quick test, which most answers pass."""
     op = request.op
     if isinstance(request, Metadata):
         return isinstance(answer, MetadataAnswer) and _is_plain_topic(request, answer)
@@ -361,7 +364,7 @@ def _is_plain(request: Operation[Any], answer: Answer) -> bool:
 
 
 def _is_plain_partition(request: Any, answer: PartitionAnswer) -> bool:
-    """True if it is the one requested partition, without an internal error."""
+    """True if the answer is about the one requested partition, without an internal error."""
     wanted, name = request.topic, answer.topic
     is_it = name == name_of(wanted) if name is not None else answer.topic_id == getattr(wanted, "id", None) is not None
     ends = answer.error in INTERNAL or answer.top_level_error in INTERNAL
@@ -369,7 +372,7 @@ def _is_plain_partition(request: Any, answer: PartitionAnswer) -> bool:
 
 
 def _is_plain_topic(request: Metadata, answer: MetadataAnswer) -> bool:
-    """True if it is the one topic requested by name, without an internal error."""
+    """True if the answer is about the one topic requested by name, without an internal error."""
     asked, answered = request.topics, answer.topics
     if asked is None or len(asked) != 1 or len(answered) != 1 or answered[0].name != asked[0]:
         return False

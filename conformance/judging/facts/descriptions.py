@@ -16,7 +16,7 @@ Described: TypeAlias = DescribedGroup | DescribedTransaction | PartitionMetadata
 
 
 class Description(Exchange, frozen=True, gc=False):
-    """A node's word on a group (KIP-848), a transaction, a partition (by DescribeTopicPartitions) or the quorum."""
+    """A node's view of a group (KIP-848), a transaction, the quorum or a partition (DescribeTopicPartitions)."""
 
     said: Described
 

@@ -20,13 +20,13 @@ NONE = 0
 UNKNOWN_OUTCOME = -1
 """In place of an error code: it is not known whether the request was handled."""
 NEVER_SENT = -2
-"""In place of an error code: the request certainly did not leave."""
+"""In place of an error code: the request was certainly never sent."""
 
 
 class Exchange(msgspec.Struct, frozen=True, gc=False):
     """A request and its answer: the numbers of the events of both, the node, and which of its incarnations answered.
 
-    What was answered before something else was asked is known by `one.event < other.asked`.
+    `one.event < other.asked` says that one request was answered before the other was sent.
     """
 
     asked: int
@@ -43,7 +43,7 @@ Attributed = tuple[Kind, str, Any]
 """Kind and name of a subject, and a fact of its story."""
 
 Decoder = Callable[[Any, Any, "Decoding"], Iterable[Attributed]]
-"""Makes facts of a request and its answer, both as structs of `protocol` or `history.readings`."""
+"""A function that makes facts of a request and its answer, both as structs of `protocol` or `history.readings`."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -86,9 +86,9 @@ class Decoding:
         """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""
 
     def facts(self, call: Call, answer: Answer, decoders: Decoders) -> Sequence[Attributed]:
-        """The facts of a request by these decoders.
+        """Return the facts that these decoders make of a request.
 
-        Where no answer came, that of which some make facts is empty, with the error NEVER_SENT or UNKNOWN_OUTCOME.
+        A lost request is decoded with an empty answer, whose error is NEVER_SENT or UNKNOWN_OUTCOME.
         """
         self.call, self.answer = call, answer
         is_lost = answer.outcome != "ok"
@@ -109,7 +109,7 @@ class Decoding:
         return known | {"brokers": (), "topics": ()}
 
     def exchange(self) -> tuple[int, int, str, int]:
-        """The fields of an `Exchange`."""
+        """Return the fields of an `Exchange`."""
         call = self.call
         return call.n, self.answer.n, call.node, self.timeline.incarnations.get(call.node, 0)
 
@@ -119,20 +119,20 @@ class Decoding:
 
     @property
     def lost_error(self) -> int:
-        """In place of an error that no answer tells."""
+        """The error code in place of that of a lost answer."""
         return NEVER_SENT if self.answer.outcome == "fail" else UNKNOWN_OUTCOME
 
 
 OPERATIONS: dict[str, type[Operation[Any]]] = {}
 """By the name of the operation, the struct of its request."""
 DECODERS: dict[str, list[Entry]] = {}
-"""By operation. One that is not in the table is ignored."""
+"""The decoders of each operation. Operations that are not in the table are ignored."""
 
 
 def decodes(
     *requests: Callable[..., Operation[A]], about: Iterable[Kind], lost: bool = False
 ) -> Callable[[Callable[[Any, A, Decoding], Iterable[Attributed]]], Callable[[Any, A, Decoding], Iterable[Attributed]]]:
-    """Enter a decoder of these requests, which gives facts about these kinds of subjects; of `lost` requests too, if it can."""
+    """Register a decoder of these requests, for facts about these kinds of subjects; if `lost`, of lost ones too."""
 
     def enter(
         decoder: Callable[[Any, A, Decoding], Iterable[Attributed]],
@@ -147,7 +147,7 @@ def decodes(
 
 @cache
 def decoders_of(kinds: frozenset[Kind]) -> dict[str, Decoders]:
-    """The decoders that give facts about any of these kinds, by operation."""
+    """Return the decoders that give facts about any of these kinds, by operation."""
     wanted = {op: [entry for entry in found if entry.about & kinds] for op, found in DECODERS.items()}
     return {
         op: Decoders(
@@ -171,10 +171,10 @@ class InPartition(Protocol):
 
 
 def name_of(topic: Topic | str) -> str:
-    """The name of a topic that a request gives by name, or by name and id."""
+    """Return the name of a topic that a request gives by name, or by name and id."""
     return topic if isinstance(topic, str) else topic.name
 
 
 def partition_of(part: InPartition) -> str:
-    """`topic-0`, of a request or a part of one."""
+    """Return the partition of a request or of a part of one, as `topic-0`."""
     return f"{name_of(part.topic)}-{part.partition}"

@@ -37,10 +37,11 @@ SHOWS_EPOCH_FROM = since("OffsetFetchResponse", "CommittedLeaderEpoch")
 
 
 class OffsetCommitResult(Exchange, frozen=True, gc=False):
-    """OffsetCommit or TxnOffsetCommit of one partition; `error` is -1 where the outcome is unknown, -2 where it never left.
+    """OffsetCommit or TxnOffsetCommit of one partition; `error` is -1 where the outcome is unknown, -2 where it was
+    never sent.
 
-    The offset of a transaction shows once that is committed, which is not looked up here: its `error` is -1, and `accepted`
-    what the coordinator answered. Member, and member epoch or generation, are those of the request.
+    An offset in a transaction takes effect once that commits, which is not looked up here: its `error` is -1, and
+    `accepted` is what the coordinator answered. Member, and member epoch or generation, are those of the request.
     """
 
     group: str
@@ -60,7 +61,7 @@ class OffsetCommitResult(Exchange, frozen=True, gc=False):
 
 
 class FetchedOffset(Exchange, frozen=True, gc=False):
-    """An OffsetFetch of one partition; offset -1 for none. `stable`: it waits for open transactions to end."""
+    """An OffsetFetch of one partition; offset -1 for none. `stable`: requested with RequireStable."""
 
     group: str
     offset: int
@@ -89,7 +90,7 @@ class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
 class ReaderStep(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A step of the kit's own epoch-aware reader: `deliver` records (offset, epoch, value), `rewind` or `restart`.
 
-    `to` is its position after it, `truncation` the (epoch, end offset) that it was given.
+    `to` is the reader's position after the step, `truncation` the (epoch, end offset) that it was given.
     """
 
     event: int
@@ -105,7 +106,7 @@ class ReaderStep(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 @decodes(OffsetCommit, about=["partition"], lost=True)
 def _offset_commit(request: OffsetCommit, answer: OffsetCommitAnswer, at: Decoding) -> Iterator[Attributed]:
-    """A consumer does not tell the version in which it commits, which is a new one."""
+    """Yield the commit of each partition. A consumer does not report its request version, which is a recent one."""
     has_epoch = answer.version < 0 or answer.version >= COMMITS_EPOCH_FROM
     for wanted in request.offsets:
         error = _error_of(wanted, answer.partitions, at)
@@ -149,7 +150,7 @@ def _txn_offset_commit(request: TxnOffsetCommit, answer: TxnOffsetCommitAnswer, 
 
 
 def _error_of(wanted: NewOffset, parts: Iterable[PartitionAnswer], at: Decoding) -> int:
-    """The error of one partition of an OffsetCommit."""
+    """Return the error of one partition of an OffsetCommit."""
     names = (name_of(wanted.topic), None)
     own = (one.error for one in parts if one.partition == wanted.partition and one.topic in names)
     return next(own, at.lost_error)
@@ -172,7 +173,7 @@ def _offset_fetch(request: OffsetFetch, answer: OffsetFetchAnswer, at: Decoding)
 
 @decodes(Assignment, about=["partition"])
 def _assigned(request: Assignment, answer: Assigned, at: Decoding) -> Iterable[Attributed]:
-    """A consumer was assigned or rebalanced, and begins another session."""
+    """Begin another session of a consumer that was assigned partitions or rebalanced."""
     at.sessions.setdefault(at.call.node, []).append(at.answer.n)
     if request.group is not None:
         at.grouped.add(at.call.node)

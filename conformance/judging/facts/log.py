@@ -28,7 +28,7 @@ READ_COMMITTED = 1
 FUTURE_REPLICA = -3
 """The replica id whose fetches show a replica's whole log, the uncommitted suffix included."""
 CONTROLLER_UNKNOWN = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_CONTROLLER)
-"""Errors after which what a controller was asked for may have happened, or may still happen."""
+"""Errors after which a request to a controller may have taken effect, or may still do so."""
 
 
 class ControlMarker(msgspec.Struct, frozen=True, gc=False):
@@ -43,8 +43,8 @@ class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A batch as a replica has it. Its CRC covers all but base offset and leader epoch: batches that agree in the three are one
     object within a history.
 
-    `records` are (offset, value); a control batch has none, and its `marker` instead. Producer id, epoch and sequence are -1
-    where none wrote it.
+    `records` are (offset, value); a control batch has none, and its `marker` instead. Producer id, epoch and sequence
+    are -1 for a batch without a producer id.
     """
 
     base: int
@@ -107,12 +107,12 @@ class FetchResult(Exchange, frozen=True, gc=False):
         return self.batches[-1].last + 1 if self.batches else max(self.fetch_offset, self.log_start)
 
     def shows(self, offset: int) -> bool:
-        """Would a record at this offset, if the replica has it, be among the batches?"""
+        """True if a record at this offset, if the replica has it, would be among the batches."""
         inside = max(self.fetch_offset, self.log_start) <= offset and self.diverging is None
         return inside and (self.full or offset < self.high_watermark)
 
     def at(self, offset: int) -> Batch | None:
-        """The batch that covers an offset."""
+        """Return the batch that covers an offset."""
         place = bisect_left(self.batches, offset, key=by_last)
         found = self.batches[place] if place < len(self.batches) else None
         return found if found is not None and found.base <= offset else None
@@ -158,16 +158,16 @@ class ProduceResult(Exchange, frozen=True, gc=False):
     """Sent as bytes: its records are not known."""
     version: int = -1
     timed_out: bool = False
-    """No answer came in time; else the connection was lost, where the outcome is unknown."""
+    """Whether no answer came in time. Any other request of unknown outcome lost its connection."""
 
     @property
     def last(self) -> int:
-        """The offset of the last record, where it was acknowledged."""
+        """The offset of the last record, if the batch was acknowledged."""
         return self.offset + len(self.values) - 1
 
     @property
     def is_committed(self) -> bool:
-        """Acknowledged with acks=all."""
+        """True if it was acknowledged with acks=all."""
         return self.acks == -1 and self.error == NONE and self.offset >= 0
 
 
@@ -191,7 +191,7 @@ class PartitionMetadata(msgspec.Struct, frozen=True, gc=False):
     node: str
     incarnation: int
     faults: int
-    """Phases of faults before the answer: between two answers with the same number there was none."""
+    """The number of fault phases before the answer: no fault came between two answers with the same number."""
     state: PartitionState
     leader: int
     epoch: int
@@ -259,7 +259,7 @@ class RegisteredStates(Exchange, frozen=True, gc=False):
 
 
 class UncleanElectionResult(Exchange, frozen=True, gc=False):
-    """ElectLeaders for an unclean election, which was held (`granted`), or may have been: its outcome is unknown."""
+    """An unclean ElectLeaders that was held (`granted`), or may have been: then its outcome is unknown."""
 
     granted: bool
 
@@ -280,4 +280,4 @@ class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class BesideFailedDirectory(Exchange, frozen=True, gc=False):
-    """DescribeLogDirs of a broker one of whose log directories has failed: its replica is in another one."""
+    """DescribeLogDirs of a broker with a failed log directory: its replica of the partition is in another one."""

@@ -79,7 +79,7 @@ Part = TypeVar("Part", ProducedPartition, FetchedPartition)
 
 SHOWS_EPOCH_FROM = since("MetadataResponse", "LeaderEpoch")
 WHOLE_BYTES = 1024 * 1024
-"""The bytes of one partition that a Fetch has to ask for at least, so that it shows all that the replica has."""
+"""The least partition_max_bytes with which a Fetch counts as showing all that the replica has."""
 
 
 @decodes(cluster.Metadata, about=["partition"])
@@ -88,7 +88,7 @@ def _metadata(request: cluster.Metadata, answer: MetadataAnswer, at: Decoding) -
         return []
     by = (*at.exchange(), len(at.timeline.faults))
     unfenced = tuple([broker.node_id for broker in answer.brokers])
-    # LEADER_NOT_AVAILABLE comes with all else that is known.
+    # A partition with LEADER_NOT_AVAILABLE still has all other fields.
     return [
         ("partition", f"{topic.name}-{one.partition}", _partition_metadata(by, one, unfenced, at))
         for topic in answer.topics
@@ -121,13 +121,13 @@ def _produce_many(request: ProduceMany, answer: ProduceAnswer, at: Decoding) -> 
 
 @decodes(ParkProduce, about=["partition", "transactional-id"], lost=True)
 def _park_produce(request: ParkProduce, answer: PendingRequest, at: Decoding) -> Iterator[Attributed]:
-    """The outcome of a write that stays in flight, with acks=all, is unknown: its answer comes with another call."""
+    """Yield writes that stay in flight, with acks=all, as of unknown outcome: the answer comes with another call."""
     for wanted in request.partitions:
         yield from _produced(request, wanted, None, answer.version, at)
 
 
 def _own(wanted: ProducePartition | FetchPartition, parts: Iterable[Part]) -> Part | None:
-    """The part of an answer about a partition, which the answer names by topic or topic id."""
+    """Return the part of an answer about a partition, which the answer names by topic or topic id."""
     topic = Topic.of(wanted.topic)
     return next(
         (
@@ -147,8 +147,8 @@ def _produced(
     version: int,
     at: Decoding,
 ) -> Iterator[Attributed]:
-    """One partition of a Produce; without an answer its outcome is unknown."""
-    # Bytes in place of a batch, or none, have no values of ours.
+    """Yield the result for one partition of a Produce; without an answer its outcome is unknown."""
+    # Bytes in place of a batch, or no batch, hold no known values.
     batch = wanted.records if isinstance(wanted.records, NewBatch) else NewBatch(())
     error = answer.error if answer is not None else UNKNOWN_OUTCOME
     fact = ProduceResult(
@@ -183,8 +183,9 @@ def _fetch(request: Fetch, answer: FetchedPartition, at: Decoding) -> Iterator[A
 
 @decodes(FetchMany, about=["partition"])
 def _fetch_many(request: FetchMany, answer: FetchAnswer, at: Decoding) -> Iterator[Attributed]:
-    """The partitions of this request; others that a fetch session returns were requested earlier. Errors are left out, and
-    what asked for a few bytes only."""
+    """Yield the requested partitions; others that a fetch session returns were requested earlier. Errors are left out,
+    and so are partitions of which only a few bytes were requested.
+    """
     for wanted in request.partitions:
         own = _own(wanted, answer.partitions) if wanted.partition_max_bytes >= WHOLE_BYTES else None
         if own is not None and own.error == NONE:
@@ -194,7 +195,7 @@ def _fetch_many(request: FetchMany, answer: FetchAnswer, at: Decoding) -> Iterat
 def _fetched(
     wanted: FetchPartition, options: Fetch | FetchOptions, answer: FetchedPartition, at: Decoding
 ) -> Attributed:
-    """One partition of a Fetch."""
+    """Return the result for one partition of a Fetch."""
     diverging, offset = answer.diverging_epoch, wanted.fetch_offset
     fact = FetchResult(
         *at.exchange(),
@@ -233,7 +234,7 @@ def _batch(one: records.Batch, at: Decoding) -> Batch:
 
 
 def _marker(one: records.Batch) -> ControlMarker | None:
-    """The end of a transaction that a control batch holds; None for others, such as a new leader of the quorum."""
+    """Return the transaction marker in a control batch; None for others, such as a LeaderChangeMessage."""
     for record in one.records:
         if record.control_type in (ControlType.ABORT, ControlType.COMMIT):
             return ControlMarker(record.offset, record.control_type == ControlType.COMMIT, record.coordinator_epoch)
@@ -302,7 +303,7 @@ def _describe_log_dirs(request: DescribeLogDirs, answer: LogDirsAnswer, at: Deco
 
 @decodes(DeleteRecords, about=["partition"], lost=True)
 def _delete_records(request: DeleteRecords, answer: DeletedRecords, at: Decoding) -> Iterator[Attributed]:
-    """A request that was never sent counts as one of unknown outcome."""
+    """Yield the result of DeleteRecords. A request that was never sent counts as one of unknown outcome."""
     error = UNKNOWN_OUTCOME if at.is_lost else answer.error
     low_watermark = answer.low_watermark if error == NONE else -1
     fact = DeleteRecordsResult(*at.exchange(), request.offset, error, low_watermark)
@@ -311,7 +312,7 @@ def _delete_records(request: DeleteRecords, answer: DeletedRecords, at: Decoding
 
 @decodes(ElectLeaders, about=["partition"], lost=True)
 def _elect_leaders(request: ElectLeaders, answer: PartitionResults, at: Decoding) -> Iterator[Attributed]:
-    """Take a partition that the answer does not name as one that was not asked for, which is a refusal."""
+    """Yield unclean elections that were, or may have been, held. A partition that the answer lacks was refused."""
     if request.election_type != ElectionType.UNCLEAN:
         return
     for topic, index in request.partitions or ():

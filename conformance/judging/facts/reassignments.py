@@ -40,6 +40,6 @@ def _alter_partition_reassignments(
 
 
 def error_about(answer: PartitionResults, topic: str, index: int, otherwise: int) -> int:
-    """The error of the whole answer or of a partition; another where the answer does not name the partition."""
+    """Return the error of the whole answer, or of a partition; `otherwise` if the answer lacks the partition."""
     own = (one.error for one in answer.partitions if (one.topic, one.partition) == (topic, index))
     return answer.error if answer.error != NONE else next(own, otherwise)

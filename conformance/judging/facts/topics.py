@@ -35,14 +35,14 @@ from protocol.topics import (
 OPEN = {7: "REQUEST_TIMED_OUT", 13: "NETWORK_EXCEPTION", 20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 41: "NOT_CONTROLLER"}
 """Errors that leave it open whether the request took effect."""
 UNANSWERED, SENT_TWICE = "no answer", "sent to the controller twice"
-"""Other reasons for which it is open. A broker that lost the controller's answer sends the request again."""
+"""Other reasons why an outcome is open. A broker that lost the controller's answer sends the request again."""
 UNKNOWN_TOPIC_OR_PARTITION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, UNKNOWN_TOPIC_ID = 3, 36, 37, 100
 TOPIC, BROKER, GROUP = 2, 4, 32
 """Resource types of DescribeConfigs and IncrementalAlterConfigs."""
 OWN_SOURCE = {TOPIC: 1, BROKER: 2, GROUP: 8}
 DELETED_BY_ID_FROM = since("DeleteTopicsRequest", "Topics")
 CLUSTER_DEFAULT_SOURCE = 3
-"""ConfigSource of a value that was set on the resource itself; of a broker's, on the cluster default."""
+"""The ConfigSource of a value that was set on the cluster default of all brokers."""
 
 Outcome = Literal["done", "refused", "open"]
 """done: acknowledged; refused: answered with a definite error; open: it may have taken effect or not."""
@@ -67,9 +67,9 @@ class Resource(msgspec.Struct, frozen=True, order=True):
 class Change(Exchange, frozen=True, gc=False):
     """One item of a request that changes a resource. `configs` are values by key, None for one that is deleted.
 
-    `partitions` is the number of partitions that it asks for, -1 where it names none; `error` is -1 where no answer came.
-    `topic_id` is that of a topic that was created, if its creation told one, or by which it was to be deleted; `left_open` is why
-    an outcome is open.
+    `partitions` is the number of partitions that it asks for, -1 where it names none; `error` is -1 where no answer
+    came. `topic_id` is the id that the creation of a topic answered, or by which it was to be deleted; `left_open` is
+    why the outcome is open.
     """
 
     resource: Resource
@@ -83,7 +83,7 @@ class Change(Exchange, frozen=True, gc=False):
 
     @property
     def replaces(self) -> bool:
-        """True if nothing of the former topic outlives it."""
+        """True if nothing of the former topic outlives the change."""
         return self.kind in ("create", "delete")
 
     def __str__(self) -> str:
@@ -98,7 +98,8 @@ class Change(Exchange, frozen=True, gc=False):
 class TopicSeen(Exchange, frozen=True, gc=False):
     """A topic in the Metadata answer of one broker.
 
-    `partitions` is their number, 0 where there is no such topic; `topic_id` is None where none was told.
+    `partitions` is the number of partitions, 0 where there is no such topic; `topic_id` is None where the answer has
+    none.
     """
 
     resource: Resource
@@ -122,7 +123,7 @@ class Described(Exchange, frozen=True, gc=False):
         return self.keys is None or key in self.keys
 
     def own(self, key: str) -> str | None:
-        """The value that is set on the resource itself; None where its default applies."""
+        """Return the value that is set on the resource itself; None where its default applies."""
         value, source = self.values.get(key, (None, -1))
         return value if source == self.resource.own_source else None
 
@@ -156,7 +157,7 @@ def delete_topics(request: DeleteTopics, answer: TopicResults, at: Decoding) -> 
 
 
 def deleted_by(request: DeleteTopics, topic: Topic | str) -> UUID | None:
-    """The id by which DeleteTopics is asked to delete a topic; None for its name."""
+    """Return the id by which DeleteTopics deletes a topic; None if by name."""
     by_id = request.version is None or request.version >= DELETED_BY_ID_FROM
     return topic.id if by_id and not isinstance(topic, str) else None
 
@@ -203,7 +204,7 @@ def _change(
 
 
 def _error_of_topic(answer: TopicResults, name: str, id: UUID | None = None) -> int:
-    """A deletion by id is answered by id, and may leave out the name."""
+    """Return the error of a topic. A deletion by id is answered by id, and may leave out the name."""
     own = (one.error for one in answer.topics if one.name == name or (id is not None and one.topic_id == id))
     return next(own, UNKNOWN_OUTCOME)
 
@@ -242,7 +243,7 @@ def metadata(request: Metadata, answer: MetadataAnswer, at: Decoding) -> Iterato
 
 
 def _topic(name: str, at: Decoding) -> tuple[Resource, str]:
-    """A topic and its name in words."""
+    """Return a topic as a resource, and the resource in words."""
     found: tuple[Resource, str] | None = at.known.get(name)
     if found is None:
         resource = Resource(TOPIC, name)

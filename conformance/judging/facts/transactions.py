@@ -47,7 +47,7 @@ class ProducerIdGiven(Exchange, frozen=True, gc=False):
     producer_epoch: int
     version: int = -1
     times: int = 1
-    """How often it was asked for in a row, each time by the epoch that was given before."""
+    """The number of requests in a row, each with the epoch that the one before was given."""
 
 
 class OfTransaction(Exchange, frozen=True, gc=False):
@@ -127,7 +127,7 @@ def _init_producer_id(
 def _of_transaction(
     request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn | TxnPartitions, error: Error, at: Decoding
 ) -> tuple[int, int, str, int, str, int, int, int]:
-    """The fields of an `OfTransaction`."""
+    """Return the fields of an `OfTransaction`."""
     return (*at.exchange(), request.transactional_id, request.producer_id, request.producer_epoch, error)
 
 
@@ -154,7 +154,7 @@ def _add_partitions_to_many(
 def _errors(
     wanted: Iterable[tuple[str, int]], parts: Iterable[PartitionAnswer], at: Decoding
 ) -> tuple[tuple[str, int], ...]:
-    """The error of each partition that was asked for."""
+    """Return the error of each partition that was asked for."""
     found = {(one.topic, one.partition): one.error for one in parts}
     return tuple([(f"{topic}-{index}", found.get((topic, index), at.lost_error)) for topic, index in wanted])
 

@@ -27,7 +27,7 @@ def descriptions_agree(story: DescriptionStory) -> Iterator[Finding]:
 
 
 def _described(said: Described) -> tuple[str, tuple[object, ...]]:
-    """The case, and the fields that are compared."""
+    """Return the case, and the fields that are compared."""
     match said:
         case DescribedGroup():
             return "group", (said.group_state, said.group_epoch, said.assignment_epoch, _member_epochs(said))
@@ -61,7 +61,7 @@ def _misdescribed(said: Described) -> str:
 
 
 def _of_group(group: DescribedGroup) -> str:
-    """The contradiction in a group's description by the states of KIP-848; empty for none.
+    """Return the contradiction in a group's description by the states of KIP-848; empty for none.
 
     The assignment epoch follows the group epoch, and members follow the assignment.
     """

@@ -43,7 +43,7 @@ REFUSED: dict[str, frozenset[int]] = {
     "offset_for_leader_epoch_many": frozenset({Error.NOT_LEADER_OR_FOLLOWER}),
     "offset_fetch": frozenset({Error.NOT_COORDINATOR}),
     "describe_groups": frozenset({Error.NOT_COORDINATOR}),
-    # A cluster without the consumer protocol says so, and any broker of it does (KIP-848).
+    # A cluster without the consumer protocol answers so, whichever broker is asked (KIP-848).
     "consumer_group_describe_many": frozenset({Error.NOT_COORDINATOR, Error.UNSUPPORTED_VERSION}),
 }
 """By operation, the errors that name a wrong broker. Any replica answers DescribeProducers."""
@@ -75,7 +75,7 @@ together_is_as_one_by_one = Judge("GEN-04", sweeps, _batch_answers_equal_single_
 
 
 def _every_version_answers_the_same(sweep: Sweep) -> Iterator[Claim]:
-    """An answer in another version than the highest has what the highest one has, and refusals are of their kind."""
+    """An answer in a lower version says the same as one in the highest version, and a refusal has the right error."""
     compared = [one for answers in sweep.by_question.values() for one in _representatives(answers)]
     compared.sort(key=attrgetter("event"))
     for _, items in groupby(compared, key=attrgetter("event")):
@@ -86,7 +86,7 @@ every_version_says_the_same = Judge("GEN-05", sweeps, _every_version_answers_the
 
 
 def _representatives(answers: Sequence[About]) -> Iterator[About]:
-    """The batched answer of each version, or the single ones where its requests hold one item."""
+    """Yield the batched answer of each version, or the single ones where its requests hold one item."""
     batched = {one.version: one for one in answers if one.several}
     yield from batched.values()
     yield from (one for one in answers if not one.several and one.version not in batched)
@@ -102,7 +102,7 @@ class Compared(NamedTuple):
 
 
 def _of_answer(sweep: Sweep, items: Sequence[About]) -> Iterator[Claim]:
-    """A finding for the API, unless it is the highest version, and one for each role of its items."""
+    """Yield a finding for the API, unless the answer is in the highest version, and one for each role of its items."""
     case = CASES[items[0].op]
     compared = [_compared(sweep, one, best) for one in items if (best := sweep.references.get(one.question))]
     changed = [one for one in items if one.question not in sweep.references and _has_versions(sweep, one)]
@@ -142,7 +142,7 @@ def _misnamed(sweep: Sweep, one: About, best: About) -> str:
 
 
 def _expected(sweep: Sweep, one: About, best: About) -> Iterator[Plain]:
-    """The right answers in this version by that in the highest: the same one, or as it was before a KIP changed it."""
+    """Yield the right answers in this version, given that in the highest: the same, or that before a KIP's change."""
     shared = best.shared_fields(one)
     if one.op in CHANGED and (changed := CHANGED[one.op](sweep, one, best)) is not None:
         shared = changed
@@ -152,7 +152,7 @@ def _expected(sweep: Sweep, one: About, best: About) -> Iterator[Plain]:
 
 
 def _changed_fetch(sweep: Sweep, one: About, best: About) -> Plain | None:
-    """The answer before topics by id (KIP-516), and before followers served consumers (KIP-392)."""
+    """Return the answer before topics by id (KIP-516), and before followers served consumers (KIP-392)."""
     if one.version < BY_ID_FROM[one.op] and best.error == Error.UNKNOWN_TOPIC_ID:
         return {"error_code": int(Error.UNKNOWN_TOPIC_OR_PARTITION)}
     crosses = one.version < FOLLOWERS_SERVE_FROM <= best.version
@@ -162,31 +162,32 @@ def _changed_fetch(sweep: Sweep, one: About, best: About) -> Plain | None:
 
 
 def _changed_offset_fetch(_: Sweep, one: About, best: About) -> Plain | None:
-    """The answer of a version that names topics: a topic need not exist for what is committed for it (KIP-848)."""
+    """Return the answer of a version that names topics: offsets may be committed for a missing topic (KIP-848)."""
     if one.version >= BY_ID_FROM[one.op] or best.error != Error.UNKNOWN_TOPIC_ID:
         return None
     return {name: NOTHING_COMMITTED[name] for name in one.shared_fields(best)}
 
 
 def _changed_groups(_: Sweep, one: About, best: About) -> Plain | None:
-    """The answer before KIP-1043: a group that does not exist was Dead."""
+    """Return the answer before KIP-1043: a group that does not exist was Dead."""
     if one.version >= UNKNOWN_GROUPS_FROM or best.error != Error.GROUP_ID_NOT_FOUND:
         return None
     return {**one.value, "error_code": NONE, "group_state": "Dead", "members": []}
 
 
 SERVED = frozenset({NONE, Error.OFFSET_OUT_OF_RANGE})
-"""The errors, or none, of a replica that serves a Fetch."""
+"""The error codes, NONE included, of a replica that serves a Fetch."""
 CHANGED: dict[str, Callable[[Sweep, About, About], Plain | None]] = {
     "fetch_many": _changed_fetch,
     "offset_fetch": _changed_offset_fetch,
     "describe_groups": _changed_groups,
 }
-"""By operation, what a version has to answer where a KIP changed it before the highest; None where it did not."""
+"""By operation, the right answer of a version that is older than a KIP's change; None where the KIP changes nothing.
+"""
 
 
 def _may_refuse_zstd(sweep: Sweep, one: About, best: About) -> bool:
-    """True for a Fetch in a version without zstd (KIP-110), of a topic that has it. Any broker may say that first."""
+    """True for a Fetch of a zstd topic in a version without it (KIP-110). Any broker may answer so at once."""
     codecs = {batch["codec"] for batch in best.value.get("batches", ())}
     holds = ZSTD in codecs or best.item[0] in sweep.zstd
     return one.op == "fetch_many" and one.version < ZSTD_FROM and holds
@@ -196,7 +197,7 @@ def _may_refuse_zstd(sweep: Sweep, one: About, best: About) -> bool:
 
 
 def _role(sweep: Sweep, one: About) -> str:
-    """The role of an answer: its item is unknown, or the broker is not its leader or coordinator; empty for neither."""
+    """Return the role of an answer: its item is unknown, or the broker is no leader or coordinator; else empty."""
     if one.op in OF_PARTITIONS:
         leader = sweep.leaders.get((one.item[0], one.item[1]))
         return UNKNOWN if leader is None else _unless(leader == sweep.id_of(one))
@@ -214,7 +215,7 @@ def _unless(right: bool) -> str:
 
 
 def _kinds(sweep: Sweep, one: About) -> frozenset[int]:
-    """The errors by which this answer has to name its refusal; empty where it need not be one."""
+    """Return the errors of which this answer must have one; empty where it need not be a refusal."""
     role = _role(sweep, one)
     if role == WRONG_BROKER:
         serves = one.op == "fetch_many" and one.version >= FOLLOWERS_SERVE_FROM
@@ -229,7 +230,7 @@ def _kinds(sweep: Sweep, one: About) -> frozenset[int]:
 
 
 def _agree(one: Plain, other: Plain, limit: int) -> bool:
-    """Equal, but for batches that the byte limit of a Fetch cut off."""
+    """True if two answers are equal but for batches that the byte limit of a Fetch cut off."""
     if {**one, "batches": ()} != {**other, "batches": ()}:
         return False
     shorter, longer = sorted((one.get("batches", ()), other.get("batches", ())), key=len)

@@ -20,7 +20,7 @@ from history.taken import SWEEP_NOTE, SWEPT_NOTE
 from protocol.since import since
 
 Fields: TypeAlias = Mapping[str, "int | Fields"]
-"""Fields of an answer's item that are compared: since which version each is there, or the fields of its elements."""
+"""The compared fields of an answer's item: the first version that has each, or the fields of its elements."""
 
 _STATE: Fields = {
     "error_code": 0,
@@ -117,7 +117,7 @@ SWEPT: dict[str, Fields] = {
         },
     },
 }
-"""By operation of a sweep."""
+"""The compared fields, by operation of a sweep."""
 OF_GROUPS = frozenset(("offset_fetch", "describe_groups", "consumer_group_describe_many"))
 """Operations that a group's coordinator answers."""
 IN_ORDER = frozenset(("batches", "replica_nodes"))
@@ -140,7 +140,7 @@ class About(msgspec.Struct, frozen=True):
     group: str = ""
     """The group that it is about, if any."""
     limit: int = 0
-    """Bytes that a Fetch asked for at most; 0 for others."""
+    """The partition_max_bytes of a Fetch; 0 for others."""
 
     @property
     def question(self) -> tuple[str, str, Key, str]:
@@ -151,7 +151,7 @@ class About(msgspec.Struct, frozen=True):
         return int(self.value["error_code"])
 
     def shared_fields(self, other: About) -> Plain:
-        """The fields that the other's version has too."""
+        """Return the fields that the other's version has too."""
         return _shown(SWEPT[self.op], self.value, min(self.version, other.version))
 
     def __str__(self) -> str:
@@ -174,7 +174,7 @@ class Sweep:
 
     @cached_property
     def references(self) -> dict[tuple[str, str, Key, str], About]:
-        """The first batched answer in the highest version, of each question whose last one is the same."""
+        """The first batched answer in the highest version, by question, if there are several and all are the same."""
         found = {}
         for question, answers in self.by_question.items():
             batched = [one for one in answers if one.several]
@@ -209,7 +209,7 @@ class Sweep:
         return {one.item[0]: one.value["node_id"] for one in found}
 
     def id_of(self, one: About) -> int:
-        """The id of the node that answered."""
+        """Return the id of the node that answered."""
         return self._ids[one.node]
 
 
@@ -217,7 +217,7 @@ class Sweep:
 
 
 def sweeps(history: History, noted: Sequence[AnyEvent]) -> list[Sweep]:
-    """The complete sweeps of a history that were taken at rest."""
+    """Return the complete sweeps of a history that were taken at rest."""
     spans = [*_spans(noted)]
     if not spans:
         return []
@@ -268,9 +268,7 @@ def _is_full(state: Plain) -> bool:
 
 
 def _items_of(history: History, answer: Answer) -> Iterator[About]:
-    """The answers about each item; none for a request without an answer, nor for an item that is missing (which GEN-03 is
-    about).
-    """
+    """Yield the answer about each item; nothing for a lost request, or for a missing item, which GEN-03 judges."""
     call = history.events[answer.call]
     assert isinstance(call, Call)
     if answer.outcome != "ok":
@@ -307,7 +305,7 @@ def _of_version(op: str, part: Plain, version: int) -> Plain:
 
 
 def _shown(fields: Fields, part: Plain, version: int) -> Plain:
-    """The fields that this version has, with lists in an order of their own."""
+    """Return the fields that this version has, with lists sorted unless their order means something."""
     return {
         name: _one(name, part[name], first, version)
         for name, first in fields.items()

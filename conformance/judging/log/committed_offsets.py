@@ -19,9 +19,8 @@ from history.effects import Effects
 OFFSETS_TOPIC = "__consumer_offsets"
 UNKNOWN = -1
 REFUSED = frozenset((-2, 3, 12, 22, 24, 25, 27, 30, 82, 110, 113))
-"""Never sent, or refused before anything was written. After other errors the outcome is unknown: an append that timed out, or
-lost its leader, is answered as COORDINATOR_NOT_AVAILABLE.
-"""
+"""Errors of commits that were never sent, or refused before the append. After others the outcome is unknown: an append
+that timed out, or lost its leader, is answered as COORDINATOR_NOT_AVAILABLE."""
 NO_OFFSET = -1
 
 
@@ -40,7 +39,7 @@ class Shown(NamedTuple):
 
     @property
     def is_legal(self) -> bool:
-        """True if it shows the last commit, or one that may have followed it."""
+        """True if the answer shows the last commit, or one that may have followed it."""
         return self._is_one_of(self.legal)
 
     def _is_one_of(self, commits: list[OffsetCommitResult]) -> bool:
@@ -48,7 +47,7 @@ class Shown(NamedTuple):
 
     @property
     def is_excused(self) -> bool:
-        """True if it shows an earlier commit or none, and there is an excuse for that."""
+        """True if the answer shows an earlier commit or none, and there is an excuse for that."""
         return bool(self.excuse) and (self.fetch.offset == NO_OFFSET or self._is_one_of(self.ever))
 
     def claims(self, case: str) -> Iterator[Claim]:
@@ -89,8 +88,8 @@ def committed_offsets_survive_their_coordinator(story: PartitionStory) -> Iterat
 
 
 def _coordinator(story: PartitionStory, commit: OffsetCommitResult) -> str:
-    """The broker that took a commit. For a client's commit it is the group's coordinator just before or after, if no fault
-    came in between.
+    """Return the broker that took a commit. For a client's commit: the coordinator seen next to it, without a fault in
+    between.
     """
     if commit.node in story.timeline.ids:
         return commit.node
@@ -124,7 +123,7 @@ def _shown(story: PartitionStory) -> Iterator[Shown]:
 
 
 def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> str:
-    """The evidence by which the answer may be older than a commit; empty for none.
+    """Return the evidence by which the answer may be older than a commit; empty for none.
 
     A new coordinator shows older commits to requests without RequireStable, until its high watermark has caught up
     (KAFKA-14499). Clients set RequireStable.
@@ -150,9 +149,7 @@ def _take(known: list[OffsetCommitResult], commit: OffsetCommitResult) -> None:
 
 
 def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
-    """True if no fault keeps the coordinator from what controllers decide. Such a fault hits it, or a controller that goes on
-    running.
-    """
+    """True if no fault hides from the coordinator what controllers decide: one on it or a running controller."""
     brokers = story.timeline.broker_names
     return all(
         fetch.node not in span.nodes

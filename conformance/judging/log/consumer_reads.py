@@ -21,7 +21,8 @@ METADATA_PARTITION = f"{METADATA_LOG}-0"
 class ConsumerRead(msgspec.Struct, frozen=True):
     """A consumer's Fetch. `uncommitted`: the replica certainly had records at or above the high watermark of the answer.
 
-    `beyond` is a batch of the answer at or above it; `proof` is the event of a later request's answer with no higher one.
+    `beyond` is a batch of the answer at or above it; `proof` is the event of a later request's answer with a high
+    watermark that is no higher.
     """
 
     read: FetchResult
@@ -73,7 +74,7 @@ class ConsumerReads:
         return own is not None and bool(own.held) and own.from_offset(max(read.high_watermark, 0)) is not None
 
     def _proof(self, place: int, beyond: Batch) -> int:
-        """The next answer of the same process at the same epoch, if its high watermark is still at or below the batch."""
+        """Return the event of the node's next answer at the epoch; 0 for none, or a high watermark past the batch."""
         read = self.story.reads[place]
         life = (read.node, read.incarnation, read.cur)
         later = self.story.reads[place + 1 :]

@@ -21,7 +21,7 @@ from conformance.judging.timeline import NEVER
 LONG_ALIVE = 15.0
 """Seconds that all brokers must have been alive when the time ran out, so that what did not converge had the time to."""
 LATELY = 5.0
-"""Seconds within which each of them must have answered."""
+"""Seconds before that time within which each broker must have answered."""
 
 
 class FinalState(msgspec.Struct, frozen=True):
@@ -40,9 +40,7 @@ class FinalState(msgspec.Struct, frozen=True):
     below: float
 
     def differs(self, node: str) -> str:
-        """The difference between a node's log and the leader's; empty if there is none, or it is unknown. High watermarks
-        don't count.
-        """
+        """Return the difference between a node's log and the leader's; empty for none. High watermarks don't count."""
         if self.leader is None:
             return ""
         return next((_differs(self.leader, read, self.below) for read in self.others if read.node == node), "")
@@ -55,7 +53,9 @@ class FinalState(msgspec.Struct, frozen=True):
 
 
 def end_of(story: PartitionStory) -> FinalState | None:
-    """The final state of a partition; None if the example has no end, or if replicas may differ, being compacted or corrupt."""
+    """Return the final state of a partition; None without an end, or if compaction or corruption makes replicas
+    differ.
+    """
     timeline, damage = story.timeline, story.derive(Damage)
     since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
     if since < 0 or story.is_compacted or damage.is_corrupt:
@@ -75,7 +75,7 @@ def end_of(story: PartitionStory) -> FinalState | None:
 def _had_time(story: PartitionStory) -> bool:
     """True if all brokers answered to the end, and named one another alive for long, with no fault left.
 
-    A fault that was taken back is not left, though it may not count as healed: that takes a full ISR, which is the
+    A fault that was taken back is not left, even if it does not count as healed: that takes a full ISR, which is in
     question.
     """
     timeline, end = story.timeline, story.timeline.time(story.timeline.disagreed)
@@ -94,7 +94,7 @@ def _had_time(story: PartitionStory) -> bool:
 
 
 def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:
-    """The difference between the log ends, which both must equal the leader's high watermark; empty if there is none."""
+    """Return the difference between the log ends, which must equal the leader's high watermark; empty for none."""
     if other.log_end == leader.log_end == leader.high_watermark:
         return ""
     mark = f"log end and HW {leader.log_end, leader.high_watermark} on {leader.node}"
@@ -102,7 +102,7 @@ def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:
 
 
 def _differs(one: FetchResult, other: FetchResult, below: float) -> str:
-    """The difference between two full reads, from the higher log start up to an offset; empty if there is none."""
+    """Return the difference between two full reads, from the higher log start up to an offset; empty for none."""
     if min(one.log_end, below) != min(other.log_end, below):
         return f"log end {one.log_end} on {one.node}, {other.log_end} on {other.node}"
     low = max(one.log_start, other.log_start)
@@ -180,7 +180,7 @@ def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         mine, theirs = ([batch for batch in held.batches if low <= batch[1] < end.below] for held in (led[0], other))
         shown = "" if mine == theirs else f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
         yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
-        # It learns the leader epochs of batches that it fetches again, not of those that it still has.
+        # A replica learns the leader epochs of batches that it fetches again, not of those that it kept.
         if {led[0].node, other.node} & damage.epoch_caches_lost.keys():
             yield Excuse(EPOCHS_LOST, "maps")
             continue
@@ -194,13 +194,13 @@ def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 
 def _cache_starts(story: PartitionStory, *replicas: ReplicaOnDisk) -> list[int]:
-    """The first offsets of leader epoch caches that were trimmed: a crash may set the log start back below them."""
+    """Return the first offsets of trimmed leader epoch caches: a crash may set a log start back below them."""
     trimmed = story.derive(LogStarts).may_fall
     return [held.epochs[0][1] for held in replicas if held.epochs] if trimmed else []
 
 
 def _entries(held: ReplicaOnDisk, low: int) -> dict[int, int | None]:
-    """The start offset of each epoch with records at or above an offset; None if the cache has no entry."""
+    """Return the start offset of each epoch with records at or above an offset; None if the cache has no entry."""
     starts = dict(held.epochs or ())
     with_records = dict.fromkeys(epoch for _, last, epoch, _ in held.batches if last >= low)
     return {epoch: max(starts[epoch], low) if epoch in starts else None for epoch in with_records}
@@ -235,7 +235,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _fenced(story: PartitionStory) -> Iterator[tuple[str, int]]:
-    """Followers that were seen fenced and out of the ISR, each with the first Metadata that shows it."""
+    """Return followers that were seen fenced and out of the ISR, each with the first Metadata that shows it."""
     found: dict[int, int] = {}
     for seen in story.first_metadata:
         if seen.leader >= 0 and seen.unfenced:
@@ -245,7 +245,7 @@ def _fenced(story: PartitionStory) -> Iterator[tuple[str, int]]:
 
 
 def _missed_epochs(story: PartitionStory) -> set[str]:
-    """Replicas that were seen outside the ISR at a later epoch than they were last seen in it."""
+    """Return replicas that were seen outside the ISR at a later epoch than they were last seen in it."""
     last: dict[int, int] = {}
     missed: set[int] = set()
     for seen in story.first_metadata:
@@ -255,7 +255,7 @@ def _missed_epochs(story: PartitionStory) -> set[str]:
 
 
 def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
-    """Leaders with records of their own epoch that the final log lacks, each with the first event that shows one."""
+    """Return leaders with records of their own epoch that the final log lacks, each with the first such event."""
     damage = story.derive(Damage)
     found: dict[str, int] = {}
     for read in story.derive(Leadership).leader_reads:

@@ -21,7 +21,7 @@ class Damage:
         self.faults: list[FaultSpan] = [s for s in spans if s.partition in mine or s.effects.every_partition]
 
     def hits(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
-        """The faults with these effects."""
+        """Return the faults with these effects."""
         return [span for span in self.faults if does(span.effects)]
 
     def all_hit(self, ids: Iterable[int], by: int, does: Callable[[Effects], bool]) -> bool:
@@ -49,7 +49,7 @@ class Damage:
 
     @cached_property
     def is_corrupt(self) -> bool:
-        """True if bytes were flipped on a disk: a batch with a wrong CRC is then no batch of Kafka's."""
+        """True if bytes were flipped on a disk: a batch with a wrong CRC is then the kit's doing."""
         return any("log-bytes" in span.effects.disk and span.nodes for span in self.faults)
 
     @cached_property
@@ -65,7 +65,7 @@ class Damage:
         return self._first_hits(_loses_epochs)
 
     def agree_below(self, event: int) -> float:
-        """The offset below which logs must agree by an event; infinite if every replica has its leader epochs.
+        """Return the offset below which logs must agree by an event; infinite if every replica has its leader epochs.
 
         A replica that lost leader-epoch-checkpoint truncates to its high watermark. Its suffix above that may differ until the
         replica has rejoined the ISR.
@@ -77,7 +77,7 @@ class Damage:
         )
 
     def _mark_before(self, node: str, event: int) -> int:
-        """The highest high watermark that the node had answered before the event."""
+        """Return the highest high watermark that the node had answered before the event."""
         reads = (read for read in self._story.reads if read.node == node and read.event < event)
         return max((read.high_watermark for read in reads), default=0)
 

@@ -99,7 +99,7 @@ def _returned(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsResult]) -> DeleteRecordsResult | None:
-    """The last DeleteRecords that a read must reflect: one that reached this incarnation of the node."""
+    """Return the last DeleteRecords that a read must reflect: one that reached this incarnation of the node."""
     place = bisect_left(trims, read.asked, key=by_event)
     trim = trims[place - 1] if place else None
     if trim is None:
@@ -109,7 +109,7 @@ def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsRe
 
 
 def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> Permission | None:
-    """The permission by which the deletion may have been lost before the read."""
+    """Return the permission by which the deletion may have been lost before the read."""
     leadership = story.derive(Leadership)
     trimmed_at = (leadership.newest_epoch_before(trim.asked), trim.asked)
     cur = read.cur if read.cur >= 0 else leadership.newest_epoch_before(read.event)
@@ -117,8 +117,8 @@ def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchR
 
 
 def _reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
-    """The nodes that certainly applied the deletion: the leader, and followers that were alive, in sync and without a fault
-    before and after it.
+    """Yield the nodes that certainly applied the deletion: the leader, and followers that were alive, in sync and
+    without a fault before and after it.
     """
     replicas = story.derive(Replicas)
     place = bisect_left(story.metadata, trim.asked, key=by_event)
@@ -143,7 +143,7 @@ def _live(seen: PartitionMetadata, id: int) -> bool:
 
 
 def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
-    """A follower that copied a record written after the trim, in the same epoch, was told the log start by that very answer."""
+    """Judge followers that copied a later record in the same epoch: that very answer told them the log start."""
     leadership = story.derive(Leadership)
     leader = end.leader
     if leader is None:
@@ -167,8 +167,9 @@ def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 
 def _adopted(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
-    """A follower that has copied all has the leader's log start too, which every answer to its fetches names: by the time at
-    which all agree, or had long enough to."""
+    """Judge that a follower with the whole log has the leader's log start too, which every answer to its fetches
+    names, once all agree or had long enough to.
+    """
     leader = end.leader
     if leader is None:
         return
@@ -196,10 +197,10 @@ def _copied(story: PartitionStory, replica: FetchResult, written: ProduceResult,
 
 
 def _caches(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
-    """No more than one entry begins at or below the log start, and that one at it.
+    """Judge that only the first entry of a leader epoch cache begins at or below the log start, and not below it.
 
-    Or at the first batch, where the log start is in its midst: a follower that began there took it whole
-    (UnexpectedAppendOffsetException in Partition).
+    If the log start is inside the first batch, the entry may begin with that batch: a follower that began there took
+    it whole (UnexpectedAppendOffsetException in Partition).
     """
     starts = {read.node: read.log_start for read in (end.leader, *end.others) if read is not None}
     done = [facts[-1].event for facts in (story.deletions, story.timeline.faults) if facts]

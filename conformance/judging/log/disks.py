@@ -49,8 +49,8 @@ OUTLIVES_DISKS = tuple(
 
 
 def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
-    """The event of the first disk lost after the write; -1 if none was, or if enough replicas were lost that the record may be
-    gone.
+    """Return the event of the first disk lost after the write; -1 if none was, or if enough replicas were lost that
+    the record may be gone.
     """
     possible = story.derive(min_insync_replicas).possible(write.asked, NEVER)
     lost = [span for span in story.derive(Damage).hits(_loses_log) if span.began > write.asked]
@@ -69,7 +69,7 @@ def _hit_since(story: PartitionStory, write: ProduceResult, does: Callable[[Effe
 
 
 def _ended_by(span: FaultSpan) -> int:
-    """The event by which a process has ended if the fault ends it."""
+    """Return the event by which a process has ended if the fault ends it."""
     return span.ended if span.effects.fails_directory else span.began
 
 
@@ -88,9 +88,7 @@ def _loses_log(effects: Effects) -> bool:
 def _lasted(
     story: PartitionStory, write: ProduceResult, reads: Sequence[FetchResult]
 ) -> tuple[int, int] | Finding | Excuse | None:
-    """The events of the write and of the last read of a later leader that has it; or a claim that it is gone; None if no read
-    tells.
-    """
+    """Return the events of the write and of a later leader's last read that has it; a claim of its loss; or None."""
     acknowledged, starts = moment_of(story, write), story.derive(LogStarts)
     kept_as: dict[tuple[int, int], Batch] = {}
     lasted: tuple[int, int] | None = None

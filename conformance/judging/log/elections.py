@@ -17,7 +17,7 @@ from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
 
 UNCLEAN_ELECTIONS_EVERY = 300.0
 """Seconds between a controller's looks for leaderless partitions that may have an unclean election
-(unclean.leader.election.interval.ms). They count where that was permitted while there was no leader."""
+(unclean.leader.election.interval.ms). The interval counts if that was permitted only while there was no leader."""
 
 # --- an electable replica becomes leader
 
@@ -73,8 +73,8 @@ class _Waiting:
         return self.since.event, seen.event
 
     def is_left_alone(self, seen: PartitionMetadata, able: set[int]) -> bool:
-        """True if no fault has stood since then, except on brokers that are not among the replicas that may lead, and that do
-        nothing or have lost a log directory.
+        """True if every fault since then only idled nodes or failed a log directory, and either spared the replicas
+        that may lead or was taken back before.
         """
         timeline = self.story.timeline
         names = {timeline.names.get(id, "") for id in able}
@@ -87,7 +87,7 @@ class _Waiting:
 
 
 def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMetadata) -> tuple[set[int], str]:
-    """The live replicas that may lead, if there is no leader or one that is certainly down, and the case."""
+    """Return the live replicas that may lead, if there is no leader or one that is certainly down, and the case."""
     if seen.leader >= 0 and not _is_down(story, seen, seen.leader):
         return set(), ""
     down = {id for id in seen.replicas if _is_down(story, seen, id)}
@@ -107,7 +107,7 @@ def _clean_case(story: PartitionStory, seen: PartitionMetadata, ids: set[int]) -
 
 
 def _eligible(story: PartitionStory, described: Registration) -> set[int]:
-    """The eligible leader replicas that have not restarted since they were described: a crash ends eligibility."""
+    """Return the eligible leader replicas that did not restart since they were described: a crash ends eligibility."""
     restarted = {
         node
         for span in story.timeline.spans
@@ -177,7 +177,7 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
 
 
 def election_case(story: PartitionStory, electable: frozenset[int] | None, event: int) -> str:
-    """The case of GEN-09, by the replicas that may lead (as in Registration) and by the faults and settings until an event."""
+    """Return the case of GEN-09, by the replicas that may lead (as in Registration), faults and settings."""
     if electable == frozenset():
         return "last-known"
     if story.derive(Damage).all_hit(electable or (), event, lambda effects: effects.damages_log):

@@ -28,7 +28,7 @@ SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
 
 
 def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
-    """Fetches of consumers that named both epochs, each with the log that it was answered from."""
+    """Yield the consumer fetches that named both epochs, each with the log that it was answered from."""
     damage = story.derive(Damage)
     for read in story.reads:
         named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
@@ -39,7 +39,7 @@ def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[Fet
 
 
 def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[ErrorResponse, ReplicaLog]]:
-    """Such fetches that were answered with OFFSET_OUT_OF_RANGE, each with that log."""
+    """Yield consumer fetches with both epochs that got OFFSET_OUT_OF_RANGE, each with the replica's log."""
     damage = story.derive(Damage)
     for one in story.errors:
         named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
@@ -55,7 +55,7 @@ def _is_valid(own: ReplicaLog, offset: int, epoch: int) -> bool:
     return batch is not None and batch.epoch == epoch
 
 
-# --- those that still stand
+# --- positions that are still valid
 
 
 @log_judge("KIP101-INV-20", "reads", "epoch_ends")
@@ -112,7 +112,7 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None:
-    """The first answer, at this epoch or before, that gave a consumer the committed record just before this position."""
+    """Return the first answer, at this epoch or before, that gave a consumer the record before this position."""
     place = read.fetch_offset - 1
     earlier = takewhile(lambda one: one.event < read.asked, story.reads)
     committed = (one for one in earlier if one.by_consumer and place < one.high_watermark and one.cur <= read.cur)
@@ -120,8 +120,8 @@ def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None
 
 
 def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
-    """Judge that the epoch of such a record ends above it in an answer of OffsetForLeaderEpoch, unless the log start may have
-    passed it.
+    """Judge that OffsetForLeaderEpoch answers an end above each record of the epoch that a consumer was given, unless
+    the log start may have passed that record.
     """
     leadership, damage = story.derive(Leadership), story.derive(Damage)
     permitted, starts = story.derive(PermittedLosses), story.derive(LogStarts)
@@ -141,7 +141,7 @@ def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _given_beyond(story: PartitionStory, end: EpochEndOffset) -> tuple[FetchResult, int] | None:
-    """The first answer that gave a consumer a record of the epoch at or above the epoch's end, and that record's offset."""
+    """Return the first answer that gave a consumer a record of the epoch at or above its end, and the offset."""
     for read in takewhile(lambda one: one.event < end.asked, story.reads):
         for batch in read.batches if read.by_consumer and read.cur <= end.cur else ():
             if batch.epoch == end.asked_epoch and end.end <= batch.last < read.high_watermark:
@@ -201,7 +201,7 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
             yield Finding(held, _role(story, read), (given.event, read.event), shown, "false-truncation")
 
 
-# --- those that the log was cut below
+# --- positions below which the log was truncated
 
 
 @log_judge("KIP320-FETCH-06", "reads")
@@ -220,9 +220,7 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
-    """The part of the log that shows the divergence; empty if the replica may serve the fetch, or if that is unknown
-    (catalogue, section M).
-    """
+    """Return the part of the log that shows the divergence; empty for none or unknown (catalogue, section M)."""
     if read.incarnation and story.derive(LogStarts).may_fall:
         return ""  # a crash may have set it back below the first entry of a leader epoch cache that was trimmed
     later = own.after_epoch(read.last)

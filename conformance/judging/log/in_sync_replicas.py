@@ -27,7 +27,7 @@ AT_ONCE = 0.5
 CALM = 3.0
 """Seconds for which a fault may still change an ISR: longer than a session, and than metadata takes to reach a broker."""
 STAYS = 3
-"""How many answers of one broker in a row show a fenced member of the ISR: the first may fall between two changes."""
+"""The answers in a row of one broker that must show a fenced ISR member: the first may fall between two changes."""
 
 
 @log_judge("KIP101-INV-16", "metadata")
@@ -187,8 +187,8 @@ class _Looks:
                 self._refused.setdefault(write.node, []).append(write)
 
     def around(self, node: str, asked: int, event: int) -> tuple[PartitionMetadata | None, PartitionMetadata | None]:
-        """The last Metadata answer before, and the first one asked after. The second is None unless both are of one epoch and
-        incarnation.
+        """Return the leader's last Metadata answer before the request, and its first one requested after the answer.
+        The second is None unless both are of one epoch and incarnation.
         """
         own = self._own.get(node, [])
         place = bisect_left(own, asked, key=by_event)
@@ -205,7 +205,7 @@ class _Looks:
         return len(seen.isr) < min(self.enough, len(seen.replicas))
 
     def refusals(self, before: PartitionMetadata, event: int) -> list[ProduceResult]:
-        """Writes that the leader refused before an event, in the same incarnation and epoch as its Metadata."""
+        """Return writes that the leader refused before an event, in the same incarnation and epoch as its Metadata."""
         began = next(seen.event for seen in self._own[before.node] if self.same(seen, before))
         mine = (write for write in self._refused.get(before.node, ()) if write.incarnation == before.incarnation)
         return [write for write in mine if began <= write.asked and write.event < event]

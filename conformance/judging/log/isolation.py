@@ -26,7 +26,7 @@ def other_log_directories_stay_online(story: PartitionStory) -> Iterator[Finding
 
 
 def _answers(story: PartitionStory) -> Iterator[tuple[Exchange, int]]:
-    """Answers to Produce and Fetch, each with its error."""
+    """Yield answers to Produce and Fetch, each with its error."""
     yield from ((write, write.error) for write in story.produced if write.acks != 0)
     yield from ((read, NONE) for read in story.reads)
     yield from ((refusal, refusal.error) for refusal in story.errors if refusal.op == "fetch")

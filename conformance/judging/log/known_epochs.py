@@ -81,19 +81,19 @@ class KnownEpochs:
         return found
 
     def proof_at(self, answer: Exchange, epoch: int) -> int:
-        """The event by which the broker incarnation that was asked had been at the epoch or a later one; 0 for none."""
+        """Return the event by which the broker incarnation had been at the epoch or a later one; 0 for none."""
         floors = self._floors.get(self._life(answer), [])
         place = bisect_left(floors, epoch, key=itemgetter(1))
         return floors[place][0] if place < len(floors) and floors[place][0] < answer.asked else 0
 
     def proof_past(self, answer: Asked) -> int:
-        """The event by which it had been at a later epoch than the one that the request named; 0 for none."""
+        """Return the event by which the broker had been at a later epoch than the request named; 0 for none."""
         return self.proof_at(answer, answer.cur + 1)
 
     # --- the most
 
     def serves_later(self, answer: Asked) -> int:
-        """The event by which the same broker incarnation, asked afterwards, serves the epoch or an older one; 0 for none."""
+        """Return the event by which the same incarnation, asked later, serves the epoch or an older; 0 for none."""
         later, lowest = self._by_life.get(self._life(answer), ([], []))
         place = bisect_right(later, answer.event, key=by_event)
         if place == len(later) or lowest[place] > answer.cur:
@@ -101,7 +101,7 @@ class KnownEpochs:
         return next((one.event for one in later[place:] if one.asked > answer.event and one.cur <= answer.cur), 0)
 
     def still_at(self, refusal: ErrorResponse) -> int:
-        """The event by which it serves that epoch afterwards, or names no later one in its next Metadata answer; 0 for none."""
+        """Return the event at which the broker later serves the refused epoch, or names none newer; 0 for none."""
         named = self.story.metadata_by_incarnation.get(self._life(refusal), [])
         place = bisect_right(named, refusal.event, key=by_asked)
         if place < len(named) and named[place].epoch <= refusal.cur:
@@ -139,7 +139,7 @@ class KnownEpochs:
         return len({*self._leadership.leaders.values()}) > 1 and bool(self._takeovers)
 
     def successor(self, node: str, asked: int) -> ServingLeader | None:
-        """The leader seen, before the request, at an epoch after the latest that this broker led; None for none."""
+        """Return the leader seen before the request at an epoch after the broker's last as leader; None for none."""
         place = bisect_left(self._takeovers, asked, key=by_event)
         newest = self._takeovers[place - 1] if place else None
         if newest is None or newest.node == node:

@@ -150,7 +150,7 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
     known: set[tuple[str, int, int]] = set()
     for seen in story.changed_metadata:
         event, leader = first.setdefault(seen.epoch, (seen.event, seen.leader)) if seen.leader >= 0 else (-1, -1)
-        # A broker repeats its answer.
+        # A broker may repeat its answer.
         if leader >= 0 and event != seen.event and (one := (seen.node, seen.epoch, seen.leader)) not in known:
             known.add(one)
             shown = (
@@ -236,7 +236,7 @@ def _was_without(
 
 @log_judge("KIP101-EPOCH-04", "reads")
 def a_restarted_leader_starts_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
-    """A broker that crashed while it led does not lead on at that epoch. Controller failures are for schedules."""
+    """A broker that crashed while it led does not lead on at that epoch. Crashes in controller faults don't count."""
     leadership = story.derive(Leadership)
     disturbed = [span for span in story.timeline.spans if set(span.nodes) - story.timeline.broker_names]
     for crash in story.timeline.spans:
@@ -322,7 +322,7 @@ def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _passed_over(story: PartitionStory, acting: ServingLeader) -> Permission | None:
-    """The unclean election that may have left the former leader alone in its ISR."""
+    """Return the unclean election that may have left the former leader alone in its ISR."""
     return story.derive(PermittedLosses).between((acting.stale, NEVER), (acting.cur, NEVER), ELECTIONS)
 
 
@@ -432,7 +432,7 @@ def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Findi
 
 
 def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorResponse) -> int:
-    """The event that shows the refusal to be false; 0 for none.
+    """Return the event that shows the refusal to be wrong; 0 for none.
 
     UNKNOWN_LEADER_EPOCH: the broker had acted at the epoch before. FENCED_LEADER_EPOCH: afterwards it serves that epoch, or
     names no later one, and neither does any other broker.

@@ -35,7 +35,7 @@ class Leadership:
                 self.leaders.setdefault(seen.epoch, names.get(seen.leader, ""))
 
     def epochs_of(self, node: str) -> list[int]:
-        """The epochs that a node led, in their order."""
+        """Return the epochs that a node led, in their order."""
         return self._epochs_by_leader.get(node, [])
 
     @cached_property
@@ -50,7 +50,7 @@ class Leadership:
         return epoch in self.leaders or epoch not in self._first_named
 
     def first_named(self, epoch: int) -> int:
-        """The event that first named an epoch, by which it had begun; -1 if none did."""
+        """Return the event that first named an epoch, by which it had begun; -1 if none did."""
         return self._first_named.get(epoch, -1)
 
     @property
@@ -59,7 +59,7 @@ class Leadership:
         return next(iter(self._first_named), -1)
 
     def newest_epoch_before(self, event: int) -> int:
-        """The newest epoch that any Metadata had named before; -1 for none."""
+        """Return the newest epoch that any Metadata had named before; -1 for none."""
         events, epochs = self._epochs_by_event
         place = bisect_left(events, event)
         return epochs[place - 1] if place else -1

@@ -50,5 +50,5 @@ def _moved(story: PartitionStory, starts: LogStarts, before: FetchResult | None,
 
 
 def _case(story: PartitionStory, read: FetchResult) -> str:
-    """The case of a log start: a follower that was out of the ISR adopts the one that moved meanwhile."""
+    """Return the case of a log start: a follower that was out of the ISR adopts the one that moved meanwhile."""
     return "behind" if story.derive(Replicas).was_out_of_sync(read.node, read.event) else "trim"

@@ -44,11 +44,11 @@ class LogStarts:
         self._bounds = [*accumulate((bound for _, bound in asked), max)]
 
     def limit(self, event: int) -> float:
-        """The highest log start that the history explains before an event; infinite where it sets no bound."""
+        """Return the highest log start that the history explains before an event; infinite where it sets no bound."""
         return inf if event > self._unbounded_from else self.asked_for(event)
 
     def asked_for(self, event: int) -> float:
-        """The highest log start that requests before an event explain."""
+        """Return the highest log start that requests before an event explain."""
         place = bisect_left(self._events, event)
         return self._bounds[place - 1] if place else 0.0
 
@@ -76,7 +76,7 @@ class LogStarts:
         return DELETED_BY_SETTING if self._is_set else MOVED_BY_FAULT
 
     def retentions_before(self, event: int) -> list[str]:
-        """The retention by which faults had old segments deleted before an event: by size, by time."""
+        """Return the retention by which faults had old segments deleted before an event: by size, by time."""
         return sorted({f"retention-{span.effects.retention}" for span in self._retentions if span.began < event})
 
     @cached_property
@@ -103,8 +103,8 @@ class LogStarts:
 
 
 def reach(trim: DeleteRecordsResult) -> float:
-    """The offset up to which a request may have moved the log start. A request up to the high watermark may go as far as
-    answered, else without bound.
+    """Return the offset up to which a request may have moved the log start. A request up to the high watermark may go
+    as far as answered, else without bound.
     """
     if trim.offset != HIGH_WATERMARK:
         return trim.offset

@@ -56,7 +56,7 @@ def _trimmed_between(story: PartitionStory, one: FetchResult, other: FetchResult
 
 
 def _known_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult | None:
-    """The highest answer that was complete before this request: answers to requests that overlap may come in any order."""
+    """Return the highest answer that was complete before this request: overlapping ones are answered in any order."""
     place = bisect_left(rising, read.asked, key=by_event)
     return rising[place - 1] if place else None
 
@@ -83,7 +83,7 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
         if read.last_stable_offset >= 0 and (disturbed or read.last_stable_offset != read.high_watermark):
             yield Finding("stable" not in wrong, "stable", (read.event,), shown)
     for one, two in pairwise(story.listed):
-        # One right after the other: between them its log may start over.
+        # Only if one follows the other at once: in between, the node's log may start over.
         together = one.node == two.node and two.asked == one.event + 1
         if together and (one.timestamp, two.timestamp) == (EARLIEST, LATEST):
             shown = f"earliest {one.offset}, latest {two.offset}"
@@ -93,7 +93,7 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _disordered(read: FetchResult) -> list[str]:
-    """The cases in which the offsets of an answer are out of order."""
+    """Return the cases in which the offsets of an answer are out of order."""
     log = read.full and not read.log_start <= read.high_watermark <= read.log_end
     return [*(["log"] if log else []), *(["stable"] if read.last_stable_offset > read.high_watermark else [])]
 
@@ -131,11 +131,11 @@ def _latest(story: PartitionStory) -> Iterator[tuple[ListedOffset, FetchResult, 
 
 
 def _raced(reads: list[FetchResult]) -> set[int]:
-    """The events of answers that a change of the high watermark explains: a broker reads it first and the other offsets after
-    it.
+    """Return the events of answers that a change of the high watermark explains: a broker reads it first and the other
+    offsets after it.
 
-    The node's next answer shows the risen high watermark, or one that fell as the log was truncated. Two such answers are
-    no coincidence, so they do not count.
+    The node's next answer shows the risen high watermark, or one that fell as the log was truncated. Two such answers
+    are no coincidence, so then none is explained.
     """
     last: dict[str, FetchResult] = {}
     raced: set[int] = set()
@@ -170,14 +170,14 @@ def epoch_end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Fin
 
 
 def _vector(story: PartitionStory) -> list[EpochEndOffset]:
-    """Epoch end offsets from the leader of the newest epoch, at quiescence and without an event since."""
+    """Return epoch end offsets from the leader of the newest epoch, at quiescence and without an event since."""
     quiet, newest, leadership = _quiet(story), _newest(story), story.derive(Leadership)
     ends = (end for end in story.epoch_ends if end.asked > quiet and end.cur == newest)
     return [end for end in ends if leadership.is_from_leader(end)]
 
 
 def _own_at_rest(story: PartitionStory) -> FetchResult | None:
-    """The last full read from that leader, at quiescence and without an event since."""
+    """Return the last full read from the leader of the newest epoch, at quiescence and without an event since."""
     quiet, newest = _quiet(story), _newest(story)
     own = (read for read in reversed(story.derive(Leadership).leader_reads) if read.full and read.cur == newest)
     return next((read for read in own if read.asked > quiet), None)
@@ -188,13 +188,13 @@ def _newest(story: PartitionStory) -> int:
 
 
 def _quiet(story: PartitionStory) -> int:
-    """The event from which on nothing was done that may move an offset; NEVER if there was no quiescence."""
+    """Return the event from which on nothing was done that may move an offset; NEVER if there was no quiescence."""
     done = [facts[-1].event for facts in (story.produced, story.deletions, story.timeline.faults) if facts]
     return max(story.timeline.rest, *done, 0) if story.timeline.rest >= 0 else NEVER
 
 
 Entries = list[tuple[int, int]]
-"""Epoch -> start offset; both rise strictly."""
+"""The (epoch, start offset) of each entry; both rise strictly."""
 
 
 @log_judge("KIP320-OFLE-08", "epoch_ends")
@@ -221,7 +221,7 @@ def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Finding]:
 
 
 def entries_of(leader: FetchResult, begins: int) -> Entries:
-    """The leader epoch cache of a leader with this log, which begins at or above the log start.
+    """Return the leader epoch cache of a leader with this log, which begins at or above the log start.
 
     It has an entry where its own epoch began, also without records. That of an older epoch without records is gone: the next
     one began at the same offset, and took its place.
@@ -235,7 +235,7 @@ def entries_of(leader: FetchResult, begins: int) -> Entries:
 
 
 def end_of(epoch: int, entries: Entries, log_end: int) -> tuple[int, int]:
-    """The epoch end offset at a leader with these entries (catalogue, section M)."""
+    """Return the epoch end offset at a leader with these entries (catalogue, section M)."""
     if epoch == -1 or not entries or epoch > entries[-1][0]:
         return (-1, -1)
     if epoch == entries[-1][0]:
@@ -245,8 +245,8 @@ def end_of(epoch: int, entries: Entries, log_end: int) -> tuple[int, int]:
 
 
 def _cache_begin(story: PartitionStory, leader: FetchResult, ends: list[EpochEndOffset], restarted: bool) -> int:
-    """The offset at which the cache begins: the log start, which a crash may have set back below a cache that was trimmed
-    already.
+    """Return the offset at which the cache begins: the log start, which a crash may have set back below a cache that
+    was trimmed already.
 
     The answer to -2, an epoch before all, tells which it is.
     """
@@ -280,7 +280,7 @@ def diverging_epochs_match_the_log(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _contradicts(own: ReplicaLog, epoch: int, end: int) -> str:
-    """The part of the responding replica's log that contradicts this epoch end offset."""
+    """Return the part of the responding replica's log that contradicts this epoch end offset; empty for none."""
     if 0 <= own.end < end:
         return f"its log ends at {own.end}"
     found = own.from_offset(end)

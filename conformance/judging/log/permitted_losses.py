@@ -25,7 +25,7 @@ Moment = tuple[int, int]
 BEFORE_ALL = -1
 """In place of an event: the beginning of the epoch."""
 EPOCHS_OF_A_RESTART = 2
-"""The last replica of an ISR is fenced, which leaves the partition without a leader, and elected again."""
+"""The epochs of a restart: the last ISR member is fenced, which leaves no leader, and then elected again."""
 
 
 class Permission(StrEnum):
@@ -41,11 +41,11 @@ class Permission(StrEnum):
     LAST_KNOWN_LEADER = "last-known-leader"
     """With ISR and ELR empty the last leader was elected again, after an unclean shutdown."""
     DISKS_OF_MIN_ISR_LOST = "disks-of-min-isr-lost"
-    """By faults as many replicas had lost records at the same time as acks=all may have waited for."""
+    """Faults cost as many replicas records at the same time as acks=all may have waited for."""
     DISK_LOST_BY_FAULT = "disk-lost-by-fault"
-    """The leader had lost records by a fault, and by the last answer before it led it was in the ISR or eligible."""
+    """The leader had lost records by a fault, and was in the ISR or ELR by the last answer before it led."""
     EPOCH_FILE_LOST_BY_FAULT = "epoch-file-lost-by-fault"
-    """A leader, before the fault was healed, had lost leader-epoch-checkpoint, without which replicas truncate to watermarks."""
+    """A replica without leader-epoch-checkpoint, which it needs for truncation, led before that fault was healed."""
 
 
 ELECTIONS = frozenset(
@@ -90,7 +90,8 @@ class PermittedLosses:
         among: frozenset[Permission] = frozenset(Permission),
         offset: float = inf,
     ) -> Permission | None:
-        """The permission by which a record of the first moment may be gone at the second; None if there is none.
+        """Return the permission by which a record of the first moment may be gone at the second; None if there is
+        none.
 
         A fault that cut a log permits nothing below the log end that it left. Without an `offset`, any record counts.
         """
@@ -126,7 +127,7 @@ class PermittedLosses:
         return before is not None and before.event > event and _may_lead(self.story, epoch, before)
 
     def _change_after(self, event: int, by: Permission, end: int | None = None) -> Iterator[PermittedLoss]:
-        """The loss at the next election of another leader. The election of the same leader loses nothing."""
+        """Yield the loss at the next election of another leader. The election of the same leader loses nothing."""
         leaders, known = self._leadership.leaders, self._leadership.newest_epoch_before(event)
         former = max((epoch for epoch in leaders if epoch <= known), default=-1)
         later = sorted(epoch for epoch in leaders if epoch > known)
@@ -157,7 +158,8 @@ class PermittedLosses:
                 yield from self._led_on_damage(node, span)
 
     def _after_unseen_successor(self, event: int, damaged: frozenset[str]) -> int | None:
-        """The next epoch that was named, if a leader that is cut off or frozen may have a successor that was never described.
+        """Return the next epoch that was named, if a leader that is cut off or frozen may have a successor that was
+        never described.
 
         The successor was in sync and lost its records, which the former leader may still show: they are gone once it hears
         of the next epoch. None if the leader was not cut off, or was alone in its ISR.
@@ -174,9 +176,7 @@ class PermittedLosses:
         return min((epoch for epoch in self._leadership.leaders if epoch > known), default=None)
 
     def _led_on_damage(self, node: str, span: FaultSpan) -> Iterator[PermittedLoss]:
-        """The losses of a node that lost records and leads: still at the epoch of the fault, or at its first epoch as leader
-        after it.
-        """
+        """Yield the losses of a node that lost records and leads: at the fault's epoch, or at its next as leader."""
         epoch, _ = moment = self._moment(span.began)
         reads = (read for read in self._leadership.leader_reads if read.node == node and read.cur == epoch)
         if any(read.asked > span.began for read in reads):
@@ -192,7 +192,7 @@ class PermittedLosses:
             yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
 
     def _left(self, node: str, span: FaultSpan) -> int:
-        """The log end that the fault left of this partition; 0 if that is not known, or all was lost."""
+        """Return the log end that the fault left of this partition; 0 if that is not known, or all was lost."""
         return span.left.get(node, 0) if span.partition == self.story.name else 0
 
     def _was_in_sync_and_down(self, node: str, before: Registration) -> bool:
@@ -247,9 +247,7 @@ class PermittedLosses:
         return False
 
     def _led_without_epochs(self, span: FaultSpan) -> Iterator[PermittedLoss]:
-        """The losses from the node's first epoch as leader until the fault is healed: followers may copy records that it
-        failed to truncate.
-        """
+        """Yield the losses while the node leads, until the heal: followers may copy what it failed to truncate."""
         leadership = self._leadership
         known = leadership.newest_epoch_before(span.began)
         later = sorted(one for one in leadership.leaders if one > known and leadership.first_named(one) < span.ended)

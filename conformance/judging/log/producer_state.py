@@ -15,7 +15,8 @@ from conformance.judging.log.story import PartitionStory
 def may_be_forgotten(
     story: PartitionStory, offset: int, since: Moment, until: Exchange, *, in_transaction: bool = False
 ) -> str:
-    """The evidence, for a batch at an offset that was there at a moment; empty where a leader has to know it.
+    """Return the evidence that a leader may have forgotten a batch that was in the log at a moment; empty if it has to
+    know it.
 
     `in_transaction`: the transaction of the batch was open all the while, in which no producer expires (KIP360-SEQ-18).
     """
@@ -29,7 +30,7 @@ def may_be_forgotten(
 
 
 def forgotten_between(story: PartitionStory, read: FetchResult, first: Batch, second: Batch) -> str:
-    """The evidence by which a leader that appended the second of two batches of a producer need not have known the first."""
+    """Return the evidence by which the leader that appended a producer's second batch need not know the first."""
     markers = (one for one in read.batches if one.marker is not None and one.producer_id == first.producer_id)
     in_transaction = first.transactional and not any(first.base < one.base < second.base for one in markers)
     return may_be_forgotten(story, first.base, (first.epoch, BEFORE_ALL), read, in_transaction=in_transaction)
@@ -42,6 +43,6 @@ def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> b
 
 
 def may_be_lost(story: PartitionStory, since: Moment, until: Exchange) -> str:
-    """The permission by which what was there at a moment may be gone by then; empty if there is none."""
+    """Return the permission by which records that were there at `since` may be gone at `until`; empty for none."""
     now = (story.derive(Leadership).newest_epoch_before(until.event), until.event)
     return story.derive(PermittedLosses).between(since, now) or ""

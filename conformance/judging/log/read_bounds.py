@@ -81,7 +81,7 @@ class Aborts:
 
 
 def _ends_of_runs(batches: set[tuple[int, int]]) -> dict[int, int]:
-    """The last offset of the batches that follow one another without a gap, by the base offset of the first."""
+    """Return, by base offset, the last offset of the run of batches without a gap that begins there."""
     ends: dict[int, int] = {}
     for base, last in sorted(batches, reverse=True):
         ends[base] = max(last, ends.get(last + 1, last), ends.get(base, last))
@@ -97,7 +97,7 @@ def _not_aborted(read: FetchResult, ends: Aborts) -> Iterator[Finding]:
 
 
 def _applied(read: FetchResult) -> list[Batch]:
-    """The batches that are left once AbortedTransactions are applied, as the Java consumer does (CompletedFetch)."""
+    """Return the batches left once AbortedTransactions are applied, as the Java consumer does (CompletedFetch)."""
     waiting = sorted(read.aborted_transactions, key=lambda one: one[1])
     aborting: set[int] = set()
     left: list[Batch] = []

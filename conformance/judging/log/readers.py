@@ -36,7 +36,7 @@ def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Findin
                 yield from _delivered(story, own_logs, step, kept, position)
                 kept += step.records
             elif step.op == "rewind":
-                # It may take several rounds, each with an older epoch: where the last one ended counts.
+                # A rewind may take several rounds, each with an older epoch: only the last position counts.
                 if after is not None and after.op == "deliver":
                     yield from _rewound(story, own_logs, step, kept)
                 kept = [record for record in kept if record[0] < step.to]
@@ -101,12 +101,12 @@ def _lacks(own: ReplicaLog, offset: int, epoch: int, current: int) -> bool:
 
 
 def _single(story: PartitionStory) -> bool:
-    """True if nothing was lost by permission but in one unclean election."""
+    """True if all permitted losses are those of one unclean election."""
     losses = story.derive(PermittedLosses).all
     return len({loss.at for loss in losses}) == 1 and all(loss.by in ELECTIONS for loss in losses)
 
 
 def _latest(answers: Sequence[T], event: int) -> Iterator[T]:
-    """The last few answers before an event, the latest first."""
+    """Return the last few answers before an event, the latest first."""
     place = bisect_left(answers, event, key=by_event)
     return reversed(answers[max(0, place - LOOK_BACK) : place])

@@ -62,7 +62,7 @@ class Completed(NamedTuple):
 
 
 def _completed(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Completed]:
-    """The changes after which the replicas are as requested, and some have left."""
+    """Yield the changes after which the replicas are as requested, and some have left."""
     pairs = (pair for view in story.metadata_by_incarnation.values() for pair in pairwise(view)) if asked else ()
     for before, seen in pairs:
         now = frozenset(seen.replicas)
@@ -76,7 +76,7 @@ def _completed(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> It
 
 
 def _added(story: PartitionStory, asked: Sequence[ReassignmentResult], request: ReassignmentResult) -> Replicas:
-    """The targets that were no replicas when it was requested, neither by an earlier request that may not have been completed."""
+    """Return the targets that were not replicas at the request, nor by an earlier one that may be incomplete."""
     return frozenset(id for id in request.replicas or () if _is_outside(story, asked, request, id))
 
 
@@ -89,7 +89,7 @@ def _is_outside(
 
 
 def _look_before(story: PartitionStory, request: ReassignmentResult, since: int = -1) -> PartitionMetadata | None:
-    """The last Metadata before a request."""
+    """Return the last Metadata before a request."""
     earlier = (seen for seen in reversed(story.metadata) if since < seen.asked and seen.event < request.asked)
     return next(earlier, None)
 
@@ -102,7 +102,7 @@ def _case(
     left: Replicas,
     seen: PartitionMetadata,
 ) -> str:
-    """The case, by the faults that stood from the request until it was seen to be completed."""
+    """Return the case, by the faults that stood from the request until it was seen to be completed."""
     hit = {node for span in story.timeline.standing(request.asked, seen.event) for node in span.nodes}
     if hit & _names(story, added):
         return "target-down"
@@ -152,7 +152,7 @@ def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
 
 
 def _changed_again(story: PartitionStory, change: Completed) -> float:
-    """The event from which on replicas may move again."""
+    """Return the event from which on replicas may move again; NEVER for none."""
     later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.is_refused]
     moved = [span.began for span in story.derive(Damage).hits(_moves_replicas) if span.ended > change.request.asked]
     return min([*later, *(event for event in moved if event > change.request.asked)], default=NEVER)

@@ -44,13 +44,13 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
             elif case not in again and (
                 known.node != read.node or story.timeline.fault_between(known.event, read.event)
             ):
-                # Read again where and while nothing happened it is no new instance.
+                # A batch read again on the same node, with no fault in between, is no new instance.
                 again[case] = known.event
         yield from (Finding(True, case, (event, read.event)) for case, event in again.items())
 
 
 def _sound(story: PartitionStory, batches: Sequence[Batch]) -> Sequence[Batch]:
-    """The batches that did not rot on a disk, if the kit flipped bytes there."""
+    """Return the batches without those that the kit corrupted, if it flipped bytes on a disk."""
     return [batch for batch in batches if batch.valid] if story.derive(Damage).is_corrupt else batches
 
 
@@ -163,7 +163,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
         known = bisect_left(ends, (read.asked,))
         stop = min(shown.stop, ends[known - 1][1]) if known else 0
         for write, epoch in acknowledged.within(range(shown.start, stop)):
-            # A leader of an older epoch that has not heard yet may serve what it has: it is no later leader.
+            # A leader of an older epoch that is not yet fenced may serve what it has: it is no later leader.
             if write.event >= read.asked or epoch > read.cur or (write.event, case) in lost:
                 continue
             now = (read.cur, read.event)
@@ -200,7 +200,7 @@ EpochsOfRecords = dict[tuple[int, bytes | None], int]
 
 
 def epochs_of_records(story: PartitionStory) -> EpochsOfRecords:
-    """The latest leader epoch of each record that was ever read."""
+    """Return the latest leader epoch of each record that was ever read."""
     epochs: EpochsOfRecords = {}
     for batch in sorted((batch for batch, _ in story.batches), key=by_epoch):
         epochs.update(dict.fromkeys(batch.records, batch.epoch))
@@ -208,12 +208,12 @@ def epochs_of_records(story: PartitionStory) -> EpochsOfRecords:
 
 
 def _epoch_of_batch(story: PartitionStory, write: ProduceResult) -> int | None:
-    """The epoch of the batch that holds the first record of a write; None if it was never read."""
+    """Return the epoch of the batch that holds the first record of a write; None if it was never read."""
     return story.derive(epochs_of_records).get((write.offset, write.values[0]))
 
 
 def _epoch_of(story: PartitionStory, write: ProduceResult) -> int:
-    """The epoch at which a write was acknowledged: that of its batch, or else one that its leader led, as far as was known."""
+    """Return the epoch at which a write was acknowledged: its batch's, or else the next that its node led."""
     if (epoch := _epoch_of_batch(story, write)) is not None:
         return epoch
     leadership = story.derive(Leadership)
@@ -222,9 +222,7 @@ def _epoch_of(story: PartitionStory, write: ProduceResult) -> int:
 
 
 def moment_of(story: PartitionStory, write: ProduceResult) -> Moment:
-    """The earliest moment at which a write may have been acknowledged; if it was never read, at the last epoch that its node
-    led.
-    """
+    """Return the earliest moment at which a write may have been acknowledged; if unread, at its node's last epoch."""
     if (epoch := _epoch_of_batch(story, write)) is not None:
         return epoch, write.asked
     leadership = story.derive(Leadership)
@@ -233,7 +231,7 @@ def moment_of(story: PartitionStory, write: ProduceResult) -> Moment:
 
 
 def offsets_shown_by(read: FetchResult, explained: float) -> range:
-    """The offsets at which a read shows a record. A log start above `explained` hides nothing of a full read."""
+    """Return the offsets at which a read shows a record. A log start above `explained` hides none of a full read."""
     start = max(read.fetch_offset, read.log_start)
     if read.diverging is not None:
         return range(0)
@@ -250,9 +248,7 @@ def offsets_shown_by(read: FetchResult, explained: float) -> range:
 def loss_in(
     read: FetchResult, write: ProduceResult, shown: range, is_compacted: bool, kept_as: dict[tuple[int, int], Batch]
 ) -> str:
-    """The difference of a read from a write's records, but for compaction; `kept_as` has those found before, by write and
-    offset.
-    """
+    """Say how a read differs from a write's records, but for compaction; `kept_as` has the batches found before."""
     for offset, value in enumerate(write.values, write.offset):
         if value is None or offset not in shown:
             continue
@@ -317,7 +313,8 @@ def _value(write: ProduceResult, offset: int) -> bytes | None:
 
 
 def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
-    """The permission by which the records of one write are gone, between the epochs in which the two were appended.
+    """Return the permission by which the records of one write are gone, between the epochs in which the two were
+    appended.
 
     A retry may be answered in a later epoch than that of its records: by a leader that has kept them over an election in
     which the other's were lost.
@@ -333,7 +330,7 @@ def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
 
 
 def _answered_at(story: PartitionStory, write: ProduceResult) -> Moment:
-    """The last epoch that the broker was known to lead when it answered; -1, so before all, if it never led."""
+    """Return the moment of the answer, at the last epoch that the broker was known to lead; -1 for none."""
     leadership = story.derive(Leadership)
     known = leadership.newest_epoch_before(write.event)
     return max((epoch for epoch in leadership.epochs_of(write.node) if epoch <= known), default=-1), write.event
@@ -357,7 +354,7 @@ class _Rivals:
             self._at.setdefault(offset, {}).setdefault(node, event)
 
     def of(self, write: ProduceResult) -> int | None:
-        """The event that shows a record of another leader at one of its offsets."""
+        """Return the event that shows a record of another leader at one of its offsets."""
         offsets = range(write.offset, write.offset + len(write.values))
         shown = (event for offset in offsets for node, event in self._at[offset].items() if node != write.node)
         return next(shown, None)
@@ -381,7 +378,7 @@ def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _places(story: PartitionStory) -> dict[bytes | None, int]:
-    """Values that were read, each with the event of the first time."""
+    """Return values that were read, each with the event of the first time."""
     found: dict[bytes | None, int] = {}
     for batch, event in story.batches:
         for _, value in batch.records:
@@ -427,7 +424,7 @@ def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim
 def _replaced_by(
     story: PartitionStory, permitted: PermittedLosses, one: tuple[_Handed, int], two: tuple[_Handed, int], offset: int
 ) -> Permission | None:
-    """The permission by which one of two records replaced the other. A former leader may return the old one for a while."""
+    """Return the permission by which one of two records replaced the other. A former leader may return the old."""
     if not permitted.all:
         return None
     leadership = story.derive(Leadership)
@@ -470,7 +467,7 @@ def _consumed(story: PartitionStory) -> Iterator[_Handed]:
 
 
 def _first_written(story: PartitionStory) -> dict[bytes | None, int]:
-    """Values of records, each with the first event at which one was sent."""
+    """Return values of records, each with the first event at which one was sent."""
     first: dict[bytes | None, int] = {}
     for write in story.produced:
         for value in write.values:
@@ -485,7 +482,7 @@ def _first_written(story: PartitionStory) -> dict[bytes | None, int]:
 def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]:
     """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since.
 
-    Records that were acknowledged in epochs before one in whose ISR it is are among them, whether or not they were read.
+    Among them are the records acknowledged in epochs before one in whose ISR it is, whether or not they were read.
     """
     yield from _lost_while_in_sync(story)
     last: dict[str, FetchResult] = {}
@@ -541,7 +538,7 @@ def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
 def _missing(
     story: PartitionStory, read: FetchResult, seen: PartitionMetadata
 ) -> Iterator[tuple[ProduceResult, int, str]]:
-    """Writes that were acknowledged before the epoch and are not in the log, each with its epoch and what is there instead."""
+    """Yield writes acknowledged before the epoch that the log lacks, each with its epoch and what is there instead."""
     shown = offsets_shown_by(read, story.derive(LogStarts).limit(read.event))
     for write, epoch in story.derive(Acknowledged).within(shown):
         is_earlier = write.event < read.asked and epoch < seen.epoch
@@ -550,14 +547,14 @@ def _missing(
 
 
 def _last_in_sync(story: PartitionStory, read: FetchResult) -> PartitionMetadata | None:
-    """The description of the newest epoch in whose ISR the replica was before it was read."""
+    """Return the description of the newest epoch in whose ISR the replica was before it was read."""
     id = story.timeline.ids.get(read.node, -1)
     found = (seen for seen in story.first_metadata if seen.event < read.asked and id in seen.isr)
     return max(found, key=lambda seen: seen.epoch, default=None)
 
 
 def _follows_intact(story: PartitionStory, read: FetchResult) -> bool:
-    """True if it follows another broker, was a replica all the time, and lost neither records nor its leader epoch cache."""
+    """True if the replica always was one, follows another broker, and lost neither records nor leader epoch cache."""
     damage = story.derive(Damage)
     intact = damage.agree_below(read.event) == inf and damage.is_undamaged(read.node, read.event)
     leader = story.derive(Leadership).leaders.get(read.cur)
@@ -565,9 +562,7 @@ def _follows_intact(story: PartitionStory, read: FetchResult) -> bool:
 
 
 def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:
-    """The case in which the replica became a follower with disk and leader-epoch-checkpoint intact: in a new epoch, or by a
-    restart.
-    """
+    """Return the case in which the replica became an intact follower: in a new epoch, or by a restart."""
     if not _follows_intact(story, read) or before.cur < 0 or read.cur < before.cur:
         return None
     restarted = any(
@@ -580,7 +575,7 @@ def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResu
 
 
 def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
-    """All records seen at the leader of each epoch: while it leads it only appends."""
+    """Return all records seen at the leader of each epoch: while it leads it only appends."""
     found: dict[int, frozenset[Batch]] = {}
     for read in story.derive(Leadership).leader_reads:
         if read.full:
@@ -589,7 +584,7 @@ def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
 
 
 def _committed(story: PartitionStory) -> dict[Batch, Moment]:
-    """Batches that a leader showed below its high watermark, each with the first such moment."""
+    """Return batches that a leader showed below its high watermark, each with the first such moment."""
     found: dict[Batch, Moment] = {}
     for read in story.derive(Leadership).leader_reads:
         for batch in read.batches:

@@ -18,7 +18,7 @@ DEFINITE = REFUSED - {NEVER_SENT} | {
     Error.PRODUCER_FENCED,
     Error.TRANSACTION_ABORTABLE,
 }
-"""Also of the offsets of a transaction. An append that failed is answered with other errors, after which the outcome is open."""
+"""Errors that refuse a commit, in a transaction too. A failed append is answered with others, of open outcome."""
 
 
 @log_judge("GEN-01", "committed")
@@ -40,7 +40,7 @@ def is_refused(commit: OffsetCommitResult) -> bool:
 
 
 def _open(story: PartitionStory, fetch: FetchedOffset) -> Iterator[OffsetCommitResult]:
-    """Commits of the group that may have been stored by then."""
+    """Return commits of the group that may have been stored by then."""
     return (
         one for one in story.commits if one.group == fetch.group and one.asked < fetch.event and not is_refused(one)
     )

@@ -29,7 +29,7 @@ def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Cl
 
 
 def _judged(story: PartitionStory, log: RegisteredStates, before: Word, after: Word) -> Iterator[Claim]:
-    """Only a live replica that may not lead puts an election to the test."""
+    """Judge one election. Only a live replica that may not lead puts it to the test."""
     electable = frozenset((*before.isr, *before.eligible))
     by = _known_by(story, log, after.epoch)
     case = election_case(story, electable, by)
@@ -44,12 +44,12 @@ def _judged(story: PartitionStory, log: RegisteredStates, before: Word, after: W
 
 
 def _known_by(story: PartitionStory, log: RegisteredStates, epoch: int) -> int:
-    """The event that first named the epoch or a newer one: by then it had begun. The log itself has no events."""
+    """Return the event that first named the epoch or a newer one: by then it had begun. The log has no events."""
     return next((seen.event for seen in story.first_metadata if seen.epoch >= epoch), log.event)
 
 
 def _permission(story: PartitionStory, epoch: int, known: int) -> Permission | None:
-    """The evidence that the election was requested or permitted, shortly before it was known."""
+    """Return the evidence that the election was requested or permitted, shortly before it was known."""
     since = _since(story, epoch, known)
     requests = (one for one in story.unclean_elections if one.asked < known)
     if any(one.event > since or not one.granted for one in requests):
@@ -63,7 +63,8 @@ def _permission(story: PartitionStory, epoch: int, known: int) -> Permission | N
 
 
 def _since(story: PartitionStory, epoch: int, known: int) -> int:
-    """An event before the epoch began: the last answer that named a lower one, less the time by which a broker may lag.
+    """Return an event before the epoch began: the last answer that named a lower one, less the time by which a broker
+    may lag.
 
     No broker lags behind the first answer about the partition.
     """

@@ -65,17 +65,17 @@ class Registrations:
         return self._by_epoch.get(epoch)
 
     def before(self, epoch: int) -> Registration | None:
-        """The registration of the newest epoch below; None where none was described."""
+        """Return the registration of the newest lower epoch that was described; None for none."""
         lower = [one for one in self._epochs if one < epoch]
         return self._by_epoch[lower[-1]] if lower else None
 
     def newest_at(self, event: int) -> Described | None:
-        """The last description of the newest epoch that was known at an event; None where there was none."""
+        """Return the last description of the newest epoch that was known at an event; None where there was none."""
         known = self.described[: bisect_left(self.described, event, key=by_event)]
         return max(known, key=lambda one: (one.epoch, one.event), default=None)
 
     def leaderless(self) -> list[Registration]:
-        """Those of leaderless epochs that come right after an epoch with a leader, with no other in between."""
+        """Return the registrations of leaderless epochs that directly follow an epoch with a leader."""
         leaders = self._leadership.leaders
         return [self._by_epoch[one] for one in self._epochs if one not in leaders and one - 1 in leaders]
 

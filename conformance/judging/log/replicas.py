@@ -17,7 +17,7 @@ class Replicas:
         self._names = story.timeline.names
 
     def include(self, node: str) -> bool:
-        """True if the node is a replica by the last Metadata. One that has ceased to be one may still have the directory."""
+        """True if the node is a replica by the last Metadata. A former replica may still have the directory."""
         metadata = self._story.metadata
         return not metadata or self._story.timeline.ids.get(node, -1) in metadata[-1].replicas
 
@@ -50,7 +50,7 @@ class Replicas:
         )
 
     def fewest(self, event: int) -> int:
-        """The fewest replicas that there may have been before an event: acks=all never waits for more than all of them."""
+        """Return the fewest replicas that there may have been before an event: acks=all never waits for more."""
         seen = [len(one.replicas) for one in self._story.first_metadata if one.event < event]
         asked = (one for one in self._story.reassignments if one.replicas and not one.is_refused and one.asked < event)
         return min([*seen, *(len(one.replicas or ()) for one in asked)], default=1)

@@ -31,9 +31,9 @@ Life = tuple[str, int, int]
 class ReplicaLog(msgspec.Struct, frozen=True):
     """The certain part of the responding replica's log.
 
-    The batches `held` were there; the log ended at or below `end`, -1 if unknown. `appended` is the leader epoch that may
-    have been added since, -1 for none. The log start of then was at or above `low` and at or below `start`, each -1 if
-    unknown.
+    The batches `held` were there; the log ended at or below `end`, -1 if unknown. `appended` is the leader epoch that
+    may have been added since, -1 for none. The log start at that time was at or above `low` and at or below `start`,
+    each -1 if unknown.
     """
 
     held: tuple[Batch, ...]
@@ -48,7 +48,7 @@ class ReplicaLog(msgspec.Struct, frozen=True):
         return self.low if self.low >= 0 else self.start
 
     def from_offset(self, offset: int) -> Batch | None:
-        """The first batch with anything at or above an offset that was there for certain."""
+        """Return the first batch with anything at or above an offset that was there for certain."""
         place = bisect_left(self.held, offset, key=by_last)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
@@ -58,13 +58,13 @@ class ReplicaLog(msgspec.Struct, frozen=True):
         return found if found is not None and found.base <= offset else None
 
     def after_epoch(self, epoch: int) -> Batch | None:
-        """The first batch of a later epoch."""
+        """Return the first batch of a later epoch."""
         place = bisect_left(self.held, epoch + 1, key=by_epoch)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
     def last_of(self, epoch: int) -> Batch | None:
-        """The last batch of an epoch."""
+        """Return the last batch of an epoch."""
         place = bisect_left(self.held, epoch + 1, key=by_epoch) - 1
         found = self.held[place] if place >= 0 else None
         return found if found is not None and found.epoch == epoch != self.appended else None
@@ -88,14 +88,14 @@ class ReplicaLogs:
     def around(
         self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset
     ) -> tuple[FetchResult | None, FetchResult | None]:
-        """The last whole read that was over before this was asked, and the first that began after it was answered."""
+        """Return the last full read that was over before the request, and the first that began after its answer."""
         reads = self._reads.get(self._life(answer), [])
         place = bisect_left(reads, answer.asked, key=by_event)
         after = next((read for read in reads[place : place + 4] if read.asked > answer.event), None)
         return (reads[place - 1] if place else None), after
 
     def of(self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> ReplicaLog | None:
-        """The responding replica's log; None if it is not certain."""
+        """Return the responding replica's log; None if it is not certain."""
         before, after = self.around(answer)
         if self._leadership.is_from_leader(answer):
             return _of_leader(answer.cur, before, after)

@@ -73,13 +73,13 @@ class Setting:
             self._cluster.append(Value(described.asked, described.event, text, True))
 
     def possible(self, first: int, second: int) -> set[str]:
-        """The values that may be in force at some time between two events."""
+        """Return the values that may be in force at some time between two events."""
         own, cluster = (_possible(values, first, second) for values in (self._own, self._cluster))
         found = {text for text in own if text is not None}
         return found | {text or self._default for text in cluster} if None in own else found
 
     def in_force(self, event: int) -> InForce | None:
-        """The value in force; None where a request of unknown outcome leaves it open."""
+        """Return the value in force; None where a request of unknown outcome leaves it open."""
         if not all(value.certain for value in (*self._own, *self._cluster) if value.asked < event):
             return None
         own, cluster = _latest(self._own, event), _latest(self._cluster, event)
@@ -101,7 +101,7 @@ def _facts(timeline: Timeline) -> Iterator[Change | Described]:
 
 
 def _latest(values: Sequence[Value], event: int) -> Value | None:
-    """The value that was last acknowledged or described before an event."""
+    """Return the value that was last acknowledged or described before an event."""
     return next((value for value in reversed(values) if value.certain and value.answered < event), None)
 
 
@@ -118,6 +118,6 @@ min_insync_replicas = partial(Setting, MIN_ISR)
 
 
 def possible_min_isr(story: PartitionStory) -> set[int]:
-    """The values of min.insync.replicas that may have been in force since the partition was first described."""
+    """Return the values of min.insync.replicas that may have been in force since the partition was first described."""
     first = story.metadata[0].event if story.metadata else NEVER
     return {int(text) for text in story.derive(min_insync_replicas).possible(first, NEVER)}

@@ -81,9 +81,9 @@ class PartitionStory(Story):
         self.metadata: list[PartitionMetadata] = []
         self.metadata_by_incarnation: dict[Incarnation, list[PartitionMetadata]] = {}
         self.first_metadata: list[PartitionMetadata] = []
-        """The first that shows each state."""
+        """The first answer that shows each state."""
         self.changed_metadata: list[PartitionMetadata] = []
-        """The first two in which each node shows each state."""
+        """The first two answers in which each node shows each state."""
         self.epoch_ends: list[EpochEndOffset] = []
         self.listed: list[ListedOffset] = []
         self.deletions: list[DeleteRecordsResult] = []
@@ -104,7 +104,7 @@ class PartitionStory(Story):
     # --- taking facts
 
     def take(self, fact: Any) -> None:
-        """Add a fact to its list. Facts of other types are those of a transaction, which are none of the log's."""
+        """Add a fact to its list. Facts of other types, which are about transactions, are ignored."""
         if (taken := self._TAKES.get(type(fact))) is not None:
             taken(self, fact)
 
@@ -199,7 +199,7 @@ class PartitionStory(Story):
 
     @property
     def is_internal(self) -> bool:
-        """True if coordinators or controllers write it."""
+        """True if coordinators or controllers write the topic."""
         return self.name.startswith("__")
 
     @property
@@ -215,7 +215,7 @@ class PartitionStory(Story):
 
     @property
     def from_the_start(self) -> bool:
-        """True if it was created in this history, so that all requests about it are known.
+        """True if the topic was created in this history, so that all requests about it are known.
 
         Internal topics, and topics of an example that goes on where another one left off, have an earlier past.
         """
@@ -233,7 +233,7 @@ class PartitionStory(Story):
     # --- changes
 
     def lived_through(self, event: int) -> list[str]:
-        """Witnessed faults after which, before the event, a broker showed another leader, epoch or ISR of this partition."""
+        """Return witnessed faults after which a broker showed another leader, epoch or ISR before the event."""
         return sorted({fault for fault, changed in self._changed_by if changed < event})
 
     @cached_property

@@ -57,14 +57,14 @@ class Record(NamedTuple):
 
 
 def _record(of: Batch | ProduceResult, place: int, value: bytes | None) -> Record:
-    """The record at a place of a batch. Controllers write theirs with sequences but without a producer id."""
+    """Return the record at a place of a batch. Controllers write theirs with sequences but without a producer id."""
     if of.producer_id < 0 or of.base_sequence < 0:
         return Record(value, -1, -1, -1)
     return Record(value, of.producer_id, of.producer_epoch, (of.base_sequence + place) % SEQUENCES)
 
 
 def _records(batch: Batch) -> Iterator[tuple[int, Record]]:
-    """The records with a value, each with its offset."""
+    """Yield the records with a value, each with its offset."""
     for offset, value in batch.records:
         if value is not None:
             yield offset, _record(batch, offset - batch.base, value)
@@ -93,7 +93,7 @@ class Sent:
         return self._before.get(record.value or b"", 0) + bisect_left(self._asked.get(record, []), event)
 
     def records(self, batch: Batch) -> list[tuple[int, Record]]:
-        """The records of a batch with a value, each with its offset; computed once for each batch."""
+        """Return the records of a batch with a value, each with its offset; computed once for each batch."""
         found = self._of_batch.get(batch)
         if found is None:
             found = self._of_batch[batch] = [*_records(batch)]
@@ -106,7 +106,7 @@ class Sent:
         return ""
 
     def known_from(self, read: FetchResult) -> float:
-        """The offset from which on every record was sent by a known request, since a log is in the order of its appends."""
+        """Return the offset from which on every record was sent by a known request: a log is in append order."""
         if self._story.from_the_start or (self._story.sent_before is not None and not self._story.is_internal):
             return 0
         own = (
@@ -165,7 +165,8 @@ def _unsound(story: PartitionStory, read: FetchResult, new: list[Batch]) -> str:
 
 
 def _sequence_again(story: PartitionStory, read: FetchResult) -> tuple[Batch, Batch] | None:
-    """Two batches of one producer and epoch that share a sequence: a broker remembers the sequences of a producer for a day.
+    """Return two batches of one producer and epoch that share a sequence; None if there are none. A broker remembers
+    the sequences of a producer for a day.
 
     A coordinator writes the offsets of a producer's transaction itself, in batches that all begin at sequence 0.
     """
@@ -188,7 +189,7 @@ def _shown_again(read: FetchResult, first: Batch, second: Batch) -> str:
 
 
 def _repeated(sent: Sent, read: FetchResult, low: float) -> str:
-    """A record without a sequence that, at or above an offset, is there more often than it was sent."""
+    """Say which record without a sequence a read shows, from an offset on, more often than sent; empty for none."""
     records = (each for batch in read.batches for each in sent.records(batch))
     above = [one for offset, one in records if offset >= low and one.sequence < 0]
     for one, found in Counter(above).items() if len({*above}) < len(above) else ():
@@ -221,7 +222,7 @@ def _kept(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, low: float) -> str:
-    """The first record that the leader acknowledged since the last full read and now lacks."""
+    """Return the first record that the leader acknowledged since the last full read and lacks; empty for none."""
     since = before.event if before is not None else -1
     for write in story.produced:
         own = (write.node, write.incarnation, write.error) == (read.node, read.incarnation, NONE)
@@ -266,7 +267,7 @@ def _handed(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _staying(story: PartitionStory) -> list[int]:
-    """Offsets of records that were acknowledged with acks=all, or that the last full read of a leader has."""
+    """Return offsets of records that were acknowledged with acks=all, or that the last full read of a leader has."""
     found = {offset for w in story.produced if w.is_committed for offset, _ in enumerate(w.values, w.offset)}
     own = [read for read in story.derive(Leadership).leader_reads if read.full]
     found |= {offset for read in own[-1:] for batch in read.batches for offset, _ in batch.records}
@@ -281,8 +282,8 @@ def _step(before: ConsumedRecord, one: ConsumedRecord, stay: list[int], start: f
 
 
 def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) -> str:
-    """The evidence of a permitted loss, or of a rebalance that gave a member the same partitions again, from the committed
-    offset.
+    """Return the evidence of a permitted loss, or of a rebalance that gave a member the same partitions again, from
+    the committed offset.
 
     A consumer may have fetched a record long before it hands it out, so any loss since that record's epoch may be the
     reason.

@@ -56,7 +56,8 @@ not have (KIP-447). Whether it has them is KIP-1251's to judge; the coordinator 
 UNTOUCHED = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED)
 )
-"""Of those, the errors by which nothing was changed. With any other the change may be in a log, and be seen later."""
+"""The errors in PASSING after which nothing was changed. After any other the change may be in a log, and seen later.
+"""
 CASE_OF: dict[Api, str] = {
     "InitProducerId": "init",
     "AddPartitionsToTxn": "add-partitions",
@@ -97,10 +98,10 @@ class Right(NamedTuple):
     outcome: Outcome
     offset: int = -1
     opened: int = NEVER
-    """The first request of the transaction that is open, if one is."""
+    """The event of the first request of the open transaction; NEVER if none is open."""
 
     def is_given(self, one: Asked) -> bool:
-        """True if it is the answer that was given. A new producer id may be any."""
+        """True if it is the answer that was given. Any producer id is right for a new one."""
         same = self.error == one.error and self.outcome.epoch in (-1, one.given_epoch)
         whose = self.outcome.producer_id < 0 or self.outcome.producer_id == one.given_id
         return same and whose and (one.write is None or self.offset in (-1, one.write.offset))
@@ -205,7 +206,7 @@ def _may_be_stale(coordination: Coordination, one: Asked) -> bool:
 
 
 def _rights(one: Asked, outcome: Outcome, state: State) -> Iterator[Right]:
-    """The right answers of one outcome at the coordinator; if that lets a write pass, those of the leader."""
+    """Yield the right answers of one outcome at the coordinator; if that lets a write pass, those of the leader."""
     why = (
         f"epoch {state.epoch} of producer {state.producer_id} is current since event {state.since}"
         if state.status
@@ -225,8 +226,8 @@ def _rights(one: Asked, outcome: Outcome, state: State) -> Iterator[Right]:
 
 
 def _refused(one: Asked, right: Right) -> Iterator[Right]:
-    """The right answers for a batch that the coordinator does not let pass: the leader may have recognised it before, or know
-    the newer epoch too.
+    """Yield the right answers for a batch that the coordinator does not let pass: the leader may have recognised it
+    before, or know the newer epoch too.
     """
     by_leader = _by_leader(one, right.outcome)
     kinds = {each.kind for each in by_leader}
@@ -267,7 +268,7 @@ def _judged(one: Asked, rights: list[Right], excuse: str) -> Iterator[Claim]:
 
 
 def _forgotten(one: Asked, rights: list[Right]) -> str:
-    """The evidence by which the leader may have forgotten the state that decides its answer."""
+    """Return the evidence by which the leader may have forgotten the state that decides its answer."""
     began = [right.opened for right in rights if right.outcome.error == PASSED]
     by_leader = one.error in APPENDING and began
     return why_forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else ""

@@ -29,7 +29,7 @@ REFUSED = frozenset(
         Error.NOT_ENOUGH_REPLICAS,
     )
 )
-"""Errors with which nothing was appended. After any other the batch may be in the log, or may come into it."""
+"""Errors with which nothing was appended. After any other the batch may be in the log, or may still be appended."""
 
 
 class Append(NamedTuple):
@@ -49,13 +49,13 @@ class Append(NamedTuple):
 
 
 APPENDING = frozenset((Error.NONE, Error.OUT_OF_ORDER_SEQUENCE_NUMBER, Error.INVALID_PRODUCER_EPOCH))
-"""The errors that go by the producer state which a leader keeps."""
+"""The errors that depend on the producer state that a leader keeps."""
 _FENCED, _GRANTED = frozenset((Error.INVALID_PRODUCER_EPOCH,)), frozenset((Error.NONE,))
 _OUT_OF_ORDER = frozenset((Error.OUT_OF_ORDER_SEQUENCE_NUMBER,))
 
 
 def append_of(partition: PartitionStory, write: ProduceResult) -> Append:
-    """The right answers to a batch, by the batches of the same producer on this partition that were sent before the answer."""
+    """Return the right answers to a batch, by the producer's batches to this partition sent before the answer."""
     own = [one for one in partition.produced if _concerns(one, write)]
     newer = [one for one in own if one.producer_epoch > write.producer_epoch]
     if newer:
@@ -68,13 +68,13 @@ def append_of(partition: PartitionStory, write: ProduceResult) -> Append:
 
 
 def _concerns(one: ProduceResult, write: ProduceResult) -> bool:
-    """True if a batch was sent in time by the same producer, and is not certainly without effect."""
+    """True if a batch was sent before the answer by the same producer, and may have had an effect."""
     mine = one.producer_id == write.producer_id and one is not write and one.asked < write.event
     return mine and not one.failed and not (one.error in REFUSED and one.event < write.asked)
 
 
 def _first_of_epoch(older: Sequence[ProduceResult], write: ProduceResult) -> Append:
-    """The right answers to the first batch of an epoch.
+    """Return the right answers to the first batch of an epoch.
 
     A new epoch starts at sequence 0 (KIP360-SEQ-02); an unknown producer may be admitted at any (KIP360-SEQ-01).
     """
@@ -85,9 +85,7 @@ def _first_of_epoch(older: Sequence[ProduceResult], write: ProduceResult) -> App
 
 
 def _in_epoch(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
-    """The right answers to a later batch: the next sequence follows the last batch that was acknowledged, or one of unknown
-    outcome.
-    """
+    """Return the right answers to a later batch: its sequence follows a batch acknowledged or of unknown outcome."""
     acknowledged = [one for one in same if one.error == NONE]
     if not acknowledged:
         return Append("unknown", APPENDING)
@@ -126,12 +124,13 @@ def _is_same_leader(partition: PartitionStory, first: ProduceResult, write: Prod
 
 
 def _end(one: ProduceResult) -> int:
-    """The sequence after the batch's last."""
+    """Return the sequence after the batch's last."""
     return one.base_sequence + len(one.values)
 
 
 def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVER) -> str:
-    """The evidence by which the leader need not know the producer's last batch; empty if it has to, or if there is none.
+    """Return the evidence by which the leader need not know the producer's last batch; empty if it has to, or if there
+    is none.
 
     `began` is the first request of the write's transaction, if that is open.
     """

@@ -33,15 +33,15 @@ from conformance.judging.producers.requests import Asked, Reply
 from conformance.judging.producers.story import TransactionStory
 
 AT_MOST = 300
-"""Configurations; where there would be more, nothing is predicted until a producer id is given or a state described."""
+"""The most configurations; with more, nothing is predicted until a producer id is given or a state described."""
 IN_TIME = 0.9
 """The share of a transaction's time-out that is certainly not over: a coordinator counts by a clock of its own."""
 CONFIRMED = 2
-"""Answers after which a request without one is done with: the first, a new epoch, replaces what it may have left in the log of a
-coordinator, and what was asked after that came after it on any connection."""
+"""The later answers after which a request without an answer no longer takes effect. The first, a new epoch, replaces
+what it may have left in a coordinator's log; a request sent after that came after it on any connection."""
 
 Effects = frozenset[tuple[int, Outcome]]
-"""By the key of a request that took effect, its outcome."""
+"""The (key, outcome) of each request that took effect."""
 
 
 class Configuration(NamedTuple):
@@ -57,7 +57,8 @@ class Prediction(NamedTuple):
     asked: Asked
     why: dict[Outcome, State] | None
     busy: bool
-    """The coordinator may have been busy with something else: another request in flight, markers, a time-out."""
+    """Whether the coordinator may have been busy with something else: another request in flight, markers, a time-out.
+    """
 
 
 class Turn(NamedTuple):
@@ -70,7 +71,7 @@ class Turn(NamedTuple):
 
 
 def in_turns(requests: Sequence[Asked], story: TransactionStory) -> list[Turn]:
-    """The calls and answers of the requests, and the descriptions, in the order of the events."""
+    """Return the calls and answers of the requests, and the descriptions, in the order of the events."""
     turns = [Turn(one.request.asked, False, one) for one in requests]
     turns += [Turn(one.event, True, one, led=_is_led(one)) for one in requests]
     turns += [Turn(one.event, True, one) for one in story.described]
@@ -95,13 +96,13 @@ class Coordination:
         self.served_at = -1
 
     def copy(self) -> Coordination:
-        """A copy, which later turns do not change."""
+        """Return a copy, which later turns do not change."""
         same = copy.copy(self)
         same._open, same._confirmations = {**self._open}, {**self._confirmations}
         return same
 
     def predict(self, turn: Turn) -> Prediction | None:
-        """The right answers, for an answer; None for any other turn, which is taken in."""
+        """Take a turn, and return the right answers if it is an answer; None for any other turn."""
         one = turn.one
         if isinstance(one, TransactionDescription):
             self._take_description(one)
@@ -129,9 +130,7 @@ class Coordination:
         return Prediction(one, self._why(one, before, busy) if self.known is not None else None, busy)
 
     def _may_be_busy(self, state: State, event: int) -> bool:
-        """True if it may be writing markers, or about to abort what has timed out: an old epoch may be seen before or after
-        that.
-        """
+        """True if the coordinator may be writing markers, or aborting after a time-out: both change the epoch."""
         return state.status in PREPARED or (state.status == "Ongoing" and self._may_time_out(state, event))
 
     def _why(self, one: Asked, before: list[Configuration], busy: bool) -> dict[Outcome, State]:
@@ -143,7 +142,7 @@ class Coordination:
         return why
 
     def passes(self, one: Asked) -> None:
-        """Take an error that passes by itself: it is not known what the request did, if anything."""
+        """Take a transient error: it is not known what the request did, if anything."""
         self._lose(one)
 
     def drops(self, one: Asked) -> None:
@@ -231,7 +230,7 @@ class Coordination:
     # --- states
 
     def _closed(self, event: int) -> frozenset[Configuration] | None:
-        """All configurations that may be reached before an answer; None if there are too many."""
+        """Return all configurations that may be reached before an answer; None if there are too many."""
         todo = sorted(self.known or (), key=_since, reverse=True)
         found = {_without_since(each): each for each in todo}
         while todo:
@@ -255,9 +254,7 @@ class Coordination:
                 yield from self._took_effect(at, one)
 
     def _took_effect(self, at: Configuration, one: Asked) -> Iterator[Configuration]:
-        """The configurations after a request took effect. If it has no answer, only a change of the state counts, not its
-        outcome.
-        """
+        """Yield the configurations after a request took effect. Without an answer, only a change of state counts."""
         lost = one.key in self._confirmations
         for outcome, state in self._outcomes(at, one):
             if not lost:
@@ -267,9 +264,7 @@ class Coordination:
                 yield Configuration(state, at.done | ({(one.key, UNSEEN)} if _begins(one) else frozenset()))
 
     def _outcomes(self, at: Configuration, one: Asked) -> Iterator[tuple[Outcome, State]]:
-        """The outcomes of a request. A transaction may time out as early as by the first of the requests that may have opened
-        it.
-        """
+        """Yield the outcomes of a request. The first that may have opened the transaction starts its time-out."""
         moved = one.request.node != at.state.node or self.story.timeline.fault_between(at.state.since, one.event)
         first = min(each.request.asked for each in self._open.values())
         return answers(at.state, one.request._replace(asked=first, failed_over=moved))
@@ -292,9 +287,7 @@ class Coordination:
             self._begin_at(self._described(one))
 
     def _described(self, one: TransactionDescription) -> State:
-        """The state of a description, with the groups of the story if any has offsets in it: descriptions name partitions of
-        the offsets topic.
-        """
+        """Return the state of a description, with the story's groups if it names a partition of __consumer_offsets."""
         groups = {f"group {name}" for name in self.story.groups}
         names = {*one.partitions, *(groups if any("__consumer_offsets" in name for name in one.partitions) else ())}
         status = cast(Status, one.state)
@@ -308,7 +301,7 @@ def _since(at: Configuration) -> int:
 
 
 def _without_since(at: Configuration) -> Configuration:
-    """A key that is equal for states that differ only in how long they last: the oldest stands for all."""
+    """Return a key that is equal for states that differ only in how long they last: the oldest stands for all."""
     return at._replace(state=at.state._replace(since=-1))
 
 
@@ -331,12 +324,12 @@ def _without(at: Configuration, key: int) -> Configuration:
 
 
 def _bound(at: Configuration, one: Asked) -> Configuration:
-    """The configuration with the producer id that an answer shows."""
+    """Return the configuration with the producer id that an answer shows."""
     return _bound_to(at, one.given_id) if one.error == NONE and one.given_id >= 0 else at
 
 
 def _bound_to(at: Configuration, id: int) -> Configuration:
-    """The configuration with a new producer id, not the one that it replaced."""
+    """Return the configuration with its new producer id filled in, unless the id is the one that it replaced."""
     unbound = at.state.producer_id == NEW_ID and id != at.state.former_id
     return at._replace(state=at.state._replace(producer_id=id)) if unbound else at
 

@@ -14,9 +14,9 @@ from protocol.codes import Error
 from protocol.since import SUPPORT, since
 
 Status = Literal["", "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"]
-"""In the coordinator's words; empty where it does not know the transactional id."""
+"""A transaction's state in the coordinator's words; empty if it does not know the transactional id."""
 PREPARED: dict[Status, Status] = {"PrepareCommit": "CompleteCommit", "PrepareAbort": "CompleteAbort"}
-"""The states in which markers are being written, and those once all are."""
+"""The states in which markers are being written, each with the one that follows once all are."""
 NO_ID, NEW_ID = -1, -2
 """In place of a producer id: none was sent, and one that no answer has shown yet."""
 NO_EPOCH = -1
@@ -37,7 +37,7 @@ class State(NamedTuple):
     producer_id: int = NO_ID
     epoch: int = NO_EPOCH
     retried: int = NO_EPOCH
-    """The epoch whose owner is given the current one (again): it asked for it, and may have lost the answer."""
+    """The epoch whose owner is given the current one again: it asked for that, and may have lost the answer."""
     added: frozenset[str] = frozenset()
     """The partitions of the open transaction, `topic-0`, and its groups, `group g`."""
     opened: int = -1
@@ -72,15 +72,17 @@ class Request(NamedTuple):
     commits: bool = False
     timeout_ms: int = -1
     times: int = 1
-    """Of InitProducerId: it is asked for that often, each time by the epoch that was given before."""
+    """The number of InitProducerId requests in a row, each with the epoch that the one before was given."""
     names_member: bool = False
-    """Of TxnOffsetCommit: it names a member, an instance or a generation of the group, which its coordinator checks, too."""
+    """Whether a TxnOffsetCommit names a member, an instance or a generation, which the group coordinator checks too.
+    """
     failed_over: bool = False
-    """Another broker may have become the coordinator since the epoch was given, so that what is only in memory may be gone."""
+    """Whether another broker may have become the coordinator since the epoch was given, losing what is only in memory.
+    """
 
     @property
     def is_tv2(self) -> bool:
-        """True if it is of transaction version 2 (KIP-890)."""
+        """True if the request is of transaction version 2 (KIP-890)."""
         return self.version >= SUPPORT[self.api].get("transaction V2", self.version + 1)
 
 
@@ -100,23 +102,23 @@ class Outcome(NamedTuple):
 Next = Iterator[tuple[Outcome, State]]
 CONCURRENT = Outcome(Error.CONCURRENT_TRANSACTIONS)
 UNSEEN = Outcome(-99)
-"""In place of an answer: the coordinator did something of which none tells, since writing it to its log failed."""
+"""In place of an answer: a change that no answer shows, since the coordinator failed to write it to its log."""
 
 
 def fenced_error(request: Request) -> int:
-    """The error for an old epoch. Leaders answer Produce and TxnOffsetCommit with INVALID_PRODUCER_EPOCH."""
+    """Return the error for an old epoch. Leaders answer Produce and TxnOffsetCommit with INVALID_PRODUCER_EPOCH."""
     first = SUPPORT[request.api].get("PRODUCER_FENCED")
     return Error.INVALID_PRODUCER_EPOCH if first is None or request.version < first else Error.PRODUCER_FENCED
 
 
 def not_added_error(request: Request) -> int:
-    """The error for a partition that is in no open transaction (KIP-890)."""
+    """Return the error for a partition that is in no open transaction (KIP-890)."""
     abortable = request.version >= since(request.api, "TRANSACTION_ABORTABLE")
     return Error.TRANSACTION_ABORTABLE if abortable else Error.INVALID_TXN_STATE
 
 
 def answers(state: State, request: Request) -> Next:
-    """All right answers, each with the state that it leaves."""
+    """Return all right answers, each with the state that it leaves."""
     return _BY_API[request.api](state, request)
 
 
@@ -144,9 +146,10 @@ def _is_of_former(state: State, request: Request) -> bool:
 
 
 def _init_while_open(state: State, request: Request) -> Next:
-    """The answers to InitProducerId in an open transaction.
+    """Yield the answers to InitProducerId in an open transaction.
 
-    It aborts the transaction, and is to be sent again; a coordinator may also wait for that, and give the epoch at once.
+    The request aborts the transaction and has to be sent again; a coordinator may also wait for the abort, and give
+    the epoch at once.
     """
     stale = request.epoch not in (NO_EPOCH, state.epoch)
     if stale:
@@ -161,7 +164,7 @@ def _init_while_open(state: State, request: Request) -> Next:
 
 
 def _fenced_by_server(state: State, event: int) -> Next:
-    """The states after an abort at the next epoch. With transaction version 2 the former owner may come back (KIP360-INIT-11,
+    """Yield the states after an abort at the next epoch. With TV2 the former owner may return (KIP360-INIT-11,
     TXN-05).
     """
     next = state._replace(epoch=state.epoch + (not state.raised), since=event, raised=True)
@@ -191,7 +194,7 @@ def _init_at_rest(state: State, request: Request) -> Next:
 
 
 def _rotated(after: State, before: State) -> State:
-    """The state with another producer id in place of the one before, at epoch 0."""
+    """Return the state with another producer id in place of the one before, at epoch 0."""
     return after._replace(producer_id=NEW_ID, epoch=0, former_id=before.producer_id)
 
 
@@ -213,7 +216,7 @@ def _add(state: State, request: Request) -> Next:
 
 
 def _refused(state: State, request: Request) -> int | None:
-    """The error for another producer id or another epoch than the current one."""
+    """Return the error for another producer id or another epoch than the current one."""
     if state.status == "" or request.producer_id != state.producer_id:
         return Error.INVALID_PRODUCER_ID_MAPPING
     return fenced_error(request) if request.epoch != state.epoch else None
@@ -247,16 +250,14 @@ def _prepared(request: Request) -> Status:
 
 
 def _said_again(state: State, request: Request) -> int:
-    """The error for an end that was decided before: by the same request, or by another one."""
+    """Return the error for an end that was decided before: by the same request, or by another one."""
     if state.status == _prepared(request):
         return Error.CONCURRENT_TRANSACTIONS
     return Error.NONE if state.status == PREPARED[_prepared(request)] else Error.INVALID_TXN_STATE
 
 
 def _end_second(state: State, request: Request) -> Next:
-    """The answers to EndTxn of transaction version 2, whose epoch tells the end of this transaction from a repeated end of the
-    last.
-    """
+    """Yield the answers to EndTxn of transaction version 2. Its epoch tells it from a repeated end of the last."""
     of_former = _is_of_former(state, request)
     current, again = request.epoch == state.epoch, of_former or request.epoch == state.epoch - 1
     ended = state.status in PREPARED or state.status in PREPARED.values()
@@ -284,12 +285,12 @@ def _end_again(state: State, request: Request) -> Next:
     shown = (state.producer_id, state.epoch) if error == Error.NONE and state.epoch <= LAST_EPOCH else (NO_ID, NO_EPOCH)
     yield Outcome(error, *shown), state
     if error == Error.INVALID_TXN_STATE and request.commits:
-        # Of a commit that came too late both refusals are right (KIP360-TXN-04).
+        # For a commit that came too late both refusals are right (KIP360-TXN-04).
         yield Outcome(fenced_error(request), kind="not-open"), state
 
 
 def _bumped(state: State, request: Request) -> State:
-    """The state once EndTxn is decided, at the next epoch; also for an abort of a transaction that added nothing."""
+    """Return the state once EndTxn is decided, at the next epoch; also for the abort of one that added nothing."""
     after = state._replace(status=_prepared(request), epoch=state.epoch + 1, former_id=NO_ID)
     after = _rotated(after, state) if state.epoch >= LAST_EPOCH else after
     return after._replace(since=request.event, node=request.node)
@@ -299,7 +300,7 @@ def _bumped(state: State, request: Request) -> State:
 
 
 def _write(state: State, request: Request) -> Next:
-    """The answers to a write. With transaction version 2 it adds its partition itself."""
+    """Yield the answers to a write. With transaction version 2 it adds its partition itself."""
     error = _refused(state, request)
     if state.status in PREPARED:
         yield CONCURRENT, state
@@ -327,9 +328,7 @@ _BY_API: dict[Api, Callable[[State, Request], Next]] = {
 
 
 def spontaneous(state: State, *, timed_out: bool) -> Iterator[State]:
-    """The states that follow without a request: markers are all written, or a transaction that is open for too long is
-    aborted.
-    """
+    """Yield the states that follow without a request: markers are all written, or an open transaction times out."""
     if (complete := PREPARED.get(state.status)) is not None:
         after = state._replace(status=complete, added=frozenset())
         yield after

@@ -42,7 +42,7 @@ def _requests(story: TransactionStory) -> Iterator[Claim]:
 
 
 def _errors(one: OfTransaction) -> list[int]:
-    """The errors of an answer that grants or refuses; none for a verification, which changes nothing."""
+    """Return the errors of an answer that grants or refuses; none for a verification, which changes nothing."""
     if isinstance(one, PartitionsAdded):
         return [] if one.verify_only else [one.error if one.error != NONE else code for _, code in one.errors]
     return [one.error]

@@ -146,7 +146,7 @@ def _has_expired(
 
 
 def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> bool:
-    """True if the batches were deleted by which a replica that is built from the log would know better (KIP360-SEQ-11, -16)."""
+    """True if the batches from which a replica would rebuild the differing state were deleted (KIP360-SEQ-11, -16)."""
     read, start = final_read(partition), partition.derive(LogStarts).limit(by.event)
     if read is None or start <= 0:
         return False
@@ -160,6 +160,6 @@ _BY_RECORDS = ("producer_epoch", "last_sequence", "current_txn_start_offset")
 
 
 def _differing(one: ProducerState | None, other: ProducerState | None) -> set[str]:
-    """The fields in which two descriptions differ; all of them if a replica does not know the producer."""
+    """Return the fields in which two descriptions differ; all of them if a replica does not know the producer."""
     fields = set(ProducerState.__struct_fields__) - {"last_timestamp"}
     return {name for name in fields if getattr(one, name, None) != getattr(other, name, None)}

@@ -16,24 +16,22 @@ SEQUENCES = 1 << 31
 
 
 def own_reads(story: PartitionStory) -> list[FetchResult]:
-    """The full reads of the leader of the epoch that they named."""
+    """Return the full reads of the leader of the epoch that they named."""
     return [read for read in story.derive(Leadership).leader_reads if read.full] if not story.is_compacted else []
 
 
 def final_read(story: PartitionStory) -> FetchResult | None:
-    """The leader's log at rest."""
+    """Return the leader's log at rest."""
     return next((read for read in reversed(own_reads(story)) if story.is_at_rest(read)), None)
 
 
 def producer_batches(read: FetchResult) -> list[Batch]:
-    """The batches of producers with an id, without markers."""
+    """Return the batches of producers with an id, without markers."""
     return [one for one in read.batches if one.producer_id >= 0 and one.base_sequence >= 0 and one.marker is None]
 
 
 def identity(one: Batch | ProduceResult) -> tuple[int, int, int, tuple[bytes | None, ...]]:
-    """A key that a request, its repetitions and the batch that they wrote have in common. A refused sequence may be used
-    again.
-    """
+    """Return a key that a request shares with its repetitions and its batch. A refused sequence may be used again."""
     values = tuple([value for _, value in one.records]) if isinstance(one, Batch) else one.values
     return one.producer_id, one.producer_epoch, one.base_sequence, values
 
@@ -56,7 +54,7 @@ class Marked(NamedTuple):
 
 
 def with_markers(read: FetchResult) -> list[Marked]:
-    """The transactional batches of a log, each with the next marker of its producer."""
+    """Return the transactional batches of a log, each with the next marker of its producer."""
     ends: dict[int, Batch] = {}
     found: list[Marked] = []
     for batch in reversed(read.batches):
@@ -74,15 +72,15 @@ def takes_no_markers(story: PartitionStory) -> bool:
 
 
 def stable_end(read: FetchResult) -> int:
-    """The last stable offset by the log itself: the first offset of a transaction without a marker, or the high watermark."""
+    """Return the last stable offset by the log itself: the first offset without a marker, or the high watermark."""
     return min((one.batch.base for one in with_markers(read) if one.end is None), default=read.high_watermark)
 
 
 def moment(story: PartitionStory, event: int) -> Moment:
-    """The newest leader epoch that was named before an event, and the event."""
+    """Return the newest leader epoch that was named before an event, and the event."""
     return story.derive(Leadership).newest_epoch_before(event), event
 
 
 def epoch_begin(batch: Batch) -> Moment:
-    """The beginning of the leader epoch at which a batch was appended."""
+    """Return the beginning of the leader epoch at which a batch was appended."""
     return batch.epoch, BEFORE_ALL

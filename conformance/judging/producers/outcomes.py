@@ -87,7 +87,7 @@ def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
 
 
 def _shown(transaction: Transaction, found: list[_Outcome]) -> str:
-    """The violation in words, with one batch of each outcome."""
+    """Return the violation in words, with one batch of each outcome."""
     ended = transaction.ended
     how = "no EndTxn was answered with success"
     if ended is not None:
@@ -185,7 +185,7 @@ def _stays_below(
 
 
 def _open_until(transaction: Transaction) -> int:
-    """The first event that may have ended it: EndTxn, InitProducerId of any instance, or its time-out."""
+    """Return the first event that may have ended a transaction: EndTxn, any InitProducerId, or its time-out."""
     story = transaction.story
     ends = [end.asked for end in transaction.ends]
     inits = [one.asked for one in story.given if one.asked > transaction.first_asked]
@@ -254,7 +254,7 @@ def _ended_on(
 def _marker_may_be_lost(
     story: TransactionStory, partition: PartitionStory, known: DescribedProducers, start: int
 ) -> str:
-    """The permission by which the marker after the first batch may be gone."""
+    """Return the evidence by which the marker after the first batch may be gone; empty for none."""
     if story.bumped_by_fenced(-1, known.event):
         return BUMPED_BY_FENCED
     first = next((batch for batch, _ in partition.batches if batch.base == start), None)

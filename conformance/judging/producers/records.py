@@ -204,9 +204,7 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
 
 
 def _forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> str:
-    """The evidence by which the leader may have forgotten the batch. A transaction stays open until the outcome of its batches
-    is known.
-    """
+    """Return the evidence by which the leader may have forgotten the batch. Its transaction, if any, stays open."""
     in_transaction = unknown.transactional_id is not None
     return may_be_forgotten(story, offset, moment(story, unknown.asked), known, in_transaction=in_transaction)
 

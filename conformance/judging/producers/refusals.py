@@ -26,7 +26,7 @@ from conformance.judging.together import Together
 NEW_INSTANCE = "new-instance"
 """The case of InitProducerId once the last fault is healed."""
 GIVEN_WITHIN = 30.0
-"""Seconds that a coordinator has to find its state, and to end the transaction before."""
+"""Seconds that a coordinator has to load its state and to end the previous transaction."""
 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 45, 47, 48
 INVALID_PRODUCER_ID_MAPPING, UNKNOWN_PRODUCER_ID, PRODUCER_FENCED = 49, 59, 90
 FATAL = frozenset(

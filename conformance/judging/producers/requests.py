@@ -25,7 +25,7 @@ class Reply(Enum):
     UNKNOWN = "unknown"
     NEVER_SENT = "never sent"
     PARTLY = "partly"
-    """Of several requests in one, some were not granted: any number of them may have been."""
+    """Some of several requests in a row were not granted: any number of them may have been."""
 
 
 class Asked(NamedTuple):
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
 
 
 def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[Asked]:
-    """All requests about a transactional id, in the order of the calls. A verification changes nothing (KIP-890)."""
+    """Return all requests about a transactional id, in call order. A verification changes nothing (KIP-890)."""
     known = [
         *map(_init, story.given),
         *(_added(one) for one in story.added if not one.verify_only),
@@ -66,7 +66,7 @@ def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[
 
 
 def _about(api: Api, fact: Exchange, version: int) -> tuple[Api, int, int, str, int]:
-    """The first fields of a Request."""
+    """Return the first fields of a Request."""
     return api, fact.asked, fact.event, fact.node, version
 
 
@@ -78,7 +78,7 @@ def _init(one: ProducerIdGiven) -> Asked:
 
 
 def _added(one: PartitionsAdded) -> Asked:
-    """The request to add partitions. If some are refused, none is added: the answer counts as the first refusal."""
+    """Return the request to add partitions. If some are refused, none is added: the first refusal counts."""
     names = frozenset(name for name, _ in one.errors)
     request = Request(*_about("AddPartitionsToTxn", one, one.version), one.producer_id, one.producer_epoch, names)
     errors = [error for _, error in one.errors if error != NONE]
@@ -117,5 +117,5 @@ def _written(partition: PartitionStory, one: ProduceResult) -> Request:
 
 
 def of_write(partition: PartitionStory, write: ProduceResult) -> Asked:
-    """A Produce that no coordinator sees."""
+    """Return a Produce that no coordinator sees, with its answer."""
     return Asked(UNNUMBERED, _written(partition, write), write.error, partition=partition, write=write)

@@ -39,7 +39,7 @@ class TransactionStory(Story):
         self.ends: list[TransactionEnded] = []
         self.described: list[TransactionDescription] = []
         self.judged_turns: list[Any] = []
-        """Kept by `conformance.judging.producers.answers`, which goes on from there."""
+        """The turns judged so far, from which `conformance.judging.producers.answers` goes on."""
 
     _TAKES: ClassVar[dict[type[Any], Callable[[TransactionStory, Any], None]]] = {
         ProducerIdGiven: lambda story, fact: story.given.append(fact),
@@ -77,7 +77,7 @@ class TransactionStory(Story):
         return {one.producer_id for one in self.answers} | {one.next_id for one in self.ends if one.next_id >= 0}
 
     def fences(self, producer_id: int, epoch: int, event: int) -> ProducerIdGiven | None:
-        """The first InitProducerId that was answered before an event with a newer epoch, or with a later producer id."""
+        """Return the first InitProducerId that was answered before an event with a newer epoch or a later id."""
         known: set[int] = set()
         for one in self.answers:
             if one.event >= event:

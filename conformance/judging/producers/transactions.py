@@ -90,13 +90,13 @@ class Producers:
         return self.cases.get(producer_id, "")
 
     def written_by(self, story: TransactionStory) -> list[PartitionStory]:
-        """The partitions that may be in a transaction of this id: those that were added to one, or written to."""
+        """Return the partitions that may be in a transaction of this id: those added to one, or written to."""
         added = {name for one in story.added for name, _ in one.errors}
         sent = (one for one in self.partitions if any(write.transactional_id == story.name for write in one.produced))
         return [*sent, *(one for one in self.partitions if one.name in added)]
 
     def _of_id(self, story: TransactionStory) -> Iterator[Transaction]:
-        """The transactions of a transactional id in the order of their first requests.
+        """Yield the transactions of a transactional id in the order of their first requests.
 
         A batch that is repeated later belongs to the transaction of its first request; offsets belong to the one that is
         open. A write of a fenced instance belongs to none: KIP360-INV-05 is about it.

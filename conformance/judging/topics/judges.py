@@ -67,7 +67,7 @@ def _claims(refused: Change, possible: list[Change], look: Look) -> Iterator[Cla
 
 
 def excuse(change: Change, case: str) -> Excuse:
-    """An excuse with the reason for which the outcome of a change is open."""
+    """Return an excuse with the reason for which the outcome of a change is open."""
     return Excuse(f"open outcome: {change.left_open}", case)
 
 
@@ -99,7 +99,7 @@ def _value_untouched(refused: Change, described: Described, key: str, possible: 
 
 
 def _later(answers: list[T], change: Change) -> Iterator[T]:
-    """The first answer of each broker after a change, and its last."""
+    """Yield the first answer of each broker after a change, and its last."""
     by_node: dict[str, list[T]] = {}
     for answer in answers:
         if answer.asked > change.event:
@@ -130,7 +130,7 @@ def acknowledged_configuration_is_in_force(story: ResourceStory) -> Iterator[Cla
 
 
 def _beside(rivals: list[Change], finding: Finding, explains: Callable[[Change], bool]) -> Iterator[Claim]:
-    """The finding, unless a request of open outcome explains it: then it is excused."""
+    """Yield the finding, unless a request of open outcome explains it: then it is excused."""
     explanation = next(filter(explains, rivals), None)
     if not rivals or (explanation is None and not finding.held):
         yield finding
@@ -154,7 +154,7 @@ def _concerns(described: Described) -> bool:
 
 
 def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None]]:
-    """The values that every broker concerned has to describe at the end of a history, None for a deleted one."""
+    """Return the values that every broker concerned has to describe at the end of a history, None if deleted."""
     reading = Reading(history.example, [ResourceStory])
     reading.feed(history.events)
     stories = [story for story in reading.stories(ResourceStory) if isinstance(story, ResourceStory) and story.changes]

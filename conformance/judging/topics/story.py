@@ -52,7 +52,7 @@ class ResourceStory(Story):
     # --- outcomes
 
     def _with_outcome(self, change: Change) -> Change:
-        """The change with its outcome.
+        """Return the change with its outcome.
 
         A refusal is open if a fault may have cost a broker the answer to a first copy, which then was not refused. Without
         such a fault, or if the topic was known to be as the refusal says, it is definite.
@@ -69,7 +69,9 @@ class ResourceStory(Story):
         return msgspec.structs.replace(change, outcome="open", left_open=SENT_TWICE)
 
     def _partitions_before(self, event: int) -> int | None:
-        """The number of partitions of a topic, 0 if it does not exist; None if a request of open outcome may have changed it."""
+        """Return the number of partitions of a topic, 0 for no topic; None if a request of open outcome leaves it
+        unknown.
+        """
         count = 0
         for change in self.before(event):
             if change.outcome == "open" and change.kind != "configure":
@@ -84,17 +86,17 @@ class ResourceStory(Story):
         return change.node in hit or not hit <= self.timeline.broker_names
 
     def before(self, event: int) -> list[Change]:
-        """The changes that may have taken effect before an answer: they were requested before it and not refused."""
+        """Return the changes that may have taken effect before an answer: requested before it and not refused."""
         return [change for change in self.changes if change.asked < event and change.outcome != "refused"]
 
     def refusals(self) -> list[Change]:
-        """The refused changes, also those of which an earlier copy may have taken effect."""
+        """Return the refused changes, also those of which an earlier copy may have taken effect."""
         return [change for change in self.changes if change.outcome == "refused" or change.left_open == SENT_TWICE]
 
     # --- configuration
 
     def acknowledged_changes(self, asked: int) -> dict[str, Change]:
-        """The change of each key that was acknowledged last."""
+        """Return the change of each key that was acknowledged last."""
         found: dict[str, Change] = {}
         for change in self.before(asked):
             if change.outcome == "done":
@@ -104,14 +106,15 @@ class ResourceStory(Story):
         return found
 
     def rivals(self, asked: int, key: str) -> list[Change]:
-        """The changes of open outcome that may have changed a key, or may yet: also after a later change was acknowledged."""
+        """Return the changes of open outcome that may have changed a key, or may yet, even after a later change."""
         before = [change for change in self.before(asked) if change.outcome == "open"]
         return [change for change in before if change.replaces or key in change.configs]
 
     # --- topics of one name
 
     def may_show(self, answer: TopicSeen | Described) -> list[Change]:
-        """The changes that a broker's answer may show: not those that were over before the topic that it knew of was created.
+        """Return the changes that a broker's answer may show. Changes that were over before the topic it knew was
+        created do not count.
 
         A broker knows of a topic once it has told its id. A request of open outcome may take effect at any time.
         """
@@ -124,14 +127,14 @@ class ResourceStory(Story):
         ]
 
     def _known_creation(self, answer: TopicSeen | Described) -> Change | None:
-        """The creation of the latest topic of that name whose id the broker had told by then."""
+        """Return the creation of the latest topic of that name whose id the broker had answered; None for none."""
         before = (one for one in self.seen if one is answer or one.event < answer.asked)
         ids = {one.topic_id for one in before if _same_process(one, answer)}
         created = (change for change in reversed(self.changes) if change.kind == "create")
         return next((change for change in created if change.topic_id in ids - {None}), None)
 
     def is_accounted_for(self, seen: TopicSeen, refused: Change) -> bool:
-        """True if it is the topic of an acknowledged creation, or existed before the refused request.
+        """True if the answer shows the topic of an acknowledged creation, or existed before the refused request.
 
         A creation by a version that tells no id accounts for any.
         """
