@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from conformance.machines.log.machine import LOG_MACHINE, OPENING
@@ -36,10 +37,10 @@ def test_a_long_schedule_that_meets_a_bug_becomes_short(
     name: str, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(machine_run.DRAWN_EXAMPLES, "quick", 0)
-    monkeypatch.setattr(LOG_MACHINE, "opening", amid_others(SCHEDULES[name]))
+    check = msgspec.structs.replace(LOG_MACHINE, opening=amid_others(SCHEDULES[name]))
     with Run.begin() as run:
         lab = MiniLab(tmp_path, run, (name,))
-        MachineRun(LOG_MACHINE, lab, "4.3.1").run()
+        MachineRun(check, lab, "4.3.1").run()
         lab.close()
     [shard] = read_shards(tmp_path / "shards")
     replays = [line for line in shard.lines if isinstance(line, ReplayLine)]

@@ -301,7 +301,7 @@ def test_what_a_check_says_of_its_end_decides_whether_it_ran(spark: SparkSession
 
 
 def test_a_label_with_two_images_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    other = tuple(ShardBuilder("other", image_id="sha256:other").finish().text())
+    other = tuple(ShardBuilder("other", digest="of another build").finish().text())
     with pytest.raises(ReportError, match="run on two builds"):
         _merge(spark, _write(tmp_path, _sample() | {"other": other}))
 
