@@ -361,6 +361,3 @@ def fault_kind(kind: type[Fault], subjects: Sequence[str], **drawn: SearchStrate
 def always(step: Step) -> About:
     """Offer the same step about any subject."""
     return lambda on: just(step)
-
-
-__all__ = ["Meeting", "Offer", "Steering", "Swarm", "always", "episodes", "fault_kind", "steer", "swarms"]

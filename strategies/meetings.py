@@ -56,6 +56,3 @@ def most_at_once(steps: Sequence[Step]) -> int:
 def tag_of(step: Any) -> str:
     """Return the tag of a step, which is the name of its kind."""
     return str(step.__struct_config__.tag)
-
-
-__all__ = ["Standing", "meetings", "most_at_once", "standing_at_each"]

@@ -143,6 +143,3 @@ def new_replicas(held: Sequence[int], brokers: Sequence[int], change: steps.Chan
         "swap": (*before, *added, *after),
         "reorder": (*held[place:], *held[:place]),
     }[change]
-
-
-__all__ = ["CLUSTER_DEFAULT", "TopicAdministration", "new_replicas"]

@@ -204,6 +204,3 @@ def on_threads(actions: Sequence[Callable[[], None]]) -> None:
     with ThreadPoolExecutor(max_workers=len(actions) or 1) as pool:
         for done in [pool.submit(action) for action in actions]:
             done.result()
-
-
-__all__ = ["BenchNode", "Cluster", "LiveCluster", "Moment", "on_threads"]

@@ -78,6 +78,3 @@ def _version_of(bench: Bench, call: Call) -> int | None:
 def _send_again(client: NodeClient, call: Call, version: int | None) -> None:
     fields = msgspec.structs.asdict(msgspec.convert(call.request, OPERATIONS[call.op]))
     getattr(client, call.op)(**fields | {"version": fields["version"] or version})
-
-
-__all__ = ["ECHOED", "echo", "request_to_echo"]

@@ -212,6 +212,3 @@ class StepExecutor(ABC, Generic[S]):
 
     def at_rest(self) -> None:
         """Make the last requests, which change nothing; the final state has been read."""
-
-
-__all__ = ["UNANSWERED", "StepExecutor"]

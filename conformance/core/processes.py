@@ -133,6 +133,3 @@ class Processes:
             return Done(node.state(), node.started_at())
 
         return self._tape.call(name, action, {}, Done, act)
-
-
-__all__ = ["Done", "Processes"]

@@ -173,6 +173,3 @@ class Roles:
                 continue
             return found.node_id if found.error is Error.NONE else None
         return None
-
-
-__all__ = ["Absent", "Roles"]

@@ -256,6 +256,3 @@ def _no_such(name: str) -> str:
 def _topic_of(name: str) -> Topic:
     """Return a topic that was never created, with an id of its own."""
     return Topic(name, uuid5(NAMESPACE_OID, name))
-
-
-__all__ = ["Question", "Swept", "questions", "sweep", "turn_of"]

@@ -75,6 +75,3 @@ class Consumers:
 def _poll(member: Consumer) -> None:
     with suppress(ConsumerTrouble):
         member.poll()
-
-
-__all__ = ["Consumers"]

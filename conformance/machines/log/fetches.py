@@ -90,6 +90,3 @@ class Fetches:
 
     def _note(self, on: str, answer: FetchedPartition) -> None:
         self._positions.note(on, answer)
-
-
-__all__ = ["Fetches"]

@@ -62,6 +62,3 @@ class LeaderProbes:
             self._writes.write(on, former, acks, self._writes.batch(on), within_ms=STALE_WITHIN_MS)
         for epoch in (old, state.leader_epoch):
             self._fetches.from_start(on, former, epoch)
-
-
-__all__ = ["LeaderProbes"]

@@ -67,6 +67,3 @@ def new_partitions(bench: Bench) -> Partitions:
     for partition in partitions.values():
         partition.whole()
     return partitions
-
-
-__all__ = ["Partitions", "new_partitions"]

@@ -46,6 +46,3 @@ class Positions:
             last = {epoch: offset for offset, epoch in sorted(read)}
             for epoch, offset in list(last.items())[-most:]:
                 yield on, (offset, epoch)
-
-
-__all__ = ["Position", "Positions"]

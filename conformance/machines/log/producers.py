@@ -245,6 +245,3 @@ class InFlight:
                     one.node.parked_produce(one.request, within=COLLECTED_WITHIN)
                 else:
                     one.node.parked_fetch(one.request, within=COLLECTED_WITHIN)
-
-
-__all__ = ["Ending", "IdempotentProducers", "InFlight", "Sequences", "TransactionalProducer"]

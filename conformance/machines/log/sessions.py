@@ -23,6 +23,3 @@ class FetchSessions:
         answer = node.fetch_many([wanted], FetchOptions(session_id=session, session_epoch=at))
         if answer.error is Error.NONE and answer.session_id:
             self._next[node.node] = (answer.session_id, at + 1)
-
-
-__all__ = ["FetchSessions"]

@@ -85,6 +85,3 @@ class Writes:
             for n in numbers
         ]
         return NewBatch(tuple(records), timestamp=self._bench.now().unix_ms, codec=codec)
-
-
-__all__ = ["Writes"]

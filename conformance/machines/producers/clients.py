@@ -432,6 +432,3 @@ class Fenced:
 
     def bump(self) -> None:
         self.producer.init_once(self.producer.producer_id, self.producer.epoch)
-
-
-__all__ = ["Client", "Fenced", "InFlight"]

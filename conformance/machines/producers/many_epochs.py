@@ -51,6 +51,3 @@ def _alter_min_isr(log: Partition, value: str | None) -> None:
     altered = log.leader().incremental_alter_configs(ResourceType.TOPIC, log.name, {MIN_ISR: value})
     if altered.error is not Error.NONE:
         raise KitError(f"{MIN_ISR}={value} of {log.name} was refused: {altered}")
-
-
-__all__ = ["on_one_replica"]

@@ -27,6 +27,3 @@ def new_partitions(bench: Bench) -> dict[str, Partition]:
     for partition in partitions.values():
         partition.whole()
     return partitions
-
-
-__all__ = ["new_partitions"]

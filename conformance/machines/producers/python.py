@@ -85,6 +85,3 @@ class PythonProducers:
         transactional_id = self._transactional_id if name == PYTHON_TRANSACTIONAL else None
         self._current[name] = self._bench.producer(f"{name}-{self._instances}", transactional_id, running)
         return self._current[name]
-
-
-__all__ = ["PythonProducers"]

@@ -53,6 +53,3 @@ class Reads:
             partition.at(offset, current_leader_epoch=epoch), FetchOptions(isolation_level=READ_COMMITTED)
         )
         self._ends[on] = max(self._ends[on], answer.high_watermark)
-
-
-__all__ = ["Reads"]

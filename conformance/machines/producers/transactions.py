@@ -85,6 +85,3 @@ class Transactions:
             described = client.coordinator().describe_transaction(client.producer.transactional_id)
             return described.error is not Error.NONE or described.state in ENDED
         return False
-
-
-__all__ = ["Transactions"]

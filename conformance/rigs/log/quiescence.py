@@ -120,6 +120,3 @@ def _is_full(states: Sequence[PartitionMetadata]) -> bool:
 def _log_end(answer: FetchedPartition) -> int:
     """Return the log end of a full-log read; an empty log ends at its high watermark, with nothing left to copy."""
     return answer.batches[-1].last_offset + 1 if answer.batches else answer.high_watermark
-
-
-__all__ = ["DEBUGGING_CONSUMER", "WHOLE_BYTES", "at_rest", "log_start", "read_out", "read_whole"]

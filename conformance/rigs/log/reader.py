@@ -209,6 +209,3 @@ def delivered_of(log: FetchedPartition) -> list[ReadRecord]:
 
 def _end(delivered: list[ReadRecord]) -> int:
     return delivered[-1].offset + 1 if delivered else 0
-
-
-__all__ = ["By", "Reader", "Rewind", "common_prefix", "delivered_of"]
