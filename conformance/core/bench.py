@@ -30,6 +30,7 @@ from conformance.core.damaging import Disk
 from conformance.core.faulting import Faults
 from conformance.core.processes import Processes
 from conformance.core.waiting import EVERY, LASTING, WITHIN, Waiting
+from conformance.judging.excuses import Evidence
 from fixtures import metrics
 from fixtures.cluster import Peers
 from fixtures.cluster.topology import Member
@@ -101,8 +102,8 @@ class Bench:
         self._consumers: list[Consumer] = []
         self._producers: list[KafkaPythonProducer] = []
         self._faults: list[Faults] = []
-        self.excuses: list[str] = []
-        """The names of the rig's excuses, which count for the row and case of its check."""
+        self.excuses: list[Evidence] = []
+        """The rig's excuses, which count for the row and case of its check."""
 
     @staticmethod
     def members_of(stored: list[dict[str, Any]]) -> list[Member]:
@@ -239,9 +240,9 @@ class Bench:
         text = f"a request that has to succeed was refused: {answer}"
         raise Overdue(text, due=owed, within=lasts, late=self.wait.late(lasts))
 
-    def count_excuse(self, name: str) -> None:
+    def count_excuse(self, evidence: Evidence) -> None:
         """Count an excuse of a rig that is being prepared, such as a repeated try."""
-        self.excuses.append(name)
+        self.excuses.append(evidence)
 
     def malformed(self, how: str) -> AbstractContextManager[None]:
         """Mark the requests of the block as breaking the protocol's rules on purpose; the law of internal errors

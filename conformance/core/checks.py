@@ -35,6 +35,7 @@ import msgspec
 from hypothesis.strategies import SearchStrategy
 
 from conformance.core.bench import Bench
+from conformance.judging.excuses import Evidence
 from conformance.judging.judges import rows_about
 from fixtures.cluster import Topology
 from history.observations import KEEPS, KEEPS_NOT, Observation, Result
@@ -94,8 +95,8 @@ class PremiseClaim(Claim):
 class ExcuseClaim(Claim):
     """An excuse instead of a finding for this row and case: evidence from the cluster or the host leaves it open."""
 
-    def __init__(self, name: str, row: str, case: str) -> None:
-        self.name = name
+    def __init__(self, evidence: Evidence, row: str, case: str) -> None:
+        self.evidence = evidence
         self.row = row
         self.case = case
 
@@ -141,11 +142,9 @@ def held_if(
     return ObservationClaim(seen, by)
 
 
-def excuse(name: str, *, row: str = "", case: str = "") -> ExcuseClaim:
-    """Count an excuse by its name (`conformance.judging.excuses`) instead of an observation. `row` and `case` are as in
-    `held_if`.
-    """
-    return ExcuseClaim(name, row, case)
+def excuse(evidence: Evidence, *, row: str = "", case: str = "") -> ExcuseClaim:
+    """Count an excuse instead of an observation. `row` and `case` are as in `held_if`."""
+    return ExcuseClaim(evidence, row, case)
 
 
 def record_only(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationClaim:

@@ -15,6 +15,7 @@ from conformance.catalogue.applicability import applies
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, held_if
 from conformance.judging.due import hindrance
+from conformance.judging.excuses import Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
 from fixtures.spending import spending
 from history.events import Fault, History, Premise
@@ -59,7 +60,7 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
     try:
         for claim in check.body(_handle(check, bench, context), **arguments, **_offer_arguments(check, bench)):
             if isinstance(claim, ExcuseClaim):
-                excuses[_row_and_case(check, bench, claim.row, claim.case, claim.name)] += 1
+                excuses[_row_and_case(check, bench, claim.row, claim.case, claim.evidence)] += 1
             elif isinstance(claim, PremiseClaim):
                 bench.tape.premise(claim.what, claim.met)
                 if not claim.met:
@@ -88,15 +89,15 @@ def _came_to_rest(check: Check, bench: Bench) -> None:
 
 def _counted(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
     """Return the counted excuses of the body and the rig that apply to the column."""
-    named = excuses + Counter(_row_and_case(check, bench, "", "", name) for name in bench.excuses)
+    named = excuses + Counter(_row_and_case(check, bench, "", "", one) for one in bench.excuses)
     own = [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(named.items())]
     return applicable(own, _facts(bench))
 
 
-def _row_and_case(check: Check, bench: Bench, row: str, case: str, name: str) -> tuple[str, str, str]:
+def _row_and_case(check: Check, bench: Bench, row: str, case: str, evidence: Evidence) -> tuple[str, str, str]:
     """Return row, case and name. The row defaults to the check's first, the case to the example's or the row's first."""
     row = row or check.rows[0]
-    return row, case or bench.tape.example.case or shipped_rows()[row].cases[0].id, name
+    return row, case or bench.tape.example.case or shipped_rows()[row].cases[0].id, evidence.name
 
 
 def _facts(bench: Bench) -> Facts:

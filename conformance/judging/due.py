@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from conformance.judging.elections_withheld import candidates, withheld_by_elections
-from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED
+from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED, Evidence
 from conformance.judging.judge import Claim, Excuse, Finding, Judge, Look
 from history.due import COORDINATES_WITHIN, STARTS_WITHIN, Due, is_starved
 from history.effects import Effects
@@ -110,11 +110,11 @@ def _reason(event: Overdue | Ended) -> str:
 
 
 class _Late(NamedTuple):
-    """A bound that was exceeded, its case, and the excuse for that; empty for none."""
+    """A bound that was exceeded, its case, and the excuse for that, if there is one."""
 
     event: Overdue
     case: str
-    excuse: str
+    excuse: Evidence | None
 
 
 def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
@@ -140,7 +140,7 @@ def _replaced_disks(history: History, overdue: Overdue) -> set[int]:
     return {member["id"] for member in history.example.members if member["name"] in nodes}
 
 
-def _late_by(history: History, overdue: Overdue) -> str:
+def _late_by(history: History, overdue: Overdue) -> Evidence | None:
     if _out_of_memory(history):
         return OUT_OF_MEMORY
     if is_starved(overdue.late, overdue.within):
@@ -182,20 +182,20 @@ def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
 
 
 class _ProcessEnded(NamedTuple):
-    """A process that ended by itself, and the excuse for that; empty for none."""
+    """A process that ended by itself, and the excuse for that, if there is one."""
 
     event: Ended
-    excuse: str
+    excuse: Evidence | None
 
 
 def _ended(history: History, noted: Sequence[AnyEvent]) -> Sequence[_ProcessEnded]:
     return [_ProcessEnded(e, _ended_by(history, e)) for e in noted if isinstance(e, Ended)]
 
 
-def _ended_by(history: History, end: Ended) -> str:
+def _ended_by(history: History, end: Ended) -> Evidence | None:
     if end.out_of_memory:
         return OUT_OF_MEMORY
-    return ENDED_BY_FAULT if _may_end(history, end) else ""
+    return ENDED_BY_FAULT if _may_end(history, end) else None
 
 
 def _may_end(history: History, end: Ended) -> bool:

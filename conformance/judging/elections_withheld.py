@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from conformance.judging.excuses import NO_REPLICA_MAY_LEAD, PREFERRED_OUT_OF_SYNC
+from conformance.judging.excuses import NO_REPLICA_MAY_LEAD, PREFERRED_OUT_OF_SYNC, Evidence
 from history.due import Due
 from history.events import Answer, Call, Fault, History, Overdue
 
@@ -22,17 +22,17 @@ Described = tuple[Place, dict[str, Any], frozenset[int]]
 """A partition as a Metadata answer describes it, and the brokers that the answer lists as alive."""
 
 
-def withheld_by_elections(history: History, overdue: Overdue) -> str:
-    """Return the excuse for a step that did not happen; empty for none."""
+def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None:
+    """Return the excuse for a step that did not happen; None if there is none."""
     if overdue.due not in NEEDS_LEADERS:
-        return ""
+        return None
     before = _answered_since_return(history, overdue.n)
     described = _last_described(before)
     eligible = _named(before, "eligible_leader_replicas")
     if any(_no_replica_may_lead(one, eligible) for one in described):
         return NO_REPLICA_MAY_LEAD
     refused = _refused(before)
-    return PREFERRED_OUT_OF_SYNC if any(_preferred_is_out(one, refused) for one in described) else ""
+    return PREFERRED_OUT_OF_SYNC if any(_preferred_is_out(one, refused) for one in described) else None
 
 
 def candidates(history: History, overdue: Overdue) -> list[set[int]]:

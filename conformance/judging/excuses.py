@@ -1,71 +1,353 @@
-"""The evidence by which a judge leaves an instance undecided, by name. A test has a history that each covers, and a near one.
+"""The registry of what judges forgive: each excuse, permission, left-out fact and widened bound is one value here.
 
-Permissions to lose records are excuses too: `conformance.judging.log.permitted_losses`.
+A judge that cannot tell whether a row held yields an `Excuse` with one of these in place of a finding, and both are counted. So
+nothing is forgiven in silence. Each value names the evidence of the cluster, whom it is about, from when and until when it
+counts; tests/contract/test_excuses.py has a history that each covers, and near ones that it must not.
 """
 
-RISEN = "high-watermark-read-first"
-"""A broker reads the high watermark of a Fetch before the other fields and the records, which may be newer."""
-CHANGED_MEANWHILE = "changed-while-it-was-asked"
-"""The first and the last answer of a sweep about an item differ: it changed in between."""
-TRUNCATED_MEANWHILE = "truncated-while-it-was-read"
-"""A log that is truncated and appended to while it is being sent shows later leader epochs; the fence closes just then."""
-WRITTEN_BEFORE = "written-before-the-history"
-"""The topic was created before the history, or deleted in it: earlier requests to it are not known.
+from __future__ import annotations
 
-A record at a higher offset than one that the history sent was written later."""
-WRITTEN_BY_CLUSTER = "written-by-the-cluster"
-"""Records of internal topics are written by coordinators and controllers, not by Produce requests."""
-DELETED_BY_SETTING = "deleted-by-retention"
-"""The topic was created with, or altered to, a setting that deletes old segments."""
-MOVED_BY_FAULT = "log-start-moved-by-a-fault"
-"""A fault may have moved the log start offset, by its effects."""
-APPENDED_BY_FAULT = "appended-by-a-fault"
-"""A fault appended records to the partition, by its effects."""
-SENT_AS_BYTES = "sent-as-bytes"
-"""A request sent bytes in place of a batch."""
-PRODUCER_STATE_DELETED = "producer-state-deleted"
-"""DeleteRecords or retention may have deleted a batch: a broker that restarts or copies the log no longer knows of it.
-"""
-PRODUCER_STATE_LOST = "producer-state-lost"
-"""A fault cost a replica records or producer state snapshots, and with them what it knew of producers."""
-BUMPED_BY_FENCED = "bumped-by-a-fenced-producer"
-"""A fenced instance asked for the next epoch, which releases grant in some cases: KIP360-INIT-10 judges that."""
-TOO_FEW_REPLICAS = "too-few-replicas"
-"""A partition was reassigned to fewer replicas than its min.insync.replicas: releases then take neither writes nor markers."""
-PRODUCER_STATE_EXPIRED = "producer-state-expired"
-"""A fault let brokers forget producers without an open transaction."""
-DISK_REPLACED = "disk-replaced"
-"""There is no leader, and each electable replica came back with an empty disk: GEN-08 judges whether one has to lead.
-"""
-ASSIGNED_AGAIN = "assigned-again"
-"""The group of a consumer may have assigned it the same partitions again, from their committed offsets."""
-REGISTERED_AGAIN = "registered-again"
-"""A restarted broker is fenced until it has caught up, and may be in the ISR all the while."""
-EPOCHS_LOST = "leader-epochs-lost"
-"""A replica lost leader-epoch-checkpoint, and has not rejoined the ISR."""
-STALE_COORDINATOR = "coordinator-cut-off"
-"""A fault keeps a coordinator from learning what the controllers decide, so it may answer from an old state."""
-UNSTABLE_OFFSETS = "offsets-not-stable"
-"""An OffsetFetch without RequireStable, after a fault: a new coordinator shows only what is below its high watermark."""
-OFFSETS_LOST = "offsets-partition-lost"
-"""A fault damaged replicas of __consumer_offsets, or made one of its leaders win an unclean election."""
-STARVED = "kit-starved"
-"""The kit itself woke late while it waited, by a quarter of the bound or more."""
-OUT_OF_MEMORY = "out-of-memory"
-"""A process of the cluster was killed for lack of memory."""
-NO_REPLICA_MAY_LEAD = "no-replica-may-lead"
-"""A broker last described a partition without a leader, and no replica in its ISR or ELR is alive."""
-PREFERRED_OUT_OF_SYNC = "preferred-leader-out-of-sync"
-"""A preferred election was answered PREFERRED_LEADER_NOT_AVAILABLE, and a broker shows that replica out of the ISR."""
-ENDED_BY_FAULT = "ended-by-fault"
-"""A fault may end the process, by its effects: a broker that loses its last log directory ends itself."""
-FAULT_STOOD = "fault-standing"
-"""A fault stood while a request waited for its answer."""
-NOT_READ = "state-not-read"
-"""The kit's last request for the state that would show the reaction failed."""
-NODE_SLOW = "node-slow"
-"""Just before, the node was similarly slow in a step in which it has nothing to wait for."""
-GIVEN_UP = "request-given-up"
-"""A node sent a request again, since its time-out expired before the answer came."""
-ELECTED_MEANWHILE = "elected-meanwhile"
-"""All controllers name a leader of a later epoch than before the request."""
+from typing import Literal
+
+import msgspec
+
+Kind = Literal["excuse", "permission", "left-out", "bound"]
+"""An excuse leaves an instance undecided; a permission allows a loss; a left-out is a fact that no judge looks at; a bound
+waits longer than the row says."""
+
+
+class Evidence(msgspec.Struct, frozen=True, order=True):
+    """One reason to leave an instance undecided, by its name in statistics and pages.
+
+    `shown` is what the cluster, a fault or the kit recorded; `about` is the node or subject that it concerns; `since` and
+    `until` are the events between which it counts.
+    """
+
+    name: str
+    shown: str
+    about: str
+    since: str
+    until: str
+    kind: Kind = "excuse"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# --- answers that race with a change
+
+RISEN = Evidence(
+    "high-watermark-read-first",
+    "a broker reads the high watermark of a Fetch before its other fields and records, which may be newer",
+    about="one Fetch answer",
+    since="its request",
+    until="its answer",
+)
+CHANGED_MEANWHILE = Evidence(
+    "changed-while-it-was-asked",
+    "the first and the last answer of a sweep about an item differ",
+    about="one item of a sweep",
+    since="the first answer of the sweep",
+    until="its last answer",
+)
+TRUNCATED_MEANWHILE = Evidence(
+    "truncated-while-it-was-read",
+    "a log that is truncated and appended to while it is sent shows later leader epochs, and the fence closes just then",
+    about="one Fetch answer",
+    since="its request",
+    until="its answer",
+)
+ELECTED_MEANWHILE = Evidence(
+    "elected-meanwhile",
+    "all controllers name a leader of a later epoch than before the request",
+    about="the quorum",
+    since="the request",
+    until="its answer",
+)
+GIVEN_UP = Evidence(
+    "request-given-up",
+    "a node sent a request again, since its time-out expired before the answer came",
+    about="the node that asked",
+    since="its first request",
+    until="the request that follows",
+)
+
+# --- records
+
+WRITTEN_BEFORE = Evidence(
+    "written-before-the-history",
+    "the topic was created before the history, or deleted in it: earlier requests to it are not known",
+    about="one topic",
+    since="the begin of the history",
+    until="the first record that the history sent",
+)
+WRITTEN_BY_CLUSTER = Evidence(
+    "written-by-the-cluster",
+    "coordinators and controllers write the records of internal topics, no Produce request does",
+    about="one internal topic",
+    since="the begin of the history",
+    until="its end",
+)
+DELETED_BY_SETTING = Evidence(
+    "deleted-by-retention",
+    "the topic was created with, or altered to, a setting that deletes old segments",
+    about="one topic",
+    since="the request that set it",
+    until="the answer to the request that takes it back",
+)
+MOVED_BY_FAULT = Evidence(
+    "log-start-moved-by-a-fault",
+    "the effects of a fault move log start offsets",
+    about="one partition",
+    since="the injection",
+    until="the end of the history: a log start never falls back",
+)
+APPENDED_BY_FAULT = Evidence(
+    "appended-by-a-fault",
+    "the effects of a fault append records",
+    about="one partition",
+    since="the injection",
+    until="the end of the history: its records stay",
+)
+SENT_AS_BYTES = Evidence(
+    "sent-as-bytes",
+    "a request sent bytes in place of a batch",
+    about="one partition",
+    since="the request",
+    until="the end of the history: its records stay",
+)
+ASSIGNED_AGAIN = Evidence(
+    "assigned-again",
+    "the group of a consumer may have assigned it the same partitions again, from their committed offsets",
+    about="one consumer of a group",
+    since="the injection of a fault",
+    until="its end",
+)
+
+# --- producers
+
+PRODUCER_STATE_DELETED = Evidence(
+    "producer-state-deleted",
+    "DeleteRecords or retention may have deleted the batch, and a broker that restarts or copies the log forgets it",
+    about="one batch of a partition",
+    since="the request that deletes",
+    until="the end of the history: what is forgotten stays so",
+)
+PRODUCER_STATE_LOST = Evidence(
+    "producer-state-lost",
+    "a fault cost a replica records or producer state snapshots",
+    about="one partition",
+    since="the injection",
+    until="the end of the history",
+)
+PRODUCER_STATE_EXPIRED = Evidence(
+    "producer-state-expired",
+    "a fault let brokers forget producers without an open transaction",
+    about="one partition",
+    since="the injection",
+    until="the heal",
+)
+BUMPED_BY_FENCED = Evidence(
+    "bumped-by-a-fenced-producer",
+    "a fenced instance asked for the next epoch, which releases grant in some cases: KIP360-INIT-10 judges that",
+    about="one transactional id",
+    since="the request",
+    until="the next InitProducerId of another instance",
+)
+TOO_FEW_REPLICAS = Evidence(
+    "too-few-replicas",
+    "a partition was reassigned to fewer replicas than its min.insync.replicas: it takes neither writes nor markers",
+    about="one partition",
+    since="the reassignment",
+    until="the next reassignment",
+)
+
+# --- logs and elections
+
+EPOCHS_LOST = Evidence(
+    "leader-epochs-lost",
+    "a replica lost leader-epoch-checkpoint, and has not rejoined the ISR",
+    about="one replica",
+    since="the injection",
+    until="the first Metadata answer after its return that has it in the ISR",
+)
+DISK_REPLACED = Evidence(
+    "disk-replaced",
+    "there is no leader, and each electable replica came back with an empty disk: GEN-08 judges whether one has to lead",
+    about="one partition",
+    since="the injection at the last of them",
+    until="the next leader",
+)
+REGISTERED_AGAIN = Evidence(
+    "registered-again",
+    "a restarted broker is fenced until it has caught up, and may be in the ISR all the while",
+    about="one broker",
+    since="its start",
+    until="the first answer that lists it as alive",
+)
+ELECTED_UNCLEANLY_ON_REQUEST = Evidence(
+    "elected-uncleanly-on-request",
+    "ElectLeaders for an unclean election was answered NONE, or its outcome is unknown",
+    about="one partition",
+    since="the request",
+    until="the next change of its leader",
+    kind="permission",
+)
+ELECTED_UNCLEANLY_BY_FAULT = Evidence(
+    "elected-uncleanly-by-fault",
+    "a fault caused the election of a replica outside the ISR",
+    about="one partition",
+    since="the injection",
+    until="the heal",
+    kind="permission",
+)
+ELECTED_UNCLEANLY_BY_CONFIG = Evidence(
+    "elected-uncleanly-by-config",
+    "unclean.leader.election.enable may have been true, and the new leader was not in the ISR before",
+    about="one partition",
+    since="the last description of its former leader",
+    until="the first answer that names the new one",
+    kind="permission",
+)
+LAST_KNOWN_LEADER = Evidence(
+    "last-known-leader",
+    "with ISR and ELR empty the last leader was elected again, after an unclean shutdown (KIP-966)",
+    about="one partition",
+    since="the description without ISR and ELR",
+    until="the election",
+    kind="permission",
+)
+DISKS_OF_MIN_ISR_LOST = Evidence(
+    "disks-of-min-isr-lost",
+    "faults cost as many replicas records at the same time as acks=all may have waited for",
+    about="one partition",
+    since="the injection at the last of them",
+    until="the heal of the first of them",
+    kind="permission",
+)
+DISK_LOST_BY_FAULT = Evidence(
+    "disk-lost-by-fault",
+    "the leader had lost records by a fault, and was in the ISR or ELR by the last answer before it led",
+    about="one replica",
+    since="the injection",
+    until="the node rejoined the ISR",
+    kind="permission",
+)
+EPOCH_FILE_LOST_BY_FAULT = Evidence(
+    "epoch-file-lost-by-fault",
+    "a replica without leader-epoch-checkpoint, which it needs to truncate, led before that fault was healed",
+    about="one replica",
+    since="the injection",
+    until="the heal",
+    kind="permission",
+)
+
+# --- coordinators
+
+STALE_COORDINATOR = Evidence(
+    "coordinator-cut-off",
+    "a fault keeps a coordinator from learning what the controllers decide, so it may answer from an old state",
+    about="the node that answered",
+    since="the injection",
+    until="the heal",
+)
+UNSTABLE_OFFSETS = Evidence(
+    "offsets-not-stable",
+    "after a fault, an OffsetFetch without RequireStable: a new coordinator shows what is below its high watermark (KAFKA-14499)",
+    about="one group",
+    since="the commit",
+    until="the answer",
+)
+OFFSETS_LOST = Evidence(
+    "offsets-partition-lost",
+    "a fault damaged replicas of __consumer_offsets, or made one of its leaders win an unclean election",
+    about="__consumer_offsets",
+    since="the commit",
+    until="the answer",
+)
+
+# --- steps that are due
+
+STARVED = Evidence(
+    "kit-starved",
+    "the kit itself woke late while it waited, by a quarter of the bound or more",
+    about="one wait of the kit",
+    since="its begin",
+    until="its end",
+)
+OUT_OF_MEMORY = Evidence(
+    "out-of-memory",
+    "a process of the cluster was killed for lack of memory",
+    about="one node",
+    since="its end",
+    until="its next start",
+)
+NO_REPLICA_MAY_LEAD = Evidence(
+    "no-replica-may-lead",
+    "a broker last described a partition without a leader, and no replica in its ISR or ELR is alive",
+    about="one partition",
+    since="the last return of a node",
+    until="the end of the wait",
+)
+PREFERRED_OUT_OF_SYNC = Evidence(
+    "preferred-leader-out-of-sync",
+    "a preferred election was answered PREFERRED_LEADER_NOT_AVAILABLE, and a broker shows that replica out of the ISR",
+    about="one partition",
+    since="the last return of a node",
+    until="the end of the wait",
+)
+ENDED_BY_FAULT = Evidence(
+    "ended-by-fault",
+    "a fault may end the process, by its effects: a broker that loses its last log directory ends itself",
+    about="one node",
+    since="the injection",
+    until="its first answer after the heal",
+)
+FAULT_STOOD = Evidence(
+    "fault-standing",
+    "a fault stood while a request waited for its answer",
+    about="the node that was asked",
+    since="the request",
+    until="the end of the wait",
+)
+NOT_READ = Evidence(
+    "state-not-read",
+    "the kit's last request for the state that would show the reaction failed",
+    about="one reaction to a fault",
+    since="the injection",
+    until="the end of the wait",
+)
+NODE_SLOW = Evidence(
+    "node-slow",
+    "just before, the node was similarly slow in a step in which it has nothing to wait for",
+    about="one node",
+    since="the step before",
+    until="the step that is judged",
+)
+
+# --- outcomes of administration that are open
+
+NOT_ANSWERED = Evidence(
+    "request-not-answered",
+    "a request that changes a topic or its configuration got no answer",
+    about="one request",
+    since="the request",
+    until="the first answer that describes what it would have changed",
+)
+ANSWERED_OPEN = Evidence(
+    "outcome-left-open",
+    "a request was answered with an error that leaves it open whether it took effect",
+    about="one request",
+    since="the request",
+    until="the first answer that describes what it would have changed",
+)
+SENT_TWICE = Evidence(
+    "request-sent-twice",
+    "a broker may have sent a forwarded request again: a fault stood on it or on a controller",
+    about="one request",
+    since="the request",
+    until="its answer",
+)
+
+EVERY_EVIDENCE: tuple[Evidence, ...] = tuple(value for value in vars().values() if isinstance(value, Evidence))
+"""All that judges may forgive by, in the order of this page."""

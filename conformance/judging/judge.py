@@ -19,8 +19,8 @@
 >>> [(one.requirement, one.result, one.events, one.detail) for one in no_older_epoch_is_served(history)]
 [('KIP320-FETCH-02', 'violated', [3], 'epoch 5 was known')]
 
-Where the evidence leaves it open whether the row held, a judge yields an `Excuse` in place of a finding. It is no observation:
-it is counted by its name, judge and case, so that what is forgiven can be seen.
+Where evidence leaves it open whether the row held, a judge yields an `Excuse` in place of a finding. It is no observation: it is
+counted by the name of the evidence, judge and case, so that what is forgiven can be seen (`conformance.judging.excuses`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import msgspec
 
 from conformance.catalogue.rows import LATER
+from conformance.judging.excuses import Evidence
 from conformance.judging.reading import Reading
 from conformance.judging.story import Story
 from conformance.judging.together import Together
@@ -61,9 +62,9 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
 
 class Excuse(msgspec.Struct, frozen=True, gc=False):
-    """One instance of a case that would be a finding if the evidence called `name` did not leave it open."""
+    """One instance of a case that would be a finding if this evidence did not leave it open."""
 
-    name: str
+    evidence: Evidence
     case: str
 
 
@@ -271,7 +272,9 @@ class Judging:
         found, calm = self._all(), not any(map(_is_witness, self._history.events))
         return Judged(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
-            _counted((judge.row, claim.case, claim.name) for judge, claim, _ in found if type(claim) is Excuse),
+            _counted(
+                (judge.row, claim.case, claim.evidence.name) for judge, claim, _ in found if type(claim) is Excuse
+            ),
             [*self._raised.values()],
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.judging.excuses import EVERY_EVIDENCE, Evidence
 from conformance.judging.judge import Judge, judge_all, judge_history
 from conformance.judging.judges import JUDGES
 from conformance.judging.log.story import PartitionStory
@@ -34,9 +35,15 @@ def labels(judge: Judge, history: LogHistory) -> set[str]:
     return {o.label for o in judged_by(judge, history) if o.result == "violated"}
 
 
-def excused(judge: Judge, history: LogHistory) -> list[tuple[str, str]]:
-    """The cases that the judge leaves undecided, each with its excuse's name."""
-    return [(one.case, one.excuse) for one in judge_history([judge], history.history).excuses]
+def excused(judge: Judge, history: LogHistory) -> list[tuple[str, Evidence]]:
+    """The cases that the judge leaves undecided, each with its evidence."""
+    return [(one.case, named(one.excuse)) for one in judge_history([judge], history.history).excuses]
+
+
+def named(name: str) -> Evidence:
+    """The evidence of this name in the registry."""
+    [found] = [one for one in EVERY_EVIDENCE if one.name == name]
+    return found
 
 
 def partition_story(history: LogHistory) -> PartitionStory:

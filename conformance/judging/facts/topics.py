@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from conformance.judging.excuses import ANSWERED_OPEN, NOT_ANSWERED, Evidence
 from conformance.judging.facts.exchange import (
     NEVER_SENT,
     NONE,
@@ -34,8 +35,6 @@ from protocol.topics import (
 
 OPEN = {7: "REQUEST_TIMED_OUT", 13: "NETWORK_EXCEPTION", 20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 41: "NOT_CONTROLLER"}
 """Errors that leave it open whether the request took effect."""
-UNANSWERED, SENT_TWICE = "no answer", "sent to the controller twice"
-"""Other reasons why an outcome is open. A broker that lost the controller's answer sends the request again."""
 UNKNOWN_TOPIC_OR_PARTITION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, UNKNOWN_TOPIC_ID = 3, 36, 37, 100
 TOPIC, BROKER, GROUP = 2, 4, 32
 """Resource types of DescribeConfigs and IncrementalAlterConfigs."""
@@ -79,7 +78,7 @@ class Change(Exchange, frozen=True, gc=False):
     partitions: int = -1
     configs: Mapping[str, str | None] = {}
     topic_id: UUID | None = None
-    left_open: str = ""
+    left_open: Evidence | None = None
 
     @property
     def replaces(self) -> bool:
@@ -188,7 +187,7 @@ def _change(
 ) -> Iterator[Attributed]:
     if at.lost_error == NEVER_SENT:
         return
-    left_open = UNANSWERED if at.is_lost else OPEN.get(error, "")
+    left_open = NOT_ANSWERED if at.is_lost else ANSWERED_OPEN if error in OPEN else None
     change = Change(
         *at.exchange(),
         resource=resource,

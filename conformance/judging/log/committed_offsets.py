@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, UNSTABLE_OFFSETS
+from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, UNSTABLE_OFFSETS, Evidence
 from conformance.judging.facts.exchange import NONE, by_asked, by_event
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommitResult
 from conformance.judging.judge import Claim, Excuse, Finding
@@ -35,7 +35,7 @@ class Shown(NamedTuple):
     last: OffsetCommitResult
     legal: list[OffsetCommitResult]
     ever: list[OffsetCommitResult]
-    excuse: str
+    excuse: Evidence | None
 
     @property
     def is_legal(self) -> bool:
@@ -46,15 +46,15 @@ class Shown(NamedTuple):
         return any((one.offset, one.epoch) == (self.fetch.offset, self.fetch.epoch) for one in commits)
 
     @property
-    def is_excused(self) -> bool:
-        """True if the answer shows an earlier commit or none, and there is an excuse for that."""
-        return bool(self.excuse) and (self.fetch.offset == NO_OFFSET or self._is_one_of(self.ever))
+    def is_older(self) -> bool:
+        """True if the answer shows an earlier commit, or none."""
+        return self.fetch.offset == NO_OFFSET or self._is_one_of(self.ever)
 
     def claims(self, case: str) -> Iterator[Claim]:
         """Judge what it shows."""
         if self.is_legal:
             yield from [Finding(True, case, self.by)] if not self.excuse else []
-        elif self.is_excused:
+        elif self.excuse is not None and self.is_older:
             yield Excuse(self.excuse, case)
         else:
             yield Finding(False, case, self.by, str(self), "lost-commit")
@@ -122,8 +122,8 @@ def _shown(story: PartitionStory) -> Iterator[Shown]:
             yield Shown(fetch, acknowledged[-1], [*known, *racing], [*before, *racing], excuse)
 
 
-def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> str:
-    """Return the evidence by which the answer may be older than a commit; empty for none.
+def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> Evidence | None:
+    """Return the evidence by which the answer may be older than a commit; None if there is none.
 
     A new coordinator shows older commits to requests without RequireStable, until its high watermark has caught up
     (KAFKA-14499). Clients set RequireStable.
@@ -133,7 +133,7 @@ def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOff
     if not _is_current(story, fetch):
         return STALE_COORDINATOR
     unstable = not fetch.stable and story.timeline.fault_between(commit.asked, fetch.event)
-    return UNSTABLE_OFFSETS if unstable else ""
+    return UNSTABLE_OFFSETS if unstable else None
 
 
 def _take(known: list[OffsetCommitResult], commit: OffsetCommitResult) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from conformance.judging.excuses import Evidence
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
     REQUEST_TIMED_OUT,
@@ -17,7 +18,7 @@ from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.convergence import FinalState, end_of
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.permitted_losses import Permission, PermittedLosses
+from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory, log_judge
 
@@ -108,7 +109,7 @@ def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsRe
     return trim if len(lives) == 1 else None
 
 
-def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> Permission | None:
+def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> Evidence | None:
     """Return the permission by which the deletion may have been lost before the read."""
     leadership = story.derive(Leadership)
     trimmed_at = (leadership.newest_epoch_before(trim.asked), trim.asked)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from conformance.judging.excuses import EPOCH_FILE_LOST_BY_FAULT, LAST_KNOWN_LEADER
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
+from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
 from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import min_insync_replicas
@@ -17,7 +18,7 @@ from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER, FaultSpan
 from history.effects import Effects
 
-PERMISSIONS = ELECTIONS - {Permission.LAST_KNOWN_LEADER} | {Permission.EPOCH_FILE_LOST_BY_FAULT}
+PERMISSIONS = ELECTIONS - {LAST_KNOWN_LEADER} | {EPOCH_FILE_LOST_BY_FAULT}
 """A last known leader is elected only where no replica is left that was stopped cleanly, or never stopped."""
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.judging.excuses import Evidence
 from conformance.judging.facts.log import PartitionMetadata
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
-from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
+from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
 from conformance.judging.log.registrations import Registration, Registrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import unclean_election
@@ -193,7 +194,7 @@ def _may_lead(story: PartitionStory, before: Registration, elected: int) -> bool
     return elected in (before.last_known or (former,))
 
 
-def _permits(story: PartitionStory, before: Registration) -> Permission | None:
+def _permits(story: PartitionStory, before: Registration) -> Evidence | None:
     return story.derive(PermittedLosses).between((before.epoch, NEVER), (before.epoch + 1, NEVER), ELECTIONS)
 
 

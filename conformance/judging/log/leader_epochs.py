@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from conformance.judging.excuses import TRUNCATED_MEANWHILE
+from conformance.judging.excuses import TRUNCATED_MEANWHILE, Evidence
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import (
     CONSUMER,
@@ -26,7 +26,7 @@ from conformance.judging.log.damage import Damage
 from conformance.judging.log.known_epochs import KnownEpochs, Served, ServingLeader
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
+from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER, FaultSpan
@@ -321,7 +321,7 @@ def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
     yield from _frozen_watermarks(story, knowledge)
 
 
-def _passed_over(story: PartitionStory, acting: ServingLeader) -> Permission | None:
+def _passed_over(story: PartitionStory, acting: ServingLeader) -> Evidence | None:
     """Return the unclean election that may have left the former leader alone in its ISR."""
     return story.derive(PermittedLosses).between((acting.stale, NEVER), (acting.cur, NEVER), ELECTIONS)
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate
 from math import inf
 
-from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE
+from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE, Evidence
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import REQUEST_TIMED_OUT, DeleteRecordsResult
 from conformance.judging.log.damage import Damage
@@ -69,7 +69,7 @@ class LogStarts:
     # --- retention
 
     @property
-    def excuse(self) -> str:
+    def excuse(self) -> Evidence:
         """The evidence by which the history sets no bound."""
         if not self._story.from_the_start:
             return WRITTEN_BEFORE

@@ -7,10 +7,19 @@ unclean shutdown; and the effects of an injected fault. A time in which somethin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from math import inf
 from typing import NamedTuple
 
+from conformance.judging.excuses import (
+    DISK_LOST_BY_FAULT,
+    DISKS_OF_MIN_ISR_LOST,
+    ELECTED_UNCLEANLY_BY_CONFIG,
+    ELECTED_UNCLEANLY_BY_FAULT,
+    ELECTED_UNCLEANLY_ON_REQUEST,
+    EPOCH_FILE_LOST_BY_FAULT,
+    LAST_KNOWN_LEADER,
+    Evidence,
+)
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.registrations import Described, Registration, Registrations
@@ -28,32 +37,12 @@ EPOCHS_OF_A_RESTART = 2
 """The epochs of a restart: the last ISR member is fenced, which leaves no leader, and then elected again."""
 
 
-class Permission(StrEnum):
-    """The evidence by which a loss is permitted."""
-
-    ELECTED_UNCLEANLY_ON_REQUEST = "elected-uncleanly-on-request"
-    """ElectLeaders for an unclean election was answered NONE, or its outcome is unknown."""
-    ELECTED_UNCLEANLY_BY_FAULT = "elected-uncleanly-by-fault"
-    """A fault caused the election of a replica outside the ISR."""
-    ELECTED_UNCLEANLY_BY_CONFIG = "elected-uncleanly-by-config"
-    """unclean.leader.election.enable may have been true for the topic since its last leader was described, and the new leader was
-    not in the ISR before."""
-    LAST_KNOWN_LEADER = "last-known-leader"
-    """With ISR and ELR empty the last leader was elected again, after an unclean shutdown."""
-    DISKS_OF_MIN_ISR_LOST = "disks-of-min-isr-lost"
-    """Faults cost as many replicas records at the same time as acks=all may have waited for."""
-    DISK_LOST_BY_FAULT = "disk-lost-by-fault"
-    """The leader had lost records by a fault, and was in the ISR or ELR by the last answer before it led."""
-    EPOCH_FILE_LOST_BY_FAULT = "epoch-file-lost-by-fault"
-    """A replica without leader-epoch-checkpoint, which it needs for truncation, led before that fault was healed."""
-
-
 ELECTIONS = frozenset(
     (
-        Permission.ELECTED_UNCLEANLY_ON_REQUEST,
-        Permission.ELECTED_UNCLEANLY_BY_FAULT,
-        Permission.ELECTED_UNCLEANLY_BY_CONFIG,
-        Permission.LAST_KNOWN_LEADER,
+        ELECTED_UNCLEANLY_ON_REQUEST,
+        ELECTED_UNCLEANLY_BY_FAULT,
+        ELECTED_UNCLEANLY_BY_CONFIG,
+        LAST_KNOWN_LEADER,
     )
 )
 """After one of these a former leader may be alone in its ISR and commit records that will be lost."""
@@ -63,7 +52,7 @@ class PermittedLoss(NamedTuple):
     """A permission to lose records, from the offset `above` on, that were committed before this moment."""
 
     at: Moment
-    by: Permission
+    by: Evidence
     above: int = 0
 
 
@@ -87,15 +76,16 @@ class PermittedLosses:
         self,
         first: Moment,
         second: Moment,
-        among: frozenset[Permission] = frozenset(Permission),
+        among: frozenset[Evidence] | None = None,
         offset: float = inf,
-    ) -> Permission | None:
+    ) -> Evidence | None:
         """Return the permission by which a record of the first moment may be gone at the second; None if there is
         none.
 
         A fault that cut a log permits nothing below the log end that it left. Without an `offset`, any record counts.
         """
-        found = (loss.by for loss in self.all if first < loss.at < second and loss.by in among and loss.above <= offset)
+        losses = (loss for loss in self.all if first < loss.at < second and loss.above <= offset)
+        found = (loss.by for loss in losses if among is None or loss.by in among)
         return next(found, None)
 
     # --- elections
@@ -103,19 +93,19 @@ class PermittedLosses:
     def _elections(self) -> Iterator[PermittedLoss]:
         registrations = self.story.derive(Registrations)
         for election in self.story.unclean_elections:
-            found = self._change_after(election.asked, Permission.ELECTED_UNCLEANLY_ON_REQUEST)
+            found = self._change_after(election.asked, ELECTED_UNCLEANLY_ON_REQUEST)
             yield from (loss for loss in found if election.granted or not self._is_clean(loss, election.event))
         for span in self._damage.hits(lambda effects: effects.elects_uncleanly):
             if span.partition:  # one that names no partition is by an ElectLeaders in the history
-                yield from self._change_after(span.began, Permission.ELECTED_UNCLEANLY_BY_FAULT, span.ended)
+                yield from self._change_after(span.began, ELECTED_UNCLEANLY_BY_FAULT, span.ended)
         for epoch, node in self._leadership.leaders.items():
             before = registrations.before(epoch)
             if before is None:
                 continue
             if _is_last_known(self.story, epoch, node, before):
-                yield _at_begin(epoch, Permission.LAST_KNOWN_LEADER)
+                yield _at_begin(epoch, LAST_KNOWN_LEADER)
             elif self._allowed_by_config(epoch, before) and not _may_lead(self.story, epoch, before):
-                yield _at_begin(epoch, Permission.ELECTED_UNCLEANLY_BY_CONFIG)
+                yield _at_begin(epoch, ELECTED_UNCLEANLY_BY_CONFIG)
 
     def _allowed_by_config(self, epoch: int, before: Registration) -> bool:
         return "true" in self._setting.possible(before.event, self._leadership.first_named(epoch))
@@ -126,7 +116,7 @@ class PermittedLosses:
         before = self.story.derive(Registrations).before(epoch)
         return before is not None and before.event > event and _may_lead(self.story, epoch, before)
 
-    def _change_after(self, event: int, by: Permission, end: int | None = None) -> Iterator[PermittedLoss]:
+    def _change_after(self, event: int, by: Evidence, end: int | None = None) -> Iterator[PermittedLoss]:
         """Yield the loss at the next election of another leader. The election of the same leader loses nothing."""
         leaders, known = self._leadership.leaders, self._leadership.newest_epoch_before(event)
         former = max((epoch for epoch in leaders if epoch <= known), default=-1)
@@ -151,9 +141,9 @@ class PermittedLosses:
             if len(damaged) >= least:
                 lost_at = sorted(damaged.values())[-least]
                 above = min(self._left(node, one) for one in standing for node in one.nodes)
-                yield PermittedLoss(self._moment(lost_at), _DISKS, above)
+                yield PermittedLoss(self._moment(lost_at), DISKS_OF_MIN_ISR_LOST, above)
                 if (later := self._after_unseen_successor(lost_at, frozenset(damaged))) is not None:
-                    yield _at_begin(later, _DISKS, above)
+                    yield _at_begin(later, DISKS_OF_MIN_ISR_LOST, above)
             for node in span.nodes:
                 yield from self._led_on_damage(node, span)
 
@@ -180,16 +170,16 @@ class PermittedLosses:
         epoch, _ = moment = self._moment(span.began)
         reads = (read for read in self._leadership.leader_reads if read.node == node and read.cur == epoch)
         if any(read.asked > span.began for read in reads):
-            yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
+            yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._left(node, span))
         led = min((later for later in self._leadership.epochs_of(node) if later > epoch), default=-1)
         before = self.story.derive(Registrations).before(led)
         id = self.story.timeline.ids.get(node, -1)
         if before is None or not before.may_elect(id) or self._rejoined(node, span.began, led):
             return
         if self._leadership.first_named(led) < span.ended or self._was_in_sync_and_down(node, before):
-            yield _at_begin(led, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
+            yield _at_begin(led, DISK_LOST_BY_FAULT, self._left(node, span))
         elif self._stayed_alone(node, span, led):
-            yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT, self._left(node, span))
+            yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._left(node, span))
 
     def _left(self, node: str, span: FaultSpan) -> int:
         """Return the log end that the fault left of this partition; 0 if that is not known, or all was lost."""
@@ -253,16 +243,13 @@ class PermittedLosses:
         later = sorted(one for one in leadership.leaders if one > known and leadership.first_named(one) < span.ended)
         led = next((n for n, epoch in enumerate(later) if leadership.leaders[epoch] in span.nodes), len(later))
         for epoch in later[led:]:
-            yield _at_begin(epoch, Permission.EPOCH_FILE_LOST_BY_FAULT)
+            yield _at_begin(epoch, EPOCH_FILE_LOST_BY_FAULT)
 
     def _moment(self, event: int) -> Moment:
         return self._leadership.newest_epoch_before(event), event
 
 
-_DISKS = Permission.DISKS_OF_MIN_ISR_LOST
-
-
-def _at_begin(epoch: int, by: Permission, above: int = 0) -> PermittedLoss:
+def _at_begin(epoch: int, by: Evidence, above: int = 0) -> PermittedLoss:
     return PermittedLoss((epoch, BEFORE_ALL), by, above)
 
 

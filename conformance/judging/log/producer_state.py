@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, PRODUCER_STATE_LOST
+from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, PRODUCER_STATE_LOST, Evidence
 from conformance.judging.facts.exchange import Exchange
 from conformance.judging.facts.log import Batch, FetchResult
 from conformance.judging.log.damage import Damage
@@ -14,8 +14,8 @@ from conformance.judging.log.story import PartitionStory
 
 def may_be_forgotten(
     story: PartitionStory, offset: int, since: Moment, until: Exchange, *, in_transaction: bool = False
-) -> str:
-    """Return the evidence that a leader may have forgotten a batch that was in the log at a moment; empty if it has to
+) -> Evidence | None:
+    """Return the evidence that a leader may have forgotten a batch that was in the log at a moment; None if it has to
     know it.
 
     `in_transaction`: the transaction of the batch was open all the while, in which no producer expires (KIP360-SEQ-18).
@@ -29,7 +29,7 @@ def may_be_forgotten(
     return may_be_lost(story, since, until)
 
 
-def forgotten_between(story: PartitionStory, read: FetchResult, first: Batch, second: Batch) -> str:
+def forgotten_between(story: PartitionStory, read: FetchResult, first: Batch, second: Batch) -> Evidence | None:
     """Return the evidence by which the leader that appended a producer's second batch need not know the first."""
     markers = (one for one in read.batches if one.marker is not None and one.producer_id == first.producer_id)
     in_transaction = first.transactional and not any(first.base < one.base < second.base for one in markers)
@@ -42,7 +42,7 @@ def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> b
     return any(span.began < until.event and since[1] < span.ended for span in spans)
 
 
-def may_be_lost(story: PartitionStory, since: Moment, until: Exchange) -> str:
-    """Return the permission by which records that were there at `since` may be gone at `until`; empty for none."""
+def may_be_lost(story: PartitionStory, since: Moment, until: Exchange) -> Evidence | None:
+    """Return the permission by which records that were there at `since` may be gone at `until`; None for none."""
     now = (story.derive(Leadership).newest_epoch_before(until.event), until.event)
-    return story.derive(PermittedLosses).between(since, now) or ""
+    return story.derive(PermittedLosses).between(since, now)

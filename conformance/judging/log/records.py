@@ -9,14 +9,14 @@ from math import inf
 from operator import attrgetter
 from typing import NamedTuple
 
-from conformance.judging.excuses import EPOCHS_LOST
+from conformance.judging.excuses import EPOCHS_LOST, Evidence
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult, ReplicaOnDisk, by_epoch
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.permitted_losses import Moment, Permission, PermittedLosses
+from conformance.judging.log.permitted_losses import Moment, PermittedLosses
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.record_values import value_in_words
@@ -312,7 +312,7 @@ def _value(write: ProduceResult, offset: int) -> bytes | None:
     return write.values[offset - write.offset]
 
 
-def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
+def _permits_both(story: PartitionStory, pair: _Shared) -> Evidence | None:
     """Return the permission by which the records of one write are gone, between the epochs in which the two were
     appended.
 
@@ -423,7 +423,7 @@ def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim
 
 def _replaced_by(
     story: PartitionStory, permitted: PermittedLosses, one: tuple[_Handed, int], two: tuple[_Handed, int], offset: int
-) -> Permission | None:
+) -> Evidence | None:
     """Return the permission by which one of two records replaced the other. A former leader may return the old."""
     if not permitted.all:
         return None
@@ -522,7 +522,7 @@ def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
     for read in story.full_reads if not story.is_compacted else ():
         if not _follows_intact(story, read) or (seen := _last_in_sync(story, read)) is None:
             continue
-        permissions: set[Permission] = set()
+        permissions: set[Evidence] = set()
         for write, epoch, trouble in _missing(story, read, seen):
             now = read.cur, read.event
             if (permission := permitted.between((epoch, write.asked), now, offset=write.last)) is not None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from conformance.judging.excuses import (
+    ELECTED_UNCLEANLY_BY_CONFIG,
+    ELECTED_UNCLEANLY_BY_FAULT,
+    ELECTED_UNCLEANLY_ON_REQUEST,
+    Evidence,
+)
 from conformance.judging.facts.log import PartitionMetadata, RegisteredStates
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import Damage
 from conformance.judging.log.elections import election_case
-from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGES_WITHIN
@@ -48,17 +53,17 @@ def _known_by(story: PartitionStory, log: RegisteredStates, epoch: int) -> int:
     return next((seen.event for seen in story.first_metadata if seen.epoch >= epoch), log.event)
 
 
-def _permission(story: PartitionStory, epoch: int, known: int) -> Permission | None:
+def _permission(story: PartitionStory, epoch: int, known: int) -> Evidence | None:
     """Return the evidence that the election was requested or permitted, shortly before it was known."""
     since = _since(story, epoch, known)
     requests = (one for one in story.unclean_elections if one.asked < known)
     if any(one.event > since or not one.granted for one in requests):
-        return Permission.ELECTED_UNCLEANLY_ON_REQUEST
+        return ELECTED_UNCLEANLY_ON_REQUEST
     faults = story.derive(Damage).hits(lambda effects: effects.elects_uncleanly)
     if any(span.began < known and since < span.ended for span in faults):
-        return Permission.ELECTED_UNCLEANLY_BY_FAULT
+        return ELECTED_UNCLEANLY_BY_FAULT
     if "true" in story.derive(unclean_election).possible(since, known):
-        return Permission.ELECTED_UNCLEANLY_BY_CONFIG
+        return ELECTED_UNCLEANLY_BY_CONFIG
     return None
 
 

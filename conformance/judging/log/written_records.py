@@ -15,6 +15,7 @@ from conformance.judging.excuses import (
     SENT_AS_BYTES,
     WRITTEN_BEFORE,
     WRITTEN_BY_CLUSTER,
+    Evidence,
 )
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import ConsumedRecord
@@ -281,7 +282,7 @@ def _step(before: ConsumedRecord, one: ConsumedRecord, stay: list[int], start: f
     return f"{one.consumer} was handed {before.offset}, then {one.offset}, and never {skipped}" if skipped else ""
 
 
-def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) -> str:
+def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) -> Evidence | None:
     """Return the evidence of a permitted loss, or of a rebalance that gave a member the same partitions again, from
     the committed offset.
 
@@ -294,4 +295,4 @@ def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) 
         return permission
     if one.grouped and (one.assignments > before.assignments or story.timeline.standing(before.event, one.event)):
         return ASSIGNED_AGAIN
-    return ""
+    return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from conformance.judging.excuses import STALE_COORDINATOR
+from conformance.judging.excuses import STALE_COORDINATOR, Evidence
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
@@ -131,7 +131,7 @@ def _of_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[
     known = write.error not in (UNKNOWN_OUTCOME, *PASSING["Produce"]) and write.acks == -1
     if known and leads(partition, write):
         one = of_write(partition, write)
-        yield from _judged(one, _by_leader(one, Outcome(PASSED)), "")
+        yield from _judged(one, _by_leader(one, Outcome(PASSED)), None)
 
 
 # --- transactional ids
@@ -181,7 +181,7 @@ def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) ->
         return
     rights = [right for outcome, state in prediction.why.items() for right in _rights(one, outcome, state)]
     given = {right.outcome for right in rights if right.is_given(one)}
-    stale = "" if given or not _may_be_stale(coordination, one) else STALE_COORDINATOR
+    stale = None if given or not _may_be_stale(coordination, one) else STALE_COORDINATOR
     yield from _judged(one, rights, stale)
     # Whether the leader answers a batch rightly says nothing about the coordinator that let it pass.
     given |= {outcome for outcome in prediction.why if outcome.error == PASSED and one.error in APPENDING}
@@ -251,14 +251,14 @@ def _by_leader(one: Asked, outcome: Outcome) -> list[Right]:
 # --- claims
 
 
-def _judged(one: Asked, rights: list[Right], excuse: str) -> Iterator[Claim]:
+def _judged(one: Asked, rights: list[Right], excuse: Evidence | None) -> Iterator[Claim]:
     """Judge an answer. A right one counts as held only if all right answers are of one kind, apart from those of a coordinator
     that is busy (CONCURRENT_TRANSACTIONS)."""
     given = [right for right in rights if right.is_given(one)]
     kinds = {right.kind for right in rights if not right.outcome.excuse} - {"concurrent"}
     case = f"{CASE_OF[one.request.api]}-{min(kinds, key=KINDS.index, default='granted')}"
-    if excuse or (given and all(right.outcome.excuse for right in given)):
-        yield Excuse(excuse or given[0].outcome.excuse, case)
+    if excuse := excuse or _given_by(given):
+        yield Excuse(excuse, case)
     elif given and len(kinds) == 1 and given[0].kind in kinds:
         yield Finding(True, case, (one.event,))
     elif not given and (forgot := _forgotten(one, rights)):
@@ -267,11 +267,17 @@ def _judged(one: Asked, rights: list[Right], excuse: str) -> Iterator[Claim]:
         yield Finding(False, case, (one.request.asked, one.event), _shown(one, rights), "wrong-answer")
 
 
-def _forgotten(one: Asked, rights: list[Right]) -> str:
+def _given_by(given: list[Right]) -> Evidence | None:
+    """Return the evidence by which the answer was given, if every right answer like it has one."""
+    excuses = [right.outcome.excuse for right in given]
+    return excuses[0] if excuses and all(excuses) else None
+
+
+def _forgotten(one: Asked, rights: list[Right]) -> Evidence | None:
     """Return the evidence by which the leader may have forgotten the state that decides its answer."""
     began = [right.opened for right in rights if right.outcome.error == PASSED]
     by_leader = one.error in APPENDING and began
-    return why_forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else ""
+    return why_forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else None
 
 
 def _shown(one: Asked, rights: list[Right]) -> str:

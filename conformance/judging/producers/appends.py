@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from conformance.judging.excuses import Evidence
 from conformance.judging.facts.exchange import NONE, by_asked
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.log.leadership import Leadership
@@ -128,16 +129,16 @@ def _end(one: ProduceResult) -> int:
     return one.base_sequence + len(one.values)
 
 
-def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVER) -> str:
-    """Return the evidence by which the leader need not know the producer's last batch; empty if it has to, or if there
-    is none.
+def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVER) -> Evidence | None:
+    """Return the evidence by which the leader need not know the producer's last batch; None if it has to, or if there
+    is no such batch.
 
     `began` is the first request of the write's transaction, if that is open.
     """
     own = [one for one in partition.produced if one.producer_id == write.producer_id and one.event < write.asked]
     last = max(own, key=by_asked, default=None)
     if last is None:
-        return ""
+        return None
     since, in_transaction = moment(partition, last.asked), last.asked >= began
     return may_be_forgotten(partition, last.offset, since, write, in_transaction=in_transaction)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from conformance.judging.excuses import BUMPED_BY_FENCED
+from conformance.judging.excuses import BUMPED_BY_FENCED, Evidence
 from protocol.codes import Error
 from protocol.since import SUPPORT, since
 
@@ -95,7 +95,7 @@ class Outcome(NamedTuple):
     error: int
     producer_id: int = NO_ID
     epoch: int = NO_EPOCH
-    excuse: str = ""
+    excuse: Evidence | None = None
     kind: str = ""
 
 

@@ -82,7 +82,7 @@ def _late(
         yield from (Finding(True, case, (newer.event, read.event)) for read in later)
         return
     batch, event = found
-    bumped = BUMPED_BY_FENCED if story.bumped_by_fenced(-1, write.event) else ""
+    bumped = BUMPED_BY_FENCED if story.bumped_by_fenced(-1, write.event) else None
     if excuse := bumped or may_be_lost(partition, moment(partition, newer.asked), write):
         yield Excuse(excuse, case)
         return

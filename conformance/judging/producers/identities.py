@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
+from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, Evidence
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.transactions import DescribedProducers
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge, story_judge
@@ -124,10 +124,10 @@ def _words(known: ProducerState | None) -> str:
 
 def _excuse(
     partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str], states: list[ProducerState]
-) -> str:
+) -> Evidence | None:
     if _is_deleted(partition, id, by, differing):
         return PRODUCER_STATE_DELETED
-    return PRODUCER_STATE_EXPIRED if _has_expired(partition, id, by, differing, states) else ""
+    return PRODUCER_STATE_EXPIRED if _has_expired(partition, id, by, differing, states) else None
 
 
 def _has_expired(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
-from conformance.judging.excuses import BUMPED_BY_FENCED, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
+from conformance.judging.excuses import BUMPED_BY_FENCED, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS, Evidence
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommitResult
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
@@ -96,14 +96,14 @@ def _shown(transaction: Transaction, found: list[_Outcome]) -> str:
     return f"{transaction}: {how}; {', '.join(places.values())}"
 
 
-def _excuse(transaction: Transaction, found: list[_Outcome]) -> str:
+def _excuse(transaction: Transaction, found: list[_Outcome]) -> Evidence | None:
     if transaction.story.bumped_by_fenced(transaction.opened_at, max(one.read.event for one in found)):
         return BUMPED_BY_FENCED
     if any(one.committed is None and takes_no_markers(one.partition) for one in found):
         return TOO_FEW_REPLICAS
     since = transaction.first_asked
     permitted = (may_be_lost(one.partition, moment(one.partition, since), one.read) for one in found)
-    return next(filter(None, permitted), "")
+    return next(filter(None, permitted), None)
 
 
 InTransaction = tuple[Transaction, OffsetCommitResult]
@@ -253,12 +253,12 @@ def _ended_on(
 
 def _marker_may_be_lost(
     story: TransactionStory, partition: PartitionStory, known: DescribedProducers, start: int
-) -> str:
-    """Return the evidence by which the marker after the first batch may be gone; empty for none."""
+) -> Evidence | None:
+    """Return the evidence by which the marker after the first batch may be gone; None for none."""
     if story.bumped_by_fenced(-1, known.event):
         return BUMPED_BY_FENCED
     first = next((batch for batch, _ in partition.batches if batch.base == start), None)
-    return "" if first is None else may_be_lost(partition, epoch_begin(first), known)
+    return None if first is None else may_be_lost(partition, epoch_begin(first), known)
 
 
 def _open(partition: PartitionStory, node: str, start: int, described: TransactionDescription) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from conformance.judging.excuses import Evidence
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import (
     NETWORK_EXCEPTION,
@@ -203,7 +204,7 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
         yield Finding(fine, case, (unknown.event, (read or known[-1]).event), shown, "second-copy")
 
 
-def _forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> str:
+def _forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> Evidence | None:
     """Return the evidence by which the leader may have forgotten the batch. Its transaction, if any, stays open."""
     in_transaction = unknown.transactional_id is not None
     return may_be_forgotten(story, offset, moment(story, unknown.asked), known, in_transaction=in_transaction)

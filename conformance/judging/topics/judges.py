@@ -68,7 +68,8 @@ def _claims(refused: Change, possible: list[Change], look: Look) -> Iterator[Cla
 
 def excuse(change: Change, case: str) -> Excuse:
     """Return an excuse with the reason for which the outcome of a change is open."""
-    return Excuse(f"open outcome: {change.left_open}", case)
+    assert change.left_open is not None
+    return Excuse(change.left_open, case)
 
 
 def _topic_untouched(refused: Change, seen: TopicSeen, accounted: bool, possible: list[Change]) -> Finding | None:

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import msgspec
 
+from conformance.judging.excuses import SENT_TWICE
 from conformance.judging.facts.topics import (
     INVALID_PARTITIONS,
-    SENT_TWICE,
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from conformance.core.checks import Claim, excuse, held_if
-from conformance.judging.excuses import NODE_SLOW, STARVED
+from conformance.judging.excuses import NODE_SLOW, STARVED, Evidence
 from conformance.rigs.quorum.frozen import SOON
 from history.due import is_starved
 
@@ -66,9 +66,9 @@ def bound_holds(
     )
 
 
-def _excuse(waits: list[Wait], share: float) -> str:
-    """Return the excuse for waits that are all too long; empty if there is none."""
+def _excuse(waits: list[Wait], share: float) -> Evidence | None:
+    """Return the excuse for waits that are all too long; None if there is none."""
     if all(is_starved(one.late, SOON if one.lasted == inf else (share + AT_ONCE) / 1000) for one in waits):
         return STARVED
     slowest = max(one.step for one in waits)
-    return NODE_SLOW if min(one.lasted for one in waits) - share < SLOWER * slowest else ""
+    return NODE_SLOW if min(one.lasted for one in waits) - share < SLOWER * slowest else None

@@ -19,6 +19,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claim, Rig, held_if, premise, record_only
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import Outcome, evaluate, judged_on
+from conformance.judging.excuses import NOT_ANSWERED
 from conformance.judging.judge import Excuse, Finding, judge
 from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import judge_shards
@@ -456,13 +457,15 @@ def test_what_applies_is_up_to_the_cluster_of_the_example(play: Play, monkeypatc
 def test_excuses_of_judges_are_counted(play: Play) -> None:
     @judge("KIP101-EPOCH-02")
     def undecided(_: History) -> Iterator[Finding | Excuse]:
-        yield Excuse("open outcome", "moved")
+        yield Excuse(NOT_ANSWERED, "moved")
         yield Finding(True, "moved", ())
-        yield Excuse("open outcome", "moved")
+        yield Excuse(NOT_ANSWERED, "moved")
 
     _, history = play.live(check_of(grows), FakeCluster(5, 7, 7))
     found = judged_on(FACTS, [undecided], history)
-    assert found.excuses == [ExcuseCount(requirement="KIP101-EPOCH-02", case="moved", excuse="open outcome", times=2)]
+    assert found.excuses == [
+        ExcuseCount(requirement="KIP101-EPOCH-02", case="moved", excuse=NOT_ANSWERED.name, times=2)
+    ]
     assert [o.requirement for o in found.observations] == ["KIP101-EPOCH-02"]
 
 

@@ -17,12 +17,14 @@ from conformance.judging.excuses import (
     REGISTERED_AGAIN,
     RISEN,
     WRITTEN_BEFORE,
+    Evidence,
 )
 from conformance.judging.judge import judge_history
 from conformance.judging.judges import JUDGES
 from history.effects import Effects
 from protocol.codes import Error
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
+from tests.support.judging import named
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 CORRUPT_B = msgspec.structs.replace(B, crc_valid=False)
@@ -359,11 +361,11 @@ EXCUSED = {
 """The legal histories that leave a row undecided, with the names of the excuses."""
 
 
-def found(history: LogHistory) -> tuple[set[str], set[tuple[str, str]]]:
+def found(history: LogHistory) -> tuple[set[str], set[tuple[str, Evidence]]]:
     """The rows that are broken, and those that are left undecided with their excuses."""
     results = judge_history(JUDGES, history.history)
     violated = {one.requirement for one in results.observations if one.result == "violated"}
-    return violated, {(one.requirement, one.excuse) for one in results.excuses}
+    return violated, {(one.requirement, named(one.excuse)) for one in results.excuses}
 
 
 @pytest.mark.parametrize("name", BAD)

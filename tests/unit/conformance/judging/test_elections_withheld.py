@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.elections_withheld import NEEDS_LEADERS, candidates, withheld_by_elections
-from conformance.judging.excuses import NO_REPLICA_MAY_LEAD, PREFERRED_OUT_OF_SYNC
+from conformance.judging.excuses import NO_REPLICA_MAY_LEAD, PREFERRED_OUT_OF_SYNC, Evidence
 from history.due import Due
 from history.events import Overdue
 from protocol.codes import Error
@@ -28,7 +28,7 @@ def overdue(history: LogHistory, due: Due = "leader") -> Overdue:
     return event
 
 
-def excuse(history: LogHistory, due: Due = "leader") -> str:
+def excuse(history: LogHistory, due: Due = "leader") -> Evidence | None:
     return withheld_by_elections(history.history, overdue(history, due))
 
 
@@ -39,17 +39,17 @@ def leaderless(isr: tuple[int, ...] = (1,), alive: tuple[int, ...] = (2, 3)) -> 
 @pytest.mark.parametrize(
     ("history", "expected"),
     [
-        (WithElections(), ""),
+        (WithElections(), None),
         (leaderless(), NO_REPLICA_MAY_LEAD),
-        (leaderless(alive=(1, 2)), ""),
-        (leaderless(isr=()), ""),
-        (WithElections().metadata(2, 1, 1, isr=(1,), unfenced=(2, 3)), ""),
-        (leaderless().metadata(2, 2, 2, isr=(2, 3), unfenced=(2, 3)), ""),
+        (leaderless(alive=(1, 2)), None),
+        (leaderless(isr=()), None),
+        (WithElections().metadata(2, 1, 1, isr=(1,), unfenced=(2, 3)), None),
+        (leaderless().metadata(2, 2, 2, isr=(2, 3), unfenced=(2, 3)), None),
         (WithElections().metadata(2, 2, 2).metadata(2, -1, 3, isr=(1,), unfenced=(2, 3)), NO_REPLICA_MAY_LEAD),
         (leaderless().metadata(3, 2, 2, isr=(2, 3), unfenced=(2, 3)), NO_REPLICA_MAY_LEAD),
-        (leaderless().described(2, -1, 1, isr=(1,), eligible=(3,)), ""),
+        (leaderless().described(2, -1, 1, isr=(1,), eligible=(3,)), None),
         (leaderless().described(2, -1, 1, isr=(1,), eligible=(1,)), NO_REPLICA_MAY_LEAD),
-        (leaderless().restart(1), ""),
+        (leaderless().restart(1), None),
         (WithElections().restart(1).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3)), NO_REPLICA_MAY_LEAD),
     ],
     ids=[
@@ -67,7 +67,7 @@ def leaderless(isr: tuple[int, ...] = (1,), alive: tuple[int, ...] = (2, 3)) -> 
         "described after a return",
     ],
 )
-def test_no_replica_may_lead_if_none_of_isr_and_elr_is_alive(history: LogHistory, expected: str) -> None:
+def test_no_replica_may_lead_if_none_of_isr_and_elr_is_alive(history: LogHistory, expected: Evidence | None) -> None:
     assert excuse(history) == expected
 
 
@@ -79,13 +79,13 @@ def test_whatever_needs_a_leader_is_excused(due: Due) -> None:
 @pytest.mark.parametrize("due", ["quorum", "commit"])
 def test_other_steps_are_not(due: Due) -> None:
     assert due not in NEEDS_LEADERS
-    assert excuse(leaderless(), due) == ""
+    assert excuse(leaderless(), due) is None
 
 
 def test_what_is_answered_later_excuses_nothing() -> None:
     history = WithElections()
     event = overdue(history)
-    assert withheld_by_elections(history.metadata(2, -1, 1, isr=(1,), unfenced=(2, 3)).history, event) == ""
+    assert withheld_by_elections(history.metadata(2, -1, 1, isr=(1,), unfenced=(2, 3)).history, event) is None
 
 
 class TestThePreferredLeader:
@@ -94,14 +94,14 @@ class TestThePreferredLeader:
         [
             ((2, 3), (1, 2, 3), Error.PREFERRED_LEADER_NOT_AVAILABLE, PREFERRED_OUT_OF_SYNC),
             ((1, 2, 3), (2, 3), Error.PREFERRED_LEADER_NOT_AVAILABLE, PREFERRED_OUT_OF_SYNC),
-            ((1, 2, 3), (1, 2, 3), Error.PREFERRED_LEADER_NOT_AVAILABLE, ""),
-            ((2, 3), (1, 2, 3), Error.NONE, ""),
-            ((2, 3), (1, 2, 3), Error.ELECTION_NOT_NEEDED, ""),
+            ((1, 2, 3), (1, 2, 3), Error.PREFERRED_LEADER_NOT_AVAILABLE, None),
+            ((2, 3), (1, 2, 3), Error.NONE, None),
+            ((2, 3), (1, 2, 3), Error.ELECTION_NOT_NEEDED, None),
         ],
         ids=["out of the ISR", "fenced", "in sync", "elected", "another error"],
     )
     def test_it_may_not_lead_while_it_is_out_of_sync_and_its_election_was_refused(
-        self, isr: tuple[int, ...], alive: tuple[int, ...], error: Error, expected: str
+        self, isr: tuple[int, ...], alive: tuple[int, ...], error: Error, expected: Evidence | None
     ) -> None:
         history = WithElections().metadata(2, 2, 1, isr=isr, unfenced=alive).elects_preferred(error)
         assert excuse(history) == expected
@@ -109,11 +109,11 @@ class TestThePreferredLeader:
     def test_the_last_election_counts(self) -> None:
         history = WithElections().metadata(2, 2, 1, isr=(2, 3))
         history.elects_preferred(Error.PREFERRED_LEADER_NOT_AVAILABLE).elects_preferred(Error.NONE)
-        assert excuse(history) == ""
+        assert excuse(history) is None
 
     def test_an_unclean_election_says_nothing_of_it(self) -> None:
         history = WithElections().metadata(2, 2, 1, isr=(2, 3))
-        assert excuse(history.elect_uncleanly(1, error=Error.PREFERRED_LEADER_NOT_AVAILABLE)) == ""
+        assert excuse(history.elect_uncleanly(1, error=Error.PREFERRED_LEADER_NOT_AVAILABLE)) is None
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from benchmarks.histories import history as made_up
+from conformance.judging.excuses import STARVED
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import ProducerIdGiven
 from conformance.judging.judge import Excuse, Finding, Judge, Judging, judge, judge_all, story_judge
@@ -51,11 +52,11 @@ def test_an_excuse_is_counted_and_is_no_observation() -> None:
     @story_judge("KIP101-INV-05", PartitionStory)
     def undecided(story: PartitionStory) -> Iterator[Finding | Excuse]:
         for one in story.produced:
-            yield Finding(True, "kept", (one.event,)) if story.name == "a-0" else Excuse("late answer", "kept")
+            yield Finding(True, "kept", (one.event,)) if story.name == "a-0" else Excuse(STARVED, "kept")
 
     judging = Judging([undecided], EXAMPLE)
     judging.feed([*produce(0, "a"), *produce(2, "b"), *produce(4, "b"), *produce(6, "c")])
-    assert [(one.case, one.excuse, one.times) for one in judging.results().excuses] == [("kept", "late answer", 3)]
+    assert [(one.case, one.excuse, one.times) for one in judging.results().excuses] == [("kept", STARVED.name, 3)]
     judging.feed(produce(8, "b"))
     assert [(one.requirement, one.times) for one in judging.results().excuses] == [("KIP101-INV-05", 4)]
     assert [(one.result, one.events) for one in judging.results().observations] == [("held", [1])]

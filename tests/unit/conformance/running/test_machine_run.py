@@ -17,6 +17,7 @@ from conformance.catalogue.deviations import Deviation
 from conformance.core.bench import Bench
 from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
+from conformance.judging.excuses import NOT_ANSWERED
 from conformance.judging.judge import Excuse, Finding, Judge, judge, judge_all
 from conformance.running.evidence.folder import Schedule
 from conformance.running.machine import run as run_module
@@ -244,11 +245,11 @@ def test_what_a_judge_left_undecided_is_counted_in_the_line_of_the_example(play:
     @judge(ROW)
     def undecided(history: History) -> Iterator[Finding | Excuse]:
         for _, _, word in heard(history):
-            yield Excuse("unheard", "consumer") if word == "b" else Finding(True, "consumer", (0,))
+            yield Excuse(NOT_ANSWERED, "consumer") if word == "b" else Finding(True, "consumer", (0,))
 
     _, shard, histories = play(machine_of(words("b", "a", "b"), undecided), [[]])
     [line, *_] = of(shard, ExampleLine)
-    assert line.excuses == [ExcuseCount(requirement=ROW, case="consumer", excuse="unheard", times=2)]
+    assert line.excuses == [ExcuseCount(requirement=ROW, case="consumer", excuse=NOT_ANSWERED.name, times=2)]
     assert {o.result for o in of(shard, ObservationLine)} == {"held"}
     assert [word for _, _, word in heard(histories[0])] == ["b", "a", "b", "rest"]
 

@@ -260,7 +260,7 @@ def test_an_item_that_changed_during_the_sweep_shows_nothing_and_others_do() -> 
         history.ask(*one)
     history.ended()
     assert results(TOGETHER, history) == {("list-offsets", "held")}
-    assert excused(TOGETHER, history) == {("list-offsets", CHANGED_MEANWHILE)}
+    assert excused(TOGETHER, history) == {("list-offsets", CHANGED_MEANWHILE.name)}
     steady = swept(before, offsets(8, listed(LEADS, offset=6)))
     assert (violated(TOGETHER, steady), excused(TOGETHER, steady)) == ({"list-offsets"}, set())
 
@@ -270,7 +270,7 @@ def test_an_item_that_changed_counts_only_where_there_are_versions_to_compare() 
     one_version = swept(*(both("describe_producers_many", HIGHEST, part) for part in (right, other)))
     assert excused(VERSIONS, one_version) == set()
     ends = [offsets(version, listed(LEADS, offset=end)) for version, end in ((8, 5), (7, 5), (8, 6))]
-    assert excused(VERSIONS, swept(*ends)) == {("list-offsets", CHANGED_MEANWHILE)}
+    assert excused(VERSIONS, swept(*ends)) == {("list-offsets", CHANGED_MEANWHILE.name)}
 
 
 def test_what_the_byte_limit_of_a_fetch_cuts_off_is_not_missed() -> None:

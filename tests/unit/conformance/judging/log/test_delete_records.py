@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST
 from conformance.judging.log import delete_records
-from conformance.judging.log.permitted_losses import Permission
 from protocol.codes import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, excused, held, judged_by
@@ -90,7 +90,7 @@ class TestDeletedRecords:
     def test_an_unclean_election_on_request_since(self) -> None:
         history = trimmed().elect_uncleanly(3).settled(3, 4).fetch(2, A, epoch=4, hw=1)
         assert [o.case for o in judged_by(JUDGE, history)] == ["low-watermark"]
-        assert excused(JUDGE, history) == [("log-start", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(JUDGE, history) == [("log-start", ELECTED_UNCLEANLY_ON_REQUEST)]
         history = trimmed().settled(3, 4).fetch(2, A, epoch=4, hw=1)
         assert broken(JUDGE, history) == ["log-start"]
         assert excused(JUDGE, history) == []

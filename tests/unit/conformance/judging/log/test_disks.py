@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST
 from conformance.judging.judge import judge_history
 from conformance.judging.log.disks import OUTLIVES_DISKS
-from conformance.judging.log.permitted_losses import Permission
 from history.effects import Effects
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, judged_by
@@ -101,7 +101,7 @@ def test_no_leader_was_elected_since() -> None:
 def test_an_administrator_permits_it() -> None:
     history = led(lose(acknowledged(), 2).elect_uncleanly(2), 2, gone=True)
     assert kept(history) == []
-    assert excused(LAW, history) == [("disks", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+    assert excused(LAW, history) == [("disks", ELECTED_UNCLEANLY_ON_REQUEST)]
 
 
 def test_a_last_known_leader_is_no_excuse() -> None:

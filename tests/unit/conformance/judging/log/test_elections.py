@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import ELECTED_UNCLEANLY_BY_CONFIG, ELECTED_UNCLEANLY_ON_REQUEST, LAST_KNOWN_LEADER
 from conformance.judging.log import elections
-from conformance.judging.log.permitted_losses import Permission
 from history.effects import Effects
 from protocol.codes import Error
 from tests.support.histories import LogHistory
@@ -205,7 +205,7 @@ class TestNoOtherReplica:
         history = LogHistory().created(unclean_leader_election_enable="false").settled(1, 0, isr=(1,)).kill(1)
         history.metadata(2, -1, 1, isr=(1,), unfenced=(2, 3)).altered(UNCLEAN, "true").settled(2, 2, isr=(2,))
         assert held(NO_OTHER, history) == []
-        assert excused(NO_OTHER, history) == [("explicitly-off", Permission.ELECTED_UNCLEANLY_BY_CONFIG)]
+        assert excused(NO_OTHER, history) == [("explicitly-off", ELECTED_UNCLEANLY_BY_CONFIG)]
 
     def lost(self, broker: int) -> LogHistory:
         history = LogHistory().settled(1, 0, isr=(1,)).kill(1).hit("wipe-disk", broker)
@@ -232,7 +232,7 @@ class TestNoOtherReplica:
     def test_an_administrator_permits_it(self) -> None:
         history = self.leaderless((1,)).elect_uncleanly(2).settled(2, 2, isr=(2,))
         assert held(NO_OTHER, history) == []
-        assert excused(NO_OTHER, history) == [("silent", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(NO_OTHER, history) == [("silent", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     def test_an_administrator_was_refused(self) -> None:
         history = self.leaderless((1,)).elect_uncleanly(2, Error.ELIGIBLE_LEADERS_NOT_AVAILABLE)
@@ -269,12 +269,12 @@ class TestLastKnownLeaderAfterTheEligibleReplica:
     def test_the_eligible_one_lost_the_mark_of_its_clean_shutdown(self) -> None:
         history = self.leaderless(WIPED).heal("second", 1).heal("first", 2).settled(1, 2, isr=(1,))
         assert held(NO_OTHER, history) == broken(NO_OTHER, history) == []
-        assert excused(NO_OTHER, history) == [("disk-lost", Permission.LAST_KNOWN_LEADER)]
+        assert excused(NO_OTHER, history) == [("disk-lost", LAST_KNOWN_LEADER)]
 
     def test_the_election_is_seen_before_the_fault_is_healed(self) -> None:
         """The broker registers, and the controller elects, while the kit still waits for the disk."""
         history = self.leaderless(WIPED).heal("second", 1).healing("first").settled(1, 2, isr=(1,)).healed("first", 2)
-        assert excused(NO_OTHER, history) == [("disk-lost", Permission.LAST_KNOWN_LEADER)]
+        assert excused(NO_OTHER, history) == [("disk-lost", LAST_KNOWN_LEADER)]
 
     def test_the_eligible_one_was_started_as_it_was_stopped(self) -> None:
         history = self.leaderless(STOPPED).heal("second", 1).heal("first", 2).settled(1, 2, isr=(1,))

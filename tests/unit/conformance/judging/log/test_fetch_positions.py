@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST
 from conformance.judging.judge import Judge
 from conformance.judging.log import fetch_positions
-from conformance.judging.log.permitted_losses import Permission
 from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, held, judged_by, labels
@@ -127,7 +127,7 @@ class TestGivenPositions:
         history = LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=2).elect_uncleanly(2).settled(2, 1)
         asked(history, 2, 0, epoch=1, diverging=(0, 1))
         assert held(self.judge, history) == []
-        assert excused(self.judge, history) == [("fetch", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(self.judge, history) == [("fetch", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     def test_one_that_no_earlier_election_lost(self) -> None:
         history = LogHistory().elect_uncleanly(1).settled(1, 0).fetch(1, A, B, epoch=0, hw=2).settled(2, 1)
@@ -267,4 +267,4 @@ class TestGivenPairs:
     def test_one_that_an_unclean_election_lost(self) -> None:
         history = LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=2).elect_uncleanly(2).settled(2, 1)
         assert judged_by(self.judge, history.epoch_end(2, 0, (0, 1), 1)) == []
-        assert excused(self.judge, history) == [("lookup", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(self.judge, history) == [("lookup", ELECTED_UNCLEANLY_ON_REQUEST)]

@@ -7,9 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_LOST
+from conformance.judging.excuses import (
+    ELECTED_UNCLEANLY_ON_REQUEST,
+    PRODUCER_STATE_DELETED,
+    PRODUCER_STATE_LOST,
+    Evidence,
+)
 from conformance.judging.log import late_copies
-from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.recreations import APPLIES_WITHIN
 from conformance.judging.topics.late_copies import late_copy_of_a_deletion_deletes_nothing
 from history.effects import Effects
@@ -63,7 +67,7 @@ def test_what_is_no_copy() -> None:
     assert results(by_leader_alone.settled(2, 1).produce(2, "a", at=3, producer=FIRST)) == []
 
 
-UNDECIDED: dict[str, tuple[Callable[[LogHistory], LogHistory], str]] = {
+UNDECIDED: dict[str, tuple[Callable[[LogHistory], LogHistory], Evidence]] = {
     "deleted": (lambda history: history.trim(1, 1), PRODUCER_STATE_DELETED),
     "deleted, as far as is known": (
         lambda history: history.trim(1, 1, error=Error.REQUEST_TIMED_OUT),
@@ -80,7 +84,7 @@ UNDECIDED: dict[str, tuple[Callable[[LogHistory], LogHistory], str]] = {
     ),
     "unclean election": (
         lambda history: history.elect_uncleanly(1).settled(2, 1),
-        Permission.ELECTED_UNCLEANLY_ON_REQUEST,
+        ELECTED_UNCLEANLY_ON_REQUEST,
     ),
 }
 KEPT: dict[str, Callable[[LogHistory], LogHistory]] = {

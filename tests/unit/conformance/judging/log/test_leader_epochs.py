@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import TRUNCATED_MEANWHILE
+from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST, TRUNCATED_MEANWHILE
 from conformance.judging.log import leader_epochs
-from conformance.judging.log.permitted_losses import Permission
 from history.effects import Effects
 from protocol.codes import Error
 from protocol.records import Batch
@@ -358,13 +357,13 @@ class TestStaleLeaders:
         history = LogHistory().settled(1, 0, isr=(1,)).elect_uncleanly(2).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
         history.produce(1, "z", at=0).whole(1, stamped(0, 0, "z"), epoch=0, hw=1)
         assert held(self.judge, history) == []
-        assert excused(self.judge, history) == [("acks-all", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(self.judge, history) == [("acks-all", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     def test_alone_in_its_isr_it_raises_its_high_watermark_after_an_unclean_election(self) -> None:
         history = LogHistory().settled(1, 0, isr=(1,)).elect_uncleanly(2).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
         history.produce(1, "z", at=0, acks=1).whole(1, stamped(0, 0, "z"), epoch=0, hw=1)
         assert held(self.judge, history) == []
-        assert excused(self.judge, history) == [("watermark", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(self.judge, history) == [("watermark", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     def test_alone_in_its_isr_it_commits_while_nobody_leads(self) -> None:
         history = LogHistory().settled(1, 0, isr=(1,)).metadata(2, -1, 1, isr=(1,)).produce(1, "z", at=0)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from conformance.judging.excuses import DISKS_OF_MIN_ISR_LOST
 from conformance.judging.judge import Judge
 from conformance.judging.log.convergence import healed_replicas_converge, replicas_agree_at_quiescence
 from conformance.judging.log.leader_epochs import leader_epoch_caches_match_the_log
@@ -98,12 +99,12 @@ def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
     for replicas in ((1, 2), (1, 2, 3)):
         assert partition_story(emptied(replicas, 1, 2)).derive(Replicas).fewest(NEVER) == len(replicas)
     losses = [PermittedLosses(partition_story(emptied(replicas, 1, 2))).all for replicas in ((1, 2), (1, 2, 3))]
-    assert [[loss.by for loss in found if loss.by == "disks-of-min-isr-lost"] for found in losses] == [
-        ["disks-of-min-isr-lost"],
+    assert [[loss.by for loss in found if loss.by == DISKS_OF_MIN_ISR_LOST] for found in losses] == [
+        [DISKS_OF_MIN_ISR_LOST],
         [],
     ]
     assert broken(acknowledged_records_are_kept, emptied((1, 2), 1, 2)) == []
-    assert excused(acknowledged_records_are_kept, emptied((1, 2), 1, 2)) == [("kept", "disks-of-min-isr-lost")]
+    assert excused(acknowledged_records_are_kept, emptied((1, 2), 1, 2)) == [("kept", DISKS_OF_MIN_ISR_LOST)]
 
 
 def test_replicas_that_leave_later_permit_no_earlier_loss() -> None:

@@ -6,8 +6,18 @@ from collections.abc import Sequence
 
 import pytest
 
+from conformance.judging.excuses import (
+    DISK_LOST_BY_FAULT,
+    DISKS_OF_MIN_ISR_LOST,
+    ELECTED_UNCLEANLY_BY_CONFIG,
+    ELECTED_UNCLEANLY_BY_FAULT,
+    ELECTED_UNCLEANLY_ON_REQUEST,
+    EPOCH_FILE_LOST_BY_FAULT,
+    LAST_KNOWN_LEADER,
+    Evidence,
+)
 from conformance.judging.log import leader_epochs, records
-from conformance.judging.log.permitted_losses import Permission, PermittedLosses
+from conformance.judging.log.permitted_losses import PermittedLosses
 from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, held, partition_story
@@ -19,7 +29,7 @@ ONE_COMMIT = records.one_acknowledged_record_per_offset
 STABLE = records.consumed_records_are_never_replaced
 
 
-def permissions(history: LogHistory) -> list[Permission]:
+def permissions(history: LogHistory) -> list[Evidence]:
     return [loss.by for loss in PermittedLosses(partition_story(history)).all]
 
 
@@ -77,8 +87,8 @@ class TestLastKnownLeader:
     def test_it_did_not_shut_down_cleanly(self) -> None:
         for history in (self.returned(), self.returned(last_known=(1,)), self.returned(eligible=(1,))):
             assert held(KEPT, history) == []
-            assert permissions(history) == [Permission.LAST_KNOWN_LEADER]
-            assert excused(KEPT, history) == [("kept", Permission.LAST_KNOWN_LEADER)]
+            assert permissions(history) == [LAST_KNOWN_LEADER]
+            assert excused(KEPT, history) == [("kept", LAST_KNOWN_LEADER)]
 
     def test_another_was_eligible(self) -> None:
         assert broken(KEPT, self.returned(eligible=(2,))) == ["kept"]
@@ -104,8 +114,8 @@ class TestRequestedElections:
         granted, lost = acknowledged().elect_uncleanly(3), acknowledged().elect_uncleanly(3, lost=True)
         for history in (granted, lost, acknowledged().elect_uncleanly(3, Error.REQUEST_TIMED_OUT)):
             assert held(KEPT, self.elected(history)) == []
-            assert permissions(history) == [Permission.ELECTED_UNCLEANLY_ON_REQUEST]
-            assert excused(KEPT, history) == [("kept", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+            assert permissions(history) == [ELECTED_UNCLEANLY_ON_REQUEST]
+            assert excused(KEPT, history) == [("kept", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     @pytest.mark.parametrize("error", [Error.ELECTION_NOT_NEEDED, Error.ELIGIBLE_LEADERS_NOT_AVAILABLE])
     def test_an_election_that_was_refused(self, error: Error) -> None:
@@ -155,8 +165,8 @@ class TestConfiguredElections:
     def test_it_was_switched_on(self, of: str, lost: bool) -> None:
         history = self.elected(self.created().altered(UNCLEAN, "true", of=of, lost=lost))
         assert held(KEPT, history) == []
-        assert permissions(history) == [Permission.ELECTED_UNCLEANLY_BY_CONFIG]
-        assert excused(KEPT, history) == [("kept", Permission.ELECTED_UNCLEANLY_BY_CONFIG)]
+        assert permissions(history) == [ELECTED_UNCLEANLY_BY_CONFIG]
+        assert excused(KEPT, history) == [("kept", ELECTED_UNCLEANLY_BY_CONFIG)]
 
     def test_it_was_switched_on_while_there_was_no_leader(self) -> None:
         history = self.created().metadata(2, -1, 1, isr=(1,)).altered(UNCLEAN, "true")
@@ -199,7 +209,7 @@ class TestConfiguredElections:
         history = LogHistory().settled(1, 0).produce(1, "a", "b", at=0).settled(1, 0, isr=(1,))
         history.configured(UNCLEAN, "true", source)
         assert held(KEPT, self.elected(history)) == []
-        assert permissions(history) == [Permission.ELECTED_UNCLEANLY_BY_CONFIG]
+        assert permissions(history) == [ELECTED_UNCLEANLY_BY_CONFIG]
 
     def test_a_broker_described_the_former_value(self) -> None:
         history = self.created(unclean_leader_election_enable="true").altered(UNCLEAN, "false")
@@ -223,7 +233,7 @@ class TestConfiguredElectionsOfFormerlyEligibleReplicas:
     def test_it_is_started_after_the_description(self) -> None:
         history = self.elected(self.leaderless(self.created().hit("wipe-disk", 2)).heal("wipe-disk", 2))
         assert held(KEPT, history) == []
-        assert excused(KEPT, history) == [("kept", Permission.ELECTED_UNCLEANLY_BY_CONFIG)]
+        assert excused(KEPT, history) == [("kept", ELECTED_UNCLEANLY_BY_CONFIG)]
 
     def test_it_was_started_before_the_description(self) -> None:
         history = self.elected(self.leaderless(self.created().hit("wipe-disk", 2).heal("wipe-disk", 2)))
@@ -256,7 +266,7 @@ class TestConfiguredElectionsOfFormerlyEligibleReplicas:
     def test_the_other_controllers_keep_it_in_the_isr(self) -> None:
         """Before eligible leader replicas the election is clean, however the broker was shut down; the disk is the reason."""
         history = self.created().hit("wipe-disk", 2).metadata(3, -1, 1, isr=(2,)).heal("wipe-disk", 2)
-        assert excused(KEPT, self.elected(history)) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+        assert excused(KEPT, self.elected(history)) == [("kept", DISK_LOST_BY_FAULT)]
 
 
 class TestUncleanElectionByFault:
@@ -281,8 +291,8 @@ class TestUncleanElectionByFault:
             2, A, epoch=1, hw=1
         )
         assert held(KEPT, history) == []
-        assert permissions(history) == [Permission.ELECTED_UNCLEANLY_BY_FAULT]
-        assert excused(KEPT, history) == [("kept", Permission.ELECTED_UNCLEANLY_BY_FAULT)]
+        assert permissions(history) == [ELECTED_UNCLEANLY_BY_FAULT]
+        assert excused(KEPT, history) == [("kept", ELECTED_UNCLEANLY_BY_FAULT)]
 
     def test_a_clean_election_after_it_was_healed(self) -> None:
         history = acknowledged().hit("unclean-election", 1, partition="topic-0", own_topic=False)
@@ -315,8 +325,8 @@ class TestDamagedReplicas:
             history.metadata(1, -1, 1, isr=()).word(-1, 1, isr=(), eligible=(2,))
         history.settled(2, 2, isr=(2,)).whole(2, A, epoch=2, hw=1)
         assert broken(KEPT, history) == []  # with eligible leader replicas GEN-09 permits less
-        assert permissions(history) == [Permission.DISK_LOST_BY_FAULT]
-        assert excused(KEPT, history) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+        assert permissions(history) == [DISK_LOST_BY_FAULT]
+        assert excused(KEPT, history) == [("kept", DISK_LOST_BY_FAULT)]
 
     def test_one_that_had_fetched_what_it_lacked(self) -> None:
         history = self.damaged((1, 3)).settled(1, 0, isr=(1, 2, 3)).settled(2, 1).whole(2, A, epoch=1, hw=1)
@@ -325,13 +335,13 @@ class TestDamagedReplicas:
     def test_one_that_went_on_leading_at_its_epoch(self) -> None:
         history = acknowledged().hit("cut-tail-above", 1, partition="topic-0").start(1).whole(1, A, epoch=0, hw=1)
         assert broken(KEPT, history) == []
-        assert permissions(history) == [Permission.DISK_LOST_BY_FAULT]
-        assert excused(KEPT, history) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+        assert permissions(history) == [DISK_LOST_BY_FAULT]
+        assert excused(KEPT, history) == [("kept", DISK_LOST_BY_FAULT)]
 
     def test_one_that_was_healed_by_its_own_election(self) -> None:
         history = self.wiped().metadata(3, -1, 1, isr=(2,)).heal("wipe-disk", 2).settled(2, 2, isr=(2,))
         history.whole(2, A, epoch=2, hw=1)
-        assert excused(KEPT, history) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+        assert excused(KEPT, history) == [("kept", DISK_LOST_BY_FAULT)]
 
     def test_one_that_was_healed_while_another_led(self) -> None:
         """It had a leader to copy from before that one was lost."""
@@ -354,8 +364,8 @@ class TestDamagedReplicas:
     def test_the_last_in_sync_leads_again_when_all_were_down(self) -> None:
         history = self.led_again(self.alone())
         assert broken(KEPT, history) == []
-        assert permissions(history) == [Permission.DISK_LOST_BY_FAULT]
-        assert excused(KEPT, history) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+        assert permissions(history) == [DISK_LOST_BY_FAULT]
+        assert excused(KEPT, history) == [("kept", DISK_LOST_BY_FAULT)]
 
     @pytest.mark.parametrize("isr", [(1, 2), (2,)])
     def test_it_was_not_alone_in_sync_before_the_fault(self, isr: tuple[int, ...]) -> None:
@@ -431,7 +441,7 @@ class TestDamagedReplicas:
         history = acknowledged()
         for broker in (1, 3):
             history.hit("cut-tail-above", broker, partition="topic-0")
-        assert permissions(history.settled(2, 1)) == [Permission.DISKS_OF_MIN_ISR_LOST]
+        assert permissions(history.settled(2, 1)) == [DISKS_OF_MIN_ISR_LOST]
 
 
 class TestCutLogs:
@@ -450,12 +460,12 @@ class TestCutLogs:
     @pytest.mark.parametrize(
         ("cut", "node", "epoch", "by"),
         [
-            ("elected", 2, 2, Permission.DISK_LOST_BY_FAULT),
-            ("led_on", 1, 0, Permission.DISK_LOST_BY_FAULT),
-            ("alone", 1, 2, Permission.DISK_LOST_BY_FAULT),
+            ("elected", 2, 2, DISK_LOST_BY_FAULT),
+            ("led_on", 1, 0, DISK_LOST_BY_FAULT),
+            ("alone", 1, 2, DISK_LOST_BY_FAULT),
         ],
     )
-    def test_what_was_below_the_cut(self, cut: str, node: int, epoch: int, by: Permission) -> None:
+    def test_what_was_below_the_cut(self, cut: str, node: int, epoch: int, by: Evidence) -> None:
         lost = [getattr(self, cut)(end).whole(node, A, epoch=epoch, hw=1) for end in (1, 2)]
         assert [broken(KEPT, history) for history in lost] == [[], ["kept"]]
         assert excused(KEPT, lost[0]) == [("kept", by)]
@@ -498,7 +508,7 @@ class TestUnseenSuccessors:
     @pytest.mark.parametrize("fault", ["isolate", "pause-past-fencing"])
     def test_a_former_leader_shows_what_its_successor_lost(self, fault: str) -> None:
         assert broken(STABLE, self.shown(fault)) == []
-        assert excused(STABLE, self.shown(fault)) == [("leader", Permission.DISKS_OF_MIN_ISR_LOST)]
+        assert excused(STABLE, self.shown(fault)) == [("leader", DISKS_OF_MIN_ISR_LOST)]
 
     def test_a_leader_that_hears_the_controllers(self) -> None:
         assert broken(STABLE, self.shown()) == ["leader"]
@@ -518,8 +528,8 @@ class TestLostEpochFiles:
     def test_the_replica_leads(self) -> None:
         history = self.lost().settled(2, 1).whole(2, A, epoch=1, hw=1)
         assert held(KEPT, history) == []
-        assert permissions(history) == [Permission.EPOCH_FILE_LOST_BY_FAULT]
-        assert excused(KEPT, history) == [("kept", Permission.EPOCH_FILE_LOST_BY_FAULT)]
+        assert permissions(history) == [EPOCH_FILE_LOST_BY_FAULT]
+        assert excused(KEPT, history) == [("kept", EPOCH_FILE_LOST_BY_FAULT)]
 
     def test_another_leads(self) -> None:
         assert broken(KEPT, self.lost().settled(3, 1).whole(3, A, epoch=1, hw=1)) == ["kept"]
@@ -565,4 +575,4 @@ def test_a_stale_leader_that_an_unclean_election_passed_over() -> None:
     history = LogHistory().settled(1, 0).produce(1, "a", at=0).elect_uncleanly(2).metadata(2, 2, 1).metadata(3, 2, 1)
     history.fetch(2, A, epoch=1, hw=1).produce(1, "z", at=1)
     assert held(leader_epochs.former_leaders_commit_nothing, history) == []
-    assert permissions(history) == [Permission.ELECTED_UNCLEANLY_ON_REQUEST]
+    assert permissions(history) == [ELECTED_UNCLEANLY_ON_REQUEST]

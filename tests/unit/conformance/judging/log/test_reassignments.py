@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from conformance.judging.log.permitted_losses import Permission
+from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST
 from conformance.judging.log.reassignments import reassignment_keeps_enough_copies as LAW
 from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
@@ -157,7 +157,7 @@ def test_a_loss_that_an_administrator_permitted() -> None:
     elect(history)
     history.whole(3, epoch=3, hw=0)
     assert held(history) == {"undisturbed"}
-    assert excused(LAW, history) == [("undisturbed", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+    assert excused(LAW, history) == [("undisturbed", ELECTED_UNCLEANLY_ON_REQUEST)]
 
 
 # --- cancelled

@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from conformance.judging.excuses import EPOCHS_LOST
+from conformance.judging.excuses import DISK_LOST_BY_FAULT, ELECTED_UNCLEANLY_ON_REQUEST, EPOCHS_LOST
 from conformance.judging.log import records
-from conformance.judging.log.permitted_losses import Permission
 from protocol.codes import Error
 from tests.support.histories import LogHistory, Producer, held_on_disk, stamped
 from tests.support.judging import broken, excused, held, judged_by, labels
@@ -389,7 +388,7 @@ class TestOneCommitPerOffset:
     def test_an_unclean_election_gives_offsets_again(self) -> None:
         history = written().elect_uncleanly(2).settled(2, 1).produce(2, "x", at=1)
         assert held(self.judge, history) == []
-        assert excused(self.judge, history) == [("acknowledged", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(self.judge, history) == [("acknowledged", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     def retried(self, *, uncleanly: bool, described: bool = True) -> LogHistory:
         """1 appended a batch that was not acknowledged; 2 gave its offset to another; 1 leads again, and gets the batch again."""
@@ -405,7 +404,7 @@ class TestOneCommitPerOffset:
     def test_a_retry_is_answered_after_an_unclean_election_by_the_leader_that_kept_it(self) -> None:
         history = self.retried(uncleanly=True)
         assert held(self.judge, history) == []
-        assert excused(self.judge, history) == [("acknowledged", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(self.judge, history) == [("acknowledged", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     def test_a_retry_is_answered_after_a_clean_election(self) -> None:
         assert broken(self.judge, self.retried(uncleanly=False)) == ["acknowledged"]
@@ -471,7 +470,7 @@ class TestStableReads:
     def test_an_unclean_election_replaces_it(self) -> None:
         history = LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=2).elect_uncleanly(2).settled(2, 1)
         assert held(self.judge, history.fetch(2, A, LATER_B, epoch=1, hw=2)) == []
-        assert excused(self.judge, history) == [("leader", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(self.judge, history) == [("leader", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     def test_the_deposed_leader_wakes_after_an_unclean_election(self) -> None:
         """Both reads come after it, and the zombie still shows what was committed before."""
@@ -493,7 +492,7 @@ class TestStableReads:
     def test_a_consumer_hands_out_what_it_had_fetched_before_a_disk_was_lost(self) -> None:
         history = self.replaced(self.alone().produce(1, "b", at=1).hit("wipe-disk", 1))
         assert held(self.judge, history) == []
-        assert excused(self.judge, history) == [("leader", Permission.DISK_LOST_BY_FAULT)]
+        assert excused(self.judge, history) == [("leader", DISK_LOST_BY_FAULT)]
 
     def test_what_was_written_after_a_disk_was_lost(self) -> None:
         assert broken(self.judge, self.replaced(self.alone().hit("wipe-disk", 1).produce(1, "b", at=1))) == ["leader"]

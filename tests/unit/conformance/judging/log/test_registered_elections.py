@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from conformance.judging.excuses import (
+    ELECTED_UNCLEANLY_BY_CONFIG,
+    ELECTED_UNCLEANLY_BY_FAULT,
+    ELECTED_UNCLEANLY_ON_REQUEST,
+    Evidence,
+)
 from conformance.judging.log.elections import only_electable_replicas_lead
-from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.log.registered_elections import only_electable_replicas_are_registered as JUDGE
 from conformance.judging.timeline import CONVERGES_WITHIN
 from history.effects import Effects
@@ -88,13 +93,13 @@ class TestCases:
 
 
 class TestPermissions:
-    def by(self, history: LogHistory) -> list[tuple[str, str]]:
+    def by(self, history: LogHistory) -> list[tuple[str, Evidence]]:
         assert broken(JUDGE, history) == []
         return excused(JUDGE, history)
 
     def test_the_topic_permits_it(self) -> None:
         history = led(LogHistory().created(unclean_leader_election_enable="true").settled(1, 0))
-        assert self.by(history) == [("silent", Permission.ELECTED_UNCLEANLY_BY_CONFIG)]
+        assert self.by(history) == [("silent", ELECTED_UNCLEANLY_BY_CONFIG)]
 
     def test_it_was_permitted_until_shortly_before(self) -> None:
         """Brokers may lag, so the election may have come before the last answer with the former epoch."""
@@ -103,7 +108,7 @@ class TestPermissions:
             history = LogHistory().created(unclean_leader_election_enable="true").settled(1, 0, isr=(1, 2))
             return led(history.altered(UNCLEAN, "false").later(seconds).metadata(1, 1, 0))
 
-        assert self.by(forbidden(1)) == [("explicitly-off", Permission.ELECTED_UNCLEANLY_BY_CONFIG)]
+        assert self.by(forbidden(1)) == [("explicitly-off", ELECTED_UNCLEANLY_BY_CONFIG)]
         assert broken(JUDGE, forbidden(CONVERGES_WITHIN + 1)) == ["explicitly-off"]
 
     def test_it_was_permitted_afterwards(self) -> None:
@@ -111,9 +116,9 @@ class TestPermissions:
 
     def test_an_administrator_permits_it(self) -> None:
         history = led(LogHistory().settled(1, 0).elect_uncleanly(2))
-        assert self.by(history) == [("silent", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert self.by(history) == [("silent", ELECTED_UNCLEANLY_ON_REQUEST)]
         history = led(LogHistory().settled(1, 0).elect_uncleanly(2, lost=True))
-        assert self.by(history) == [("silent", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert self.by(history) == [("silent", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     def test_an_administrator_was_refused_or_came_too_late_or_long_before(self) -> None:
         refused = LogHistory().settled(1, 0).elect_uncleanly(2, Error.ELIGIBLE_LEADERS_NOT_AVAILABLE)
@@ -126,7 +131,7 @@ class TestPermissions:
     def test_a_fault_elects_uncleanly(self) -> None:
         effects = Effects(election="unclean")
         history = LogHistory().settled(1, 0).hit("unclean-election", 1, effects=effects, partition="topic-0")
-        assert self.by(led(history)) == [("silent", Permission.ELECTED_UNCLEANLY_BY_FAULT)]
+        assert self.by(led(history)) == [("silent", ELECTED_UNCLEANLY_BY_FAULT)]
         another = LogHistory().settled(1, 0).hit("unclean-election", 1, effects=effects, partition="topic-1")
         assert broken(JUDGE, led(another)) == ["silent"]
 
@@ -142,7 +147,7 @@ class TestPermissions:
             history.metadata(3, 1, 1, isr=(1,)).settled(2, 2, isr=(2,))
             return history.registrations(word(1, 0, (1,)), word(1, 1, (1,)), word(2, 2, (2,)))
 
-        assert self.by(named(3)) == [("silent", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert self.by(named(3)) == [("silent", ELECTED_UNCLEANLY_ON_REQUEST)]
         assert broken(JUDGE, named(1)) == ["silent"]
 
 

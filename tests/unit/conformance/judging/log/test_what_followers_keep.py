@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST
 from conformance.judging.log import records
-from conformance.judging.log.permitted_losses import Permission
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, held, labels
 
@@ -52,7 +52,7 @@ class TestWhatFollowersKeep:
         history = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=3).whole(3, BOTH, TAIL, epoch=0, hw=3)
         history.elect_uncleanly(2).settled(2, 1).whole(2, BOTH, epoch=1, hw=2).whole(3, BOTH, epoch=1, hw=2)
         assert held(self.judge, history) == ["epoch-change"]
-        assert excused(self.judge, history) == [("epoch-change", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(self.judge, history) == [("epoch-change", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     @pytest.mark.parametrize("fault", ["cut-tail-above", "remove-epoch-checkpoint", "wipe-disk", "reassignment"])
     def test_a_replica_that_lost_its_disk_or_was_copied_again(self, fault: str) -> None:
@@ -134,7 +134,7 @@ class TestWhatReplicasInSyncHold:
         )
         history.elect_uncleanly(2).settled(2, 1, isr=(2, 3)).whole(2, BOTH, epoch=1, hw=2).whole(3, BOTH, epoch=1, hw=2)
         assert broken(self.judge, history) == []
-        assert excused(self.judge, history) == [("epoch-change", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert excused(self.judge, history) == [("epoch-change", ELECTED_UNCLEANLY_ON_REQUEST)]
 
     @pytest.mark.parametrize("fault", ["cut-tail-above", "remove-epoch-checkpoint", "wipe-disk", "reassignment"])
     def test_a_replica_that_lost_its_disk_or_was_copied_again(self, fault: str) -> None:

@@ -12,14 +12,15 @@ import pytest
 from conformance.judging.excuses import (
     APPENDED_BY_FAULT,
     ASSIGNED_AGAIN,
+    ELECTED_UNCLEANLY_BY_FAULT,
     PRODUCER_STATE_EXPIRED,
     SENT_AS_BYTES,
     WRITTEN_BEFORE,
     WRITTEN_BY_CLUSTER,
+    Evidence,
 )
 from conformance.judging.judge import judge_all
 from conformance.judging.log import written_records
-from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.sent_values import SentValues, sent_until
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, History
@@ -109,11 +110,11 @@ VIOLATED: dict[str, Callable[[], LogHistory]] = {
 }
 
 
-EXCUSES = (WRITTEN_BEFORE, APPENDED_BY_FAULT, SENT_AS_BYTES, Permission.ELECTED_UNCLEANLY_BY_FAULT, ASSIGNED_AGAIN)
+EXCUSES = (WRITTEN_BEFORE, APPENDED_BY_FAULT, SENT_AS_BYTES, ELECTED_UNCLEANLY_BY_FAULT, ASSIGNED_AGAIN)
 
 
 @pytest.mark.parametrize(("name", "excuse"), [*zip(UNDECIDED, EXCUSES, strict=True)])
-def test_the_evidence_leaves_it_undecided(name: str, excuse: str) -> None:
+def test_the_evidence_leaves_it_undecided(name: str, excuse: Evidence) -> None:
     history = UNDECIDED[name]()
     assert broken(JUDGE, history) == []
     assert {name for _, name in excused(JUDGE, history)} == {excuse}

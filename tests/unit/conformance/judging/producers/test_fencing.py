@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judging.excuses import BUMPED_BY_FENCED
+from conformance.judging.excuses import BUMPED_BY_FENCED, ELECTED_UNCLEANLY_ON_REQUEST
 from conformance.judging.producers.fencing import a_fenced_epoch_has_no_effect
 from protocol.codes import Error
 from tests.support.judging import broken, excused, judged_by, labels
@@ -46,7 +46,7 @@ def test_a_log_that_was_not_read_afterwards_shows_nothing() -> None:
 def test_an_unclean_election_excuses_only_what_came_before_it() -> None:
     late = written(0, "late", in_transaction=True)
     lost = fenced().elect_uncleanly(2).settled(2, 1).writes("late", at=0, tid=TID).reads(late)
-    assert excused(a_fenced_epoch_has_no_effect, lost) == [("any-partition", "elected-uncleanly-on-request")]
+    assert excused(a_fenced_epoch_has_no_effect, lost) == [("any-partition", ELECTED_UNCLEANLY_ON_REQUEST)]
     earlier = ProducerHistory().elect_uncleanly(2).settled(2, 1).given(epoch=0).given(epoch=1)
     assert cases(earlier.writes("late", at=0, tid=TID).reads(late)) == [("any-partition", "violated")]
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, PRODUCER_STATE_LOST
+from conformance.judging.excuses import (
+    ELECTED_UNCLEANLY_ON_REQUEST,
+    PRODUCER_STATE_DELETED,
+    PRODUCER_STATE_EXPIRED,
+    PRODUCER_STATE_LOST,
+)
 from conformance.judging.producers.records import (
     a_retried_batch_is_appended_once,
     acknowledged_batches_are_kept,
@@ -117,7 +122,7 @@ def test_what_was_deleted_need_not_come_back_with_a_lower_log_start() -> None:
 def test_what_is_lost_by_an_unclean_election_is_excused() -> None:
     history = idempotent().elect_uncleanly(1).settled(2, 1).rests().whole(2, epoch=1, hw=0)
     assert broken(acknowledged_batches_are_kept, history) == []
-    assert excused(acknowledged_batches_are_kept, history) == [("idempotent", "elected-uncleanly-on-request")]
+    assert excused(acknowledged_batches_are_kept, history) == [("idempotent", ELECTED_UNCLEANLY_ON_REQUEST)]
     assert broken(acknowledged_batches_are_kept, idempotent().settled(2, 1).rests().whole(2, epoch=1, hw=0)) == [
         "idempotent"
     ]
@@ -166,7 +171,7 @@ def test_an_unclean_election_excuses_no_second_copy_of_a_later_epoch() -> None:
     assert broken(batches_are_appended_once, history.whole(2, *later, epoch=1, hw=4)) == ["idempotent"]
     across = ProducerHistory().given(tid=None).elect_uncleanly(2).settled(2, 1)
     found = across.whole(2, ONE, stamped_at(1, AGAIN), epoch=1, hw=4)
-    assert excused(batches_are_appended_once, found) == [("idempotent", "elected-uncleanly-on-request")]
+    assert excused(batches_are_appended_once, found) == [("idempotent", ELECTED_UNCLEANLY_ON_REQUEST)]
 
 
 def test_a_retry_that_is_acknowledged_at_two_offsets_is_broken() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import ANSWERED_OPEN, NOT_ANSWERED, SENT_TWICE, Evidence
 from conformance.judging.facts.topics import Resource
 from conformance.judging.judge import Judge, judge_history
 from conformance.judging.topics.judges import (
@@ -20,6 +21,7 @@ from tests.support.administration import (
     THE_TOPIC,
     AdministrationHistory,
 )
+from tests.support.judging import named
 
 REFUSED_TRACE, AS_ACKNOWLEDGED = refused_changes_leave_no_trace, acknowledged_configuration_is_in_force
 INVALID_CONFIG, INVALID_REPLICATION_FACTOR, TOPIC_ALREADY_EXISTS, TOO_LARGE = 40, 38, 36, 10
@@ -31,8 +33,8 @@ def results(history: AdministrationHistory, judge: Judge) -> list[tuple[str, str
     return [(one.case, one.result) for one in judge(history.history)]
 
 
-def excuses(history: AdministrationHistory, judge: Judge) -> list[tuple[str, str, int]]:
-    return [(one.case, one.excuse, one.times) for one in judge_history([judge], history.history).excuses]
+def excuses(history: AdministrationHistory, judge: Judge) -> list[tuple[str, Evidence, int]]:
+    return [(one.case, named(one.excuse), one.times) for one in judge_history([judge], history.history).excuses]
 
 
 def says_nothing(history: AdministrationHistory, judge: Judge) -> bool:
@@ -72,18 +74,18 @@ def test_a_creation_of_open_outcome_is_no_refusal(error: int | None) -> None:
     assert says_nothing(AdministrationHistory().create(3, error=error).seen(3), REFUSED_TRACE)
 
 
-REASONS = {None: "no answer", TIMED_OUT: "REQUEST_TIMED_OUT", NOT_CONTROLLER: "NOT_CONTROLLER"}
+REASONS = {None: NOT_ANSWERED, TIMED_OUT: ANSWERED_OPEN, NOT_CONTROLLER: ANSWERED_OPEN}
 
 
 @pytest.mark.parametrize("error", REASONS)
 def test_what_another_request_of_open_outcome_explains_is_excused_by_its_name(error: int | None) -> None:
     history = AdministrationHistory().create(3, error=error).create(3, error=INVALID_CONFIG).seen(3)
     assert results(history, REFUSED_TRACE) == []
-    assert excuses(history, REFUSED_TRACE) == [("topic", f"open outcome: {REASONS[error]}", 1)]
+    assert excuses(history, REFUSED_TRACE) == [("topic", REASONS[error], 1)]
     altered = AdministrationHistory().alter(THE_TOPIC, {"k": "2"}, error=error)
     altered.alter(THE_TOPIC, {"k": "2", "bad": "x"}, error=INVALID_CONFIG).described(THE_TOPIC, {"k": "2"})
     assert results(altered, REFUSED_TRACE) == [("configuration", "held")]  # of the key `bad`
-    assert excuses(altered, REFUSED_TRACE) == [("configuration", f"open outcome: {REASONS[error]}", 1)]
+    assert excuses(altered, REFUSED_TRACE) == [("configuration", REASONS[error], 1)]
 
 
 def test_a_request_of_open_outcome_explains_only_what_it_asked_for() -> None:
@@ -137,7 +139,7 @@ def test_a_value_of_a_former_topic_that_was_never_acknowledged_may_still_come() 
     history.create(2, id="B").alter(THE_TOPIC, {"k": "5"}, error=INVALID_CONFIG).seen(2, id="B")
     history.described(THE_TOPIC, {"k": "5"})
     assert results(history, REFUSED_TRACE) == []
-    assert excuses(history, REFUSED_TRACE) == [("configuration", "open outcome: REQUEST_TIMED_OUT", 1)]
+    assert excuses(history, REFUSED_TRACE) == [("configuration", ANSWERED_OPEN, 1)]
 
 
 @pytest.mark.parametrize(("id", "found"), [("C", [("topic", "violated")]), ("A", [])])
@@ -156,12 +158,11 @@ def test_a_topic_of_an_unanswered_creation_is_excused() -> None:
     history = AdministrationHistory().create(2, id="A").delete().create(2, error=None)
     history.create(2, error=INVALID_CONFIG).seen(2, id="C")
     assert results(history, REFUSED_TRACE) == []
-    assert excuses(history, REFUSED_TRACE) == [("topic", "open outcome: no answer", 1)]
+    assert excuses(history, REFUSED_TRACE) == [("topic", NOT_ANSWERED, 1)]
 
 
 # --- requests that a broker may have sent to the controller twice
 
-SENT_TWICE = "open outcome: sent to the controller twice"
 HIT = {"controller": CONTROLLER, "asked broker": "broker-1"}
 
 
@@ -301,7 +302,7 @@ def test_a_value_that_an_open_request_may_have_replaced_is_not_judged(error: int
     )
     history.at_rest().described(THE_TOPIC, {"k": "2", "other": "4"})
     assert results(history, AS_ACKNOWLEDGED) == [("topic", "violated")]  # `other` alone is certain
-    assert excuses(history, AS_ACKNOWLEDGED) == [("topic", f"open outcome: {REASONS[error]}", 1)]
+    assert excuses(history, AS_ACKNOWLEDGED) == [("topic", REASONS[error], 1)]
 
 
 @pytest.mark.parametrize(
@@ -338,7 +339,7 @@ def test_an_open_creation_explains_its_own_values() -> None:
         AdministrationHistory().create(1, {"k": "1"}).delete(error=None).create(1, {"k": "7"}, error=None).at_rest()
     )
     assert results(history.described(THE_TOPIC, {"k": "7"}), AS_ACKNOWLEDGED) == []
-    assert excuses(history, AS_ACKNOWLEDGED) == [("topic", "open outcome: no answer", 1)]
+    assert excuses(history, AS_ACKNOWLEDGED) == [("topic", NOT_ANSWERED, 1)]
     assert results(history.described(THE_TOPIC, {"k": "8"}), AS_ACKNOWLEDGED) == [("topic", "violated")]
 
 
@@ -370,7 +371,7 @@ def test_the_acknowledged_limit_is_in_force(size: int, error: int | None, expect
 def test_a_limit_that_an_open_request_may_have_replaced_is_not_judged(error: int) -> None:
     history = AdministrationHistory().create(1, {LIMIT: "2000"}).alter(THE_TOPIC, {LIMIT: "9000"}, error=None).at_rest()
     assert results(history.produced(5_000, error), AS_ACKNOWLEDGED) == []
-    assert excuses(history, AS_ACKNOWLEDGED) == ([] if error else [("in-force", "open outcome: no answer", 1)])
+    assert excuses(history, AS_ACKNOWLEDGED) == ([] if error else [("in-force", NOT_ANSWERED, 1)])
     assert results(history.produced(10_000, 0), AS_ACKNOWLEDGED) == [("in-force", "violated")]
 
 

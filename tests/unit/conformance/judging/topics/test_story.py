@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.facts.topics import SENT_TWICE, UNANSWERED, Resource
+from conformance.judging.excuses import ANSWERED_OPEN, NOT_ANSWERED, SENT_TWICE, Evidence
+from conformance.judging.facts.topics import Resource
 from conformance.judging.reading import Reading
 from conformance.judging.topics.story import ResourceStory
 from protocol.codes import Error
@@ -22,7 +23,7 @@ def story(history: AdministrationHistory, resource: Resource = THE_TOPIC) -> Res
     return found
 
 
-def last_outcome(history: AdministrationHistory) -> tuple[str, str]:
+def last_outcome(history: AdministrationHistory) -> tuple[str, Evidence | None]:
     change = story(history).changes[-1]
     return change.outcome, change.left_open
 
@@ -31,14 +32,14 @@ class TestOutcomes:
     @pytest.mark.parametrize(
         ("error", "expected"),
         [
-            (0, ("done", "")),
-            (int(Error.INVALID_CONFIG), ("refused", "")),
-            (int(Error.NOT_CONTROLLER), ("open", "NOT_CONTROLLER")),
-            (None, ("open", UNANSWERED)),
+            (0, ("done", None)),
+            (int(Error.INVALID_CONFIG), ("refused", None)),
+            (int(Error.NOT_CONTROLLER), ("open", ANSWERED_OPEN)),
+            (None, ("open", NOT_ANSWERED)),
         ],
     )
     def test_an_outcome_is_open_if_the_request_may_have_taken_effect(
-        self, error: int | None, expected: tuple[str, str]
+        self, error: int | None, expected: tuple[str, Evidence | None]
     ) -> None:
         assert last_outcome(AdministrationHistory().create(1, error=error)) == expected
 
@@ -49,23 +50,23 @@ class TestOutcomes:
         history = AdministrationHistory()
         if hit:
             history.fault("inject", hit)
-        expected = ("open", SENT_TWICE) if left_open else ("refused", "")
+        expected = ("open", SENT_TWICE) if left_open else ("refused", None)
         assert last_outcome(history.create(1, error=Error.TOPIC_ALREADY_EXISTS)) == expected
 
     def test_a_fault_that_was_healed_before_left_nothing_unheard(self) -> None:
         history = AdministrationHistory().fault("inject", CONTROLLER).fault("heal", CONTROLLER)
-        assert last_outcome(history.create(1, error=Error.TOPIC_ALREADY_EXISTS)) == ("refused", "")
+        assert last_outcome(history.create(1, error=Error.TOPIC_ALREADY_EXISTS)) == ("refused", None)
 
     def test_a_refusal_by_what_was_known_to_be_so_is_definite(self) -> None:
         there = AdministrationHistory().create(2).fault("inject", CONTROLLER)
-        assert last_outcome(there.create(1, error=Error.TOPIC_ALREADY_EXISTS)) == ("refused", "")
-        assert last_outcome(there.grow(2, error=Error.INVALID_PARTITIONS)) == ("refused", "")
+        assert last_outcome(there.create(1, error=Error.TOPIC_ALREADY_EXISTS)) == ("refused", None)
+        assert last_outcome(there.grow(2, error=Error.INVALID_PARTITIONS)) == ("refused", None)
         assert last_outcome(there.grow(3, error=Error.INVALID_PARTITIONS)) == ("open", SENT_TWICE)
         assert last_outcome(there.delete(error=Error.UNKNOWN_TOPIC_OR_PARTITION)) == ("open", SENT_TWICE)
 
     def test_after_a_deletion_there_is_nothing_to_delete(self) -> None:
         gone = AdministrationHistory().create(2).delete().fault("inject", CONTROLLER)
-        assert last_outcome(gone.delete(error=Error.UNKNOWN_TOPIC_OR_PARTITION)) == ("refused", "")
+        assert last_outcome(gone.delete(error=Error.UNKNOWN_TOPIC_OR_PARTITION)) == ("refused", None)
         assert last_outcome(gone.create(1, error=Error.TOPIC_ALREADY_EXISTS)) == ("open", SENT_TWICE)
 
     def test_after_an_open_change_nothing_is_known(self) -> None:
@@ -73,11 +74,11 @@ class TestOutcomes:
         assert last_outcome(open_.create(1, error=Error.TOPIC_ALREADY_EXISTS)) == ("open", SENT_TWICE)
         configured = AdministrationHistory().create(2).alter(THE_TOPIC, {KEY: "1"}, error=None)
         configured.fault("inject", CONTROLLER)
-        assert last_outcome(configured.create(1, error=Error.TOPIC_ALREADY_EXISTS)) == ("refused", "")
+        assert last_outcome(configured.create(1, error=Error.TOPIC_ALREADY_EXISTS)) == ("refused", None)
 
     def test_other_refusals_are_definite(self) -> None:
         history = AdministrationHistory().fault("inject", CONTROLLER)
-        assert last_outcome(history.create(1, error=Error.INVALID_CONFIG)) == ("refused", "")
+        assert last_outcome(history.create(1, error=Error.INVALID_CONFIG)) == ("refused", None)
 
     def test_one_that_is_open_by_a_second_copy_still_counts_as_refused(self) -> None:
         history = AdministrationHistory().create(1, error=None).create(1, error=Error.INVALID_CONFIG)

@@ -1,0 +1,34 @@
+"""All entries of the census, and the page that is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from conformance.judging.excuses import EVERY_EVIDENCE, Evidence
+from tests.contract.forgiven import races
+
+CENSUS = {entry.evidence: entry for entry in (*races.ENTRIES,)}
+
+PAGE = "docs/forgiveness.md"
+
+
+def page() -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield from (
+        "# Forgiveness",
+        "",
+        "A judge leaves an instance undecided only by evidence that is registered in `conformance/judging/excuses.py`. Each",
+        "use is counted by its name, row and case; `matrix.md`, the site and `./kit explain` show the counts. The last column",
+        "says which near histories a test keeps from being forgiven. `./kit python -m tests.contract.forgiven` makes this page.",
+    )
+    for kind, found in groupby(sorted(EVERY_EVIDENCE, key=lambda one: one.kind), key=lambda one: one.kind):
+        yield from ("", f"## {kind.capitalize()}s", "", "| name | evidence | about | from | until | not covered |")
+        yield "| --- | --- | --- | --- | --- | --- |"
+        yield from map(_line, found)
+
+
+def _line(one: Evidence) -> str:
+    entry = CENSUS.get(one)
+    near = ", ".join(sorted(entry.near)) if entry is not None else ""
+    return f"| `{one.name}` | {one.shown} | {one.about} | {one.since} | {one.until} | {near} |"
