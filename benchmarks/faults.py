@@ -5,8 +5,6 @@ leads, and the fault's own sign was seen) and the cluster is whole again: every 
 stable. Boots and replacements are part of the time.
 """
 
-from __future__ import annotations
-
 import itertools
 import multiprocessing
 import time

@@ -4,8 +4,6 @@ Requests and answers have the wire client's own types, so that they look like re
 events are Metadata, as in real histories, where checks wait for leaders.
 """
 
-from __future__ import annotations
-
 import random
 import zlib
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Events come from stored histories (a run's output directory) or are generated. G
 counted; the clock is CPU time, so other load on the machine does not matter.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

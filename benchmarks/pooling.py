@@ -4,8 +4,6 @@ Each shard is read by `pandas.read_json`, the lines of all are concatenated and 
 inputs and examples per case, checks and faults per row. No shard is validated, no cell judged and nothing written.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

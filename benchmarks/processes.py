@@ -1,7 +1,5 @@
 """A command and all processes that it starts: wall time, CPU time, and memory."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import threading

@@ -4,8 +4,6 @@ plain Python.
 All of it on two cores (`local[2]`), by the commands that users run, in processes of their own.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

@@ -5,8 +5,6 @@ judges, so that judging again changes nothing: each of the few is judged once, l
 does.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ most are those of probes, with a handful of observations with drawn inputs and a
 bytes an observation.
 """
 
-from __future__ import annotations
-
 import random
 import tomllib
 from collections import Counter

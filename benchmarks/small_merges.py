@@ -4,8 +4,6 @@ In turn, in processes of their own: the merge, a session with the kit's settings
 (both start, count ten numbers and stop). The ratios are those of a round, since the machine's speed drifts.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import tempfile

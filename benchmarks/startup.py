@@ -3,8 +3,6 @@
 Absolute times depend more on the machine than on the kit, so both are measured in turn, and their ratio is the result.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

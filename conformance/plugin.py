@@ -1,7 +1,5 @@
 """The pytest plugin: each probe becomes an item for each column; the controller sums up and sets the exit code."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The effects of a fault on its target: data in the history beside its injection, so that no reader needs its name."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

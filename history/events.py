@@ -5,8 +5,6 @@ within their example; `t` is seconds since the example began. Everything in them
 history can be judged again without a cluster.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """The exit codes of all commands, and the rule by which outcomes become one of them (README, exit codes)."""
 
-from __future__ import annotations
-
 EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 WRONG_USE_OF_PYTEST = frozenset((4, 5))

@@ -1,7 +1,5 @@
 """The JSON Schema of a shard's line, for readers that are not ours: `python -m history.json_schema` writes the shipped file."""
 
-from __future__ import annotations
-
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any

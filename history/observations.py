@@ -1,7 +1,5 @@
 """The observation of one instance in which a row's premise was seen to hold."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """Versions of Kafka in their order: a snapshot comes before the release candidates of its release, and these before it."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

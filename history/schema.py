@@ -3,8 +3,6 @@
 One number stands in all of them, and rises at most once a release (CONTRIBUTING, "Change a stored format").
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TypeVar
 

@@ -4,8 +4,6 @@ An operation declares its subjects by the names of its parameters, which are tho
 `group` is about that group. So a new operation needs no line here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Which steps of a machine an example took, which events belong to each of them, and what they were about."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`kafka-conformance`: all that `./kit` does in a checkout, from any folder."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """Subscriptions and assignments of classic members, in the bytes of the consumer protocol."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """A node's information about itself and its cluster: API versions, features, brokers, topics, log directories."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 from uuid import UUID

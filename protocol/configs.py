@@ -1,7 +1,5 @@
 """Configurations of topics, brokers and other resources."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 

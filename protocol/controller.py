@@ -2,8 +2,6 @@
 registrations.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

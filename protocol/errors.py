@@ -1,7 +1,5 @@
 """The base of all errors of the kit, which has to stand below all that raises one."""
 
-from __future__ import annotations
-
 
 class KitError(Exception):
     """Base of all errors about the kit itself, its input or its machine."""

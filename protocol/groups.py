@@ -1,7 +1,5 @@
 """Consumer groups: offsets, members of the consumer protocol (KIP-848) and classic members."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The log of a partition: Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 from uuid import UUID

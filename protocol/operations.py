@@ -1,7 +1,5 @@
 """All that the kit's client asks for, by the name that the operation has in histories."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from protocol import cluster, configs, controller, groups, log, quorum, streams, topics, transactions

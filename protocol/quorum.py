@@ -1,7 +1,5 @@
 """The metadata quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, DescribeQuorum (KIP-595) and FetchSnapshot (KIP-630)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Record batches: as they are produced, and as they were read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -7,8 +7,6 @@ its parents. `SUPPORT` holds what a version changes without a field, by API; its
 schema of the request. A test compares both with the schemas.
 """
 
-from __future__ import annotations
-
 FIELDS: dict[str, dict[str, int]] = {
     # The log.
     "ProduceRequest": {"TopicId": 13},

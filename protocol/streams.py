@@ -1,7 +1,5 @@
 """Streams groups (KIP-1071): members, and the tasks that the coordinator assigns to them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 

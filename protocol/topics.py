@@ -1,7 +1,5 @@
 """Topics and their replicas: create, delete, add partitions, reassign, elect."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Producers and transactions: producer ids, requests to the coordinator, markers, and the state that brokers have of both."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """`python -m reports --in DIR/shards --out DIR/matrix`, `… diff`, `… explain`; also the script for `spark-submit`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

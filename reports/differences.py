@@ -1,7 +1,5 @@
 """Changes between two matrices or two columns, by whether they are for the worse."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

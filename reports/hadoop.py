@@ -1,7 +1,5 @@
 """Files of any Hadoop file system, through the file systems that Spark itself was configured with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

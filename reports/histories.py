@@ -4,8 +4,6 @@ A first pass finds the frames of all history files, one example each, without de
 file are spread over tasks, and thousands of small files share them; each task then reads no more than its own bytes.
 """
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from collections import defaultdict

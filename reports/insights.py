@@ -5,8 +5,6 @@ observations, so they are at hand for the site, the terminal and Markdown. Colum
 their ids, run dates as `2026-11-21` (UTC).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Spark jobs side by side: planning one keeps a core busy while another waits for its tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The matrix: pooled evidence in, a judged cell for each row and column out. Plain Python; encoded as `matrix.json`."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

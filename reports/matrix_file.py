@@ -1,7 +1,5 @@
 """matrix.json and insights.json read back, without Spark."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """The merge: from shards to all of the output."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which columns stand in one order, by the versions that they are judged as, and why others have no place in it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol

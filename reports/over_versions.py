@@ -3,8 +3,6 @@
 All of it is about the cells of a matrix, which are few: plain Python, no job.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise

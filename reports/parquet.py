@@ -1,7 +1,5 @@
 """Small tables that are at hand, as Parquet: one file each, without a job of Spark."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path

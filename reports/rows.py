@@ -1,7 +1,5 @@
 """Small tables on the driver: the rows of several, collected in one job."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import reduce
 

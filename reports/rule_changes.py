@@ -1,7 +1,5 @@
 """Where the rule changed: what later KIPs promised, and which columns keep it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import msgspec

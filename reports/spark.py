@@ -1,7 +1,5 @@
 """The Spark session: quiet, UTC, sized for small and large merges alike."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """From the sums of `reports.pool.counts` to the tables of a merge: checks, replays and faults of a cell, and what was reached."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Batches to write: how many records they have, and how they are compressed."""
 
-from __future__ import annotations
-
 from hypothesis.strategies import integers, sampled_from
 
 from protocol.records import Codec

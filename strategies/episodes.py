@@ -6,8 +6,6 @@ of the faults, of the kinds of work and of administration that its machine offer
 rarest so far, which a swarm draws from first. It is fixed while Hypothesis draws, so that equal draws give equal schedules.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Leader epochs, producer epochs and member epochs, relative to the current one: they are mapped to epochs when a check runs."""
 
-from __future__ import annotations
-
 from hypothesis.strategies import integers
 
 EPOCHS_BACK = integers(1, 3)

@@ -4,8 +4,6 @@ What a fault's role and pick may be, and any field that is a choice, is read fro
 parameters are in `BOUNDS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

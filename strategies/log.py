@@ -1,7 +1,5 @@
 """Steps of the log machine beside the shared ones: plain data, aimed by role."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from fixtures.faults.kinds import (

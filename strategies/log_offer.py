@@ -1,7 +1,5 @@
 """The offer that the episodes of the log machine are drawn from: its steps, and faults around each of its partitions."""
 
-from __future__ import annotations
-
 from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, lists, none, one_of, sampled_from
 
 from fixtures.faults.kinds import (

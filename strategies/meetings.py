@@ -3,8 +3,6 @@
 Pure functions over steps. A fault that could not be injected and a step that was left out are to be taken out before.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Steps of the producer machine beside the shared ones: what producers send, honest and hostile, aimed by role."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, TypeAlias
 
 from fixtures.faults.kinds import (

@@ -1,7 +1,5 @@
 """The offer that the episodes of the producer machine are drawn from: its steps, and faults around each partition."""
 
-from __future__ import annotations
-
 from hypothesis.strategies import (
     DrawFn,
     SearchStrategy,

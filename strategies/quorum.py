@@ -1,7 +1,5 @@
 """Members of a quorum, by their place among the nodes of the topology."""
 
-from __future__ import annotations
-
 from hypothesis.strategies import integers
 
 CONTROLLERS = integers(0, 2)

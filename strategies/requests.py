@@ -1,7 +1,5 @@
 """Requests: the versions they are sent in, relative to the newest that both sides have."""
 
-from __future__ import annotations
-
 from hypothesis.strategies import SearchStrategy, integers
 
 

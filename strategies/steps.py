@@ -5,8 +5,6 @@ subject (a partition, a topic, a group) by the machine's own name for it, and ne
 are taken.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec

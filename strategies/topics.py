@@ -3,8 +3,6 @@
 A request that must be refused asks for values that no other request asks for, so that a trace of it can be told from the rest.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from hypothesis.strategies import SearchStrategy, builds, integers, none, one_of, sampled_from

@@ -1,7 +1,5 @@
 """The words of a schedule: its steps, its faults, and the roles that they name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ Good and bad versions may come in any order: a change lies between every two nei
 Versions between neighbours that agree are not run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Literal

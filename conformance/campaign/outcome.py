@@ -1,7 +1,5 @@
 """The exit code of a campaign: one for all columns, judged from their shards together."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path

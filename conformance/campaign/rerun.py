@@ -1,7 +1,5 @@
 """Violated rows run again on the columns where they are violated: the columns to run, and whether each case was seen again."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby

@@ -1,7 +1,5 @@
 """The shards of a run as the current judges would have written them; they are merged like any others."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar

@@ -1,7 +1,5 @@
 """The progress of a campaign: a live table on a terminal, or else a line for each column once a minute."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence

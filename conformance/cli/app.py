@@ -1,7 +1,5 @@
 """All commands, in the order in which a newcomer needs them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

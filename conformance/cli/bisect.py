@@ -4,8 +4,6 @@ The newest patch of each minor is run first, then the middle version between nei
 Columns that are in the folder already are not run again. Other options go to pytest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 

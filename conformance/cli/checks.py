@@ -1,7 +1,5 @@
 """pytest with the kit's exit codes, in a process of its own: what it rewrites must not be imported yet."""
 
-from __future__ import annotations
-
 import sys
 import traceback
 from collections.abc import Iterable

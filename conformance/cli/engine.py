@@ -1,7 +1,5 @@
 """`./kit setup` and `./kit sweep`: the engine, the images, and what was left on it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import click

@@ -1,7 +1,5 @@
 """`./kit faults` and `./kit storm`: the fault lab by itself, without checks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

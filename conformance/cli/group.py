@@ -1,7 +1,5 @@
 """The groundwork of all commands: how they are found, how their options are read, and how they end."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module

@@ -4,8 +4,6 @@ Each round is a pytest process of a few minutes on one version, with all workers
 A round's new findings are replayed on fresh clusters at once, and searched for in other releases as time allows.
 """
 
-from __future__ import annotations
-
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Sequence

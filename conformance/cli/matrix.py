@@ -1,7 +1,5 @@
 """`./kit matrix`: run the checks of each column in its own pytest, merge the shards, write the page; one exit code for all."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """An engine, pytest, Spark and a clock, with which the commands that run checks work."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

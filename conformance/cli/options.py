@@ -1,7 +1,5 @@
 """The options that several commands have."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """`./kit pytest`, `./kit tests` and other programs of the environment, which take the place of this process."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

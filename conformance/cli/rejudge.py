@@ -6,8 +6,6 @@ On a cluster:
     spark-submit --master MASTER --py-files kit.zip conformance/submit/rejudge.py DIR --spark
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """`./kit rows`: the catalogue, without a run."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 The faults depend on the seed alone; one that is not available is shown with the reason and does not count.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import statistics

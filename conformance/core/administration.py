@@ -1,7 +1,5 @@
 """Administration of topics as steps: an executor that inherits from `TopicAdministration` takes all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import singledispatchmethod
 from typing import TypeVar

@@ -21,8 +21,6 @@ stored tape. On a `bench` (here any cluster's) one example of a probe is run lik
 The judges (`conformance.judging.judges`) look at its history once it has ended, as at any other.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -1,7 +1,5 @@
 """The cluster as a bench needs it, and its implementation on containers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

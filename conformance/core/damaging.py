@@ -3,8 +3,6 @@
 The faults are those of the catalogue; a schedule chooses the very batch that a power loss took.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

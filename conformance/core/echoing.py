@@ -1,7 +1,5 @@
 """Echoes: an earlier request of an example sent again, as a network or an impatient client may repeat it."""
 
-from __future__ import annotations
-
 import msgspec
 
 from conformance.core.bench import Bench

@@ -15,8 +15,6 @@ A machine's executor registers its own steps in front of the shared ones, or del
         def _join(self, step: Join) -> None: ...
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress

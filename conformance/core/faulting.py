@@ -1,7 +1,5 @@
 """Faults in a check: injected, witnessed and healed through its tape, so that a stored history needs no cluster for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

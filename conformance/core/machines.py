@@ -42,8 +42,6 @@ judges look at the history. A machine of one rule, on a `bench` (here any cluste
 {'held'}
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, get_args, get_origin

@@ -1,7 +1,5 @@
 """The base of the models that machines draw by: which faults a schedule has injected and not healed yet."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Processes of named nodes: a check ends, freezes and starts them, each as a recorded fault with its witness and healing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial

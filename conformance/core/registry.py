@@ -1,7 +1,5 @@
 """All checks there are: probes and machines, by id."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import PurePath
 

@@ -1,7 +1,5 @@
 """Roles of partitions for executors: the broker that leads, those that follow, the one that led before, among those that run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 

@@ -5,8 +5,6 @@ class GroupMachine(DisturbRules[GroupModel], ReadEverythingRules[GroupModel]):
     standing_faults = disturbances(Kill, ("group-1",))
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 

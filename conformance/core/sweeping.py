@@ -6,8 +6,6 @@ right answer all the while (`conformance.judging.laws.sweeps`). Which versions a
 over the turns each version is asked with each item alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_OID, uuid5

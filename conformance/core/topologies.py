@@ -1,7 +1,5 @@
 """The clusters that checks run on. Few, since each costs a boot for every column."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Waits of a check that may end without what is due: whether it comes true in time, and how late the kit itself was."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

@@ -3,8 +3,6 @@
 Truncation converges (KIP101-SC-06).
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers, lists

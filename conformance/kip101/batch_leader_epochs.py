@@ -1,7 +1,5 @@
 """The partition leader epoch on record batches (KIP-101, Leader Epoch)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 

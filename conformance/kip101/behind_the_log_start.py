@@ -1,7 +1,5 @@
 """A follower that returns after everything it had was deleted: it starts over at the leader's log start (KIP101-SC-07)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 

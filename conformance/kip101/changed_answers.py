@@ -5,8 +5,6 @@ later epoch than its beginning (KAFKA-18723). A follower that knows of no later 
 records of an epoch above records that the leader of that epoch never had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Compaction keeps leader epochs and epoch lookups (KIP-101 as released: the cleaner leaves the leader epoch cache alone)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Controllers fail while a leader dies and returns: the leader epoch still rises (KIP101-SC-10)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Crashes that leave the log shorter than its leader epoch cache, or the cache older than the log (KIP101-SC-09)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """Elections after the whole ISR is lost, by unclean.leader.election.enable of topics and of the cluster (GEN-08, GEN-09)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers

@@ -4,8 +4,6 @@ A soak test for a race: for one minute on one partition in the quick profile, fo
 elections, in the nightly one. A change of leader counts only with data in flight: records that the next leader had not fetched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Sequence
 from itertools import combinations, count, zip_longest
 

@@ -1,7 +1,5 @@
 """The high watermark on a follower that truncated, when no more records are written."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """The leader epoch cache of a replica on disk: leader-epoch-checkpoint (KIP-101)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from functools import partial
 

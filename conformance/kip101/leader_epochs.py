@@ -1,7 +1,5 @@
 """The leader epoch as the controller assigns it and brokers return it (KIP-101, Leader Epoch)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 
 from hypothesis.strategies import integers

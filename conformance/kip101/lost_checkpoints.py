@@ -1,7 +1,5 @@
 """A replica that lost leader-epoch-checkpoint, or its whole directory, and rebuilds its leader epoch cache (KIP101-SC-08)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Sequence
 
 from hypothesis.strategies import booleans, integers, sampled_from

@@ -1,7 +1,5 @@
 """Acknowledged records survive the loss of fewer disks than min.insync.replicas (GEN-09, KIP-966)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from

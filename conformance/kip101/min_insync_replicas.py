@@ -1,7 +1,5 @@
 """Writes while fewer replicas are in sync than min.insync.replicas requires (KIP-101 as released)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """A new replica that fetches before its leader knows of it: it retries, and copies log and leader epoch cache (KIP101-SC-12)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """Power loss: brokers, or all nodes, are killed at the same moment and lose the data that was not on disk (KIP101-SC-15)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers, permutations

@@ -1,7 +1,5 @@
 """A follower that is removed and added again: the epoch meanwhile, and the bytes that it copies (KIP-101)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers, sampled_from

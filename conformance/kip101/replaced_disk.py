@@ -1,7 +1,5 @@
 """A broker comes back with an empty log directory: its partitions get a leader all the same (GEN-08, KIP-858)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 import msgspec

@@ -1,7 +1,5 @@
 """The two data losses behind KIP-101: truncation to the high watermark, and diverging logs after a hard crash."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A group coordinator says what its log says (GEN-13): committed offsets, members and epochs, also after it was loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator
 
 from hypothesis.strategies import integers, lists, sampled_from

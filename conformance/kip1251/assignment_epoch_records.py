@@ -1,7 +1,5 @@
 """Assignment epochs in the group's records (KIP-1251, ConsumerGroupCurrentMemberAssignmentValue)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping, Sequence
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """A coordinator of a classic group says what its log says (GEN-13), also after it was loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """OffsetCommit with several partitions or topics in one request (KIP-1251, as it landed)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from uuid import UUID
 

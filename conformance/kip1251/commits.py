@@ -1,7 +1,5 @@
 """OffsetCommit by a member: the epochs accepted for each partition (KIP-1251, relaxed validation)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from

@@ -1,7 +1,5 @@
 """OffsetCommit by clients that are not members of the group, or in versions that the group does not accept."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers

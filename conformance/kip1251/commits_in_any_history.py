@@ -1,7 +1,5 @@
 """Commits after any history of joins, leaves and bumps: the rule of KIP-1251 as an oracle, in and outside of transactions."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Commits at a coordinator that has loaded the group from its log (KIP-1251, Compatibility)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 

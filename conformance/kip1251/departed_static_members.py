@@ -1,7 +1,5 @@
 """Static members that leave to return, and those whose session ends (KIP-848, KIP-1251)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """Group epoch, target assignment epoch, member epoch and assignment epochs: their order, and that none goes back."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, lists, sampled_from

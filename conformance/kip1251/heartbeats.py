@@ -1,7 +1,5 @@
 """Heartbeats: answers that a member may miss, rejoining, and the assignment that is described (KIP-848 under KIP-1251)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """Classic groups that become consumer groups, and back: generations and epochs (KIP-848, KIP-1251)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

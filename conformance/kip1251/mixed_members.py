@@ -1,7 +1,5 @@
 """Groups with members of the classic and of the consumer protocol: no partition has two owners (KIP-848)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """A group whose members and topics are as before keeps its assignment (GEN-14)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """OffsetFetch by a member: its epoch must be the member epoch (KIP-848; KIP-1251 relaxes commits only)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers

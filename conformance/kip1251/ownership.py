@@ -1,7 +1,5 @@
 """Partitions that change hands: when they are given, from which epoch on, and which commits they end (KIP-848, KIP-1251)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import booleans, integers

@@ -1,7 +1,5 @@
 """A loop that reads, processes and writes within transactions, while its group is rebalanced (KIP-447, KIP-1251)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from hypothesis.strategies import booleans, integers, lists

@@ -1,7 +1,5 @@
 """Commits that were refused leave no trace, and the order of those that are accepted (KIP-1251)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, lists, sampled_from

@@ -1,7 +1,5 @@
 """Heartbeats and joins that a coordinator refuses leave a group as it was (GEN-01; errors of KIP-848)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TypeAlias
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Offsets of an open transaction hold back their readers (KIP-447)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """Static members: leaving temporarily, returning, and commits with the old member id (KIP-1251)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers

@@ -1,7 +1,5 @@
 """OffsetCommit by members of Streams groups: assignment epochs of active tasks (KIP-1071, as KIP-1251 has them)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

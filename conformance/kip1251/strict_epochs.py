@@ -1,7 +1,5 @@
 """Commits before KIP-1251: only the member epoch is accepted (KIP-848)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

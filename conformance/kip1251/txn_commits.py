@@ -1,7 +1,5 @@
 """TxnOffsetCommit by a member: the same rule as for plain commits, its errors, and the order of stored offsets."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from uuid import UUID
 

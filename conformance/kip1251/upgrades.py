@@ -1,7 +1,5 @@
 """Groups whose coordinator is upgraded from a release without assignment epochs, or goes back to one (KIP-1251)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Fetch without a current leader epoch: only leadership and the offset are checked (KIP-320, Fetch)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

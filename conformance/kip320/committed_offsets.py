@@ -1,7 +1,5 @@
 """Committed offsets and the leader epoch that is stored with them (KIP-320, OffsetCommit, OffsetFetch, TxnOffsetCommit)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """Committed epochs when the group coordinator dies or another broker takes over (KIP-320, Offset Schema Changes)."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Fetches in purgatory: events that complete them before MaxWaitMs (KIP-320 as released, delayed fetch)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """DeleteRecords: epoch lookups on a log with a raised start, and requests that are refused (KIP-107 with KIP-101's cache)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers, just

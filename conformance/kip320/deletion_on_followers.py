@@ -1,7 +1,5 @@
 """DeleteRecords on the followers: log start, leader epoch cache, and the low watermark of the answer (KIP-107)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers, lists

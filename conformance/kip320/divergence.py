@@ -1,7 +1,5 @@
 """Fetch with LastFetchedEpoch: divergence, an offset out of range, and records that are merely not committed (KIP-595)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from functools import partial
 from itertools import product

@@ -1,7 +1,5 @@
 """Order of the checks in a broker: first the epoch, then leadership, then replica membership (KIP-320)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers, permutations, sampled_from

@@ -1,7 +1,5 @@
 """Partitions in a failed log directory, and those beside them, on a broker with another directory that works (KIP-112)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, permutations, sampled_from

@@ -2,8 +2,6 @@
 Handling).
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Fetch: fencing by the current leader epoch of the request (KIP-320)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """Fetch sessions: partitions that an incremental answer may leave out, and those that it must not (KIP-227 with KIP-595)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers

@@ -1,7 +1,5 @@
 """A group stops, its committed position is truncated and overwritten, and a new member continues (KIP-320, KIP320-SC-11)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import booleans, integers

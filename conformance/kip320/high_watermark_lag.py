@@ -1,7 +1,5 @@
 """A new leader whose high watermark is still below the start of its epoch returns no latest offset (KIP-207)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple

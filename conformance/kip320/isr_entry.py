@@ -1,7 +1,5 @@
 """A follower outside the ISR joins it only after it has reached the start of the current epoch (KAFKA-7128)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import NamedTuple
 

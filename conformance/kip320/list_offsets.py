@@ -1,7 +1,5 @@
 """ListOffsets: the leader epoch of a returned offset, and the fencing of the request (KIP-320, ListOffsets)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers, sampled_from

@@ -1,7 +1,5 @@
 """OffsetForLeaderEpoch: the leader's epoch end offsets (KIP-101), and the fencing of the request (KIP-320)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers

@@ -1,7 +1,5 @@
 """Readers at the end of a log that an unclean election truncates and that grows past them again (KIP-320, KIP320-SC-03)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """Fetches from a former leader from the moment it listens: its uncommitted suffix must stay hidden (KIP320-SC-13)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """A follower cut off from the controllers: fenced without knowing it, and later at an old epoch (KIP-320, KIP320-SC-04)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import booleans, integers

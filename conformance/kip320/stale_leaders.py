@@ -1,7 +1,5 @@
 """A leader that missed its replacement: the requests it must refuse, and those it must not commit (KIP-320, KIP320-SC-05)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Records above the high watermark: what consumers get from leader and follower, and which answers name the log end (KIP-320)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import booleans, integers

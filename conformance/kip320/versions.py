@@ -1,7 +1,5 @@
 """The first version that has each epoch field, and removed versions (KIP-320, KIP-595, KIP-896)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator
 

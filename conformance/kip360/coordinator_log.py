@@ -1,7 +1,5 @@
 """A transaction coordinator says what its log says (GEN-13): each transactional id, also after it was loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from

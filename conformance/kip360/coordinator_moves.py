@@ -1,7 +1,5 @@
 """Transactional ids and their transactions at another coordinator than before (KIP-360, Public Interfaces; KIP-664)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from functools import partial

@@ -1,7 +1,5 @@
 """Transactions that were decided before something broke: their markers, coordinators and partitions (KIP-98, KIP-360)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """DescribeTransactions shows what its coordinator has acknowledged (KIP-664)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The end of a producer id's epochs (KIP-360, Safe Epoch Incrementing)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Producers and transactional ids that were idle for too long (KIP-360, Unknown Producer Fencing; KIP-854)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

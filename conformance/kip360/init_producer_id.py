@@ -1,7 +1,5 @@
 """InitProducerId of the current producer (KIP-360, Safe Epoch Incrementing)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers

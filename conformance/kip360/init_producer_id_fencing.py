@@ -1,7 +1,5 @@
 """InitProducerId of a producer that was replaced (KIP-360, Safe Epoch Incrementing, rule 2.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from

@@ -1,7 +1,5 @@
 """Transactions beside one that cannot complete: it keeps no other from its end (KIP-98; the general law GEN-20)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, sampled_from

@@ -1,7 +1,5 @@
 """ListTransactions and its filters (KIP-664, KIP-994, KIP-1152)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Metrics of late transactions, of producers and of refused verifications (KIP-664, KIP-847, KIP-890)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 import msgspec

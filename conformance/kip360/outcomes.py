@@ -1,7 +1,5 @@
 """How transactions end, read from the log: markers, what read_committed consumers get, last stable offsets (KIP-98, KIP-360)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import booleans, integers, lists, permutations, sampled_from

@@ -1,7 +1,5 @@
 """Fetches of a read_committed consumer next to open, aborted and committed transactions."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

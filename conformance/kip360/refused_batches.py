@@ -1,7 +1,5 @@
 """Batches that a partition refuses leave no trace (KIP-360, Motivation)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests of a producer that was replaced (KIP-360, Motivation and Unknown Producer Fencing)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import booleans, integers

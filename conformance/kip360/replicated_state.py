@@ -1,7 +1,5 @@
 """Producer state on replicas: described alike, and in force when another replica leads (KIP-360, KIP-101)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import ExitStack
 from functools import partial

@@ -1,7 +1,5 @@
 """Sequence numbers and a partition's producer state (KIP-360, Motivation and Unknown Producer Fencing)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers, lists

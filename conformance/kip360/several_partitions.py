@@ -1,7 +1,5 @@
 """Several partitions in one request: Produce, and AddPartitionsToTxn of one or several transactions (KIP-98, KIP-890)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Transaction markers that arrive late (KIP-890, KIP-1228)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers

@@ -1,7 +1,5 @@
 """Transactions that open, end and time out (KIP-360, Motivation; KIP-890)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers

@@ -1,7 +1,5 @@
 """Producers and transactions after an unclean election (KIP-360, KIP-664)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers

@@ -1,7 +1,5 @@
 """An epoch that grows stale between the coordinator's verification of a batch and its append (KIP-890, KAFKA-19690)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 

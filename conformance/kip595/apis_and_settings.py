@@ -1,7 +1,5 @@
 """The APIs that listeners offer, and what configuration and storage declare (KIP-595, KIP-631)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Generator
 from itertools import permutations

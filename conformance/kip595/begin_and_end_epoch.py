@@ -1,7 +1,5 @@
 """BeginQuorumEpoch and EndQuorumEpoch at a settled quorum (KIP-595)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from

@@ -1,7 +1,5 @@
 """DescribeQuorum (KIP-595, KIP-836, KIP-853), and the values its fields must agree with."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from

@@ -1,7 +1,5 @@
 """Real voters that lose their leader, while the kit acts as the other voters of the quorum (KIP-595)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from

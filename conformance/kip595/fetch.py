@@ -1,7 +1,5 @@
 """Fetch and FetchSnapshot of the metadata log (KIP-595, KIP-630)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from itertools import pairwise
 

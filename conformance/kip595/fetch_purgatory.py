@@ -1,7 +1,5 @@
 """Fetch of the metadata log: which requests wait in purgatory, and which are answered at once (KIP-595, KIP-1166)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """BeginQuorumEpoch and EndQuorumEpoch at a voter without a leader, and its quorum-state by then (KIP-595, KIP-853)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from math import inf
 from typing import Any, NamedTuple

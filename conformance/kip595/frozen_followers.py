@@ -1,7 +1,5 @@
 """The requests a voter sends to others, fetches and votes, and its reaction to the answers (KIP-595)."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Generator
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A leader whose followers are all played by the kit: what commits, and what does not (KIP-595)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from

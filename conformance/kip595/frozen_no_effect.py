@@ -1,7 +1,5 @@
 """Requests that must have no effect, at a voter all of whose requests go to the kit (KIP-595)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The state that a voter recovers after it was killed (KIP-595)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from

@@ -1,7 +1,5 @@
 """Vote at a voter without a leader: which candidates it grants, and its quorum-state when it answers (KIP-595)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from uuid import UUID
 

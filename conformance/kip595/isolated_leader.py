@@ -1,7 +1,5 @@
 """A quorum leader that is cut off from the other voters resigns (KIP-595, Leader Progress Timeout)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Requests that every raft API refuses in the same way, and the fields that all of their answers carry (KIP-595)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 from uuid import UUID

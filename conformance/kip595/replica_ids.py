@@ -1,7 +1,5 @@
 """Fetchers that the leader counts as replicas, and the errors of FetchSnapshot (KIP-595, KIP-630)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import NamedTuple
 

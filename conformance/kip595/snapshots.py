@@ -1,7 +1,5 @@
 """Snapshots of the metadata log (KIP-630): the answers that carry their bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Vote: what a settled quorum refuses (KIP-595, KIP-853, KIP-996)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The internal topics of coordinators, read by Fetch, beside what coordinators answer at rest (GEN-13)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from typing import TypeVar
 

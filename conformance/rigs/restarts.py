@@ -1,7 +1,5 @@
 """The wait for a node that was restarted."""
 
-from __future__ import annotations
-
 from conformance.core.bench import Bench
 from fixtures.wire import NodeClient, WireError
 from protocol.codes import Error

@@ -1,7 +1,5 @@
 """The request version that a check uses: drawn, so that a row is tested in all versions that have the field."""
 
-from __future__ import annotations
-
 from hypothesis.strategies import SearchStrategy, integers
 
 from conformance.core.bench import Bench

@@ -1,7 +1,5 @@
 """A baseline: an earlier matrix whose violations are known, so that a distributor's job fails on new ones only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

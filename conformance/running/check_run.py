@@ -1,7 +1,5 @@
 """The common part of running a probe and a machine: the shard, the outcome, and the isolation of the run from a check."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -1,7 +1,5 @@
 """The columns that a user asks for, and their own facts: a name, the version to judge one as, where its jars are."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

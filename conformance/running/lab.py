@@ -1,7 +1,5 @@
 """The lab of one worker: its current cluster, its history file and its shards."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

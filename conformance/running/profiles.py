@@ -1,7 +1,5 @@
 """The profiles of a run, and the minutes that each has for a column."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 Profile = Literal["smoke", "quick", "nightly"]

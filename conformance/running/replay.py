@@ -1,7 +1,5 @@
 """Replaying one schedule, for `--replay schedule.json`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """A worker's use of remaining time: the checks of the rarest cases, one after the other."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence

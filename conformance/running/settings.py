@@ -1,7 +1,5 @@
 """The user's options: each one is also an ini value and an environment variable."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A cluster that stands, with all that checks of one worker share on it, and how it is left after an example."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

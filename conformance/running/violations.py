@@ -1,7 +1,5 @@
 """The exceptions that a broken row raises: one class for each row, so that two rows broken in one place stay two."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cache
 

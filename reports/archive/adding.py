@@ -10,8 +10,6 @@ a run that is offered with more lines adds them, and is judged again; one that i
 it is. Two merges may add to one archive at the same time, but not the same run.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections import Counter

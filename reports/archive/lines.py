@@ -3,8 +3,6 @@
 Each table has the fields of its struct in `history.shards`, with defaults filled in, after the columns that identify the line.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Reading an archive: tables of the batches that were committed, judged cells, trends."""
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType

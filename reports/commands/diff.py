@@ -1,7 +1,5 @@
 """Changes between two columns of a matrix, or between two matrices."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path

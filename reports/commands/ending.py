@@ -1,7 +1,5 @@
 """How a command ends: its exit code, and one message for what went wrong."""
 
-from __future__ import annotations
-
 import os
 import sys
 import traceback

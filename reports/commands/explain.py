@@ -1,7 +1,5 @@
 """The explanation of a cell: the row, the observations behind the verdict, and how to reproduce it."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import textwrap

@@ -1,7 +1,5 @@
 """The command that merges; what it does is in `reports/commands/merging.py`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """From shards to all of the output, in Spark."""
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options of the commands that read or write a matrix."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias

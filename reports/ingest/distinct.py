@@ -5,8 +5,6 @@ numbered: if the numbers of a shard's lines are exactly 0, 1, 2 and so on, none 
 shards are compared: those that were cut, have bad lines, or exist more than once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Shards that a merge refuses: none that counts, or two builds under one label."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from conformance.catalogue import Catalogue

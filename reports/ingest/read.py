@@ -1,7 +1,5 @@
 """Shards as a table of distinct lines, from a local folder or any Hadoop file system."""
 
-from __future__ import annotations
-
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F

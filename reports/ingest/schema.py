@@ -1,7 +1,5 @@
 """The explicit Spark schema of a shard's line, built from the structs of `history.shards` so that it can't drift."""
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 import msgspec

@@ -1,7 +1,5 @@
 """Whole lines are texts apart from torn, foreign and stray ones, and each shard is summed up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import msgspec

@@ -4,8 +4,6 @@ Every table here is keyed by `kafka_version` (the column's label) and `requireme
 of observations, except `observations` itself, which stays in Spark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 

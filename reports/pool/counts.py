@@ -4,8 +4,6 @@ Every line becomes *entries*: a name, what it is counted under, and up to three 
 `reports.tables` makes its tables; none of them grows with the number of observations.
 """
 
-from __future__ import annotations
-
 from itertools import zip_longest
 
 from pyspark.sql import DataFrame

@@ -1,7 +1,5 @@
 """The explicit schemas of the tables, taken from the structs of `reports.insights` so that they can't drift."""
 
-from __future__ import annotations
-
 import msgspec
 from msgspec import inspect
 from pyspark.sql import Column, DataFrame

@@ -1,7 +1,5 @@
 """A page for each evidence folder: the row, the violation, its time and faults, and how to see it again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path

@@ -3,8 +3,6 @@
 Everything in it comes from brokers or may be torn: unreadable parts are named in `lacking`, and nothing here raises for them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

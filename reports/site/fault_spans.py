@@ -1,7 +1,5 @@
 """Spans of a time line: faults from inject to heal, and leaders by epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

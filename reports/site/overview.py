@@ -1,7 +1,5 @@
 """Overviews over all columns: faults and cases reached by row group, premises and time by check."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 

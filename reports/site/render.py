@@ -1,7 +1,5 @@
 """Shared by all pages: templates, escaping, and links that stay inside the site and the run's own folder."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re

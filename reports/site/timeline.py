@@ -4,8 +4,6 @@ Its columns are moments, not seconds: the relevant events often happen within mi
 Pixels are those of the SVG that `evidence.html.j2` draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Frames and log lines around the events that show a violation."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A row's verdicts over archived runs, as marks of a drawing: columns downwards, runs to the right."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

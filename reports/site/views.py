@@ -1,7 +1,5 @@
 """The data of the templates, from matrix, insights and catalogue."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence

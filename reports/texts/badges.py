@@ -1,7 +1,5 @@
 """`badges/*.json` for shields.io's endpoint: one per column, and one for all of them."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

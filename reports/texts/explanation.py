@@ -1,7 +1,5 @@
 """The explanation of one cell, line by line."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterator

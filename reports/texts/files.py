@@ -1,7 +1,5 @@
 """Writes everything but the site and the tables, for tools and pull requests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Cells that need a look, grouped by row: what is wrong, and on which columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """`junit.xml`: a suite per column and a case per row, for tools that show JUnit reports."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import Literal

@@ -1,7 +1,5 @@
 """`matrix.md` for a pull request, and `summary.md` for the summary of a job."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterator, Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """The matrix in a terminal: counts per column, then each row that needs a look."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TextIO
 

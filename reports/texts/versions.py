@@ -1,7 +1,5 @@
 """Columns and version ranges in a few words: `3.3.2–3.5.2, 4.0.1`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from reports.insights import Firsts, is_release

@@ -1,7 +1,5 @@
 """How verdicts are shown: the same glyphs, words and order everywhere."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

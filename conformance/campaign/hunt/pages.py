@@ -1,7 +1,5 @@
 """The pages of a hunt: `report.md` of a finding, which stands alone, and `README.md`, the list of all findings with totals."""
 
-from __future__ import annotations
-
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

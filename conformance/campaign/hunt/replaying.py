@@ -1,7 +1,5 @@
 """The replays that a hunt's findings wait for: on a fresh cluster of the same column, then over the releases."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """The next round of a hunt: its column, its seed, the schedules that are tried first, and the violations that are left aside."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The shape of a schedule: equal for schedules that differ only in numbers and in the names of their subjects."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence

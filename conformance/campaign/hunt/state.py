@@ -1,7 +1,5 @@
 """The state of a hunt, `hunt.json`: its rounds and findings. With it the next command goes on where the last one stopped."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Consumers of kafka-python: some alone, one for each rack and one in none, and the members of a group."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import partial
 

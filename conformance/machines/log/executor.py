@@ -1,7 +1,5 @@
 """Executes the steps of the log machine besides the shared ones, around some partitions of an example."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property, singledispatchmethod

@@ -1,7 +1,5 @@
 """Raw requests of a fetcher: Fetch, OffsetForLeaderEpoch and ListOffsets, with drawn leader epochs, from nodes by their role."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from conformance.core.roles import Absent, Roles

@@ -1,7 +1,5 @@
 """Probes of leaders and of former leaders: which of them commits, and which leader epochs each of them serves."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from conformance.core.bench import Bench

@@ -7,8 +7,6 @@ are elected. Up to three faults stand at once, and are healed in any order. `exe
 judges the history by the catalogue.
 """
 
-from __future__ import annotations
-
 from conformance.core.machines import MachineCheck, machine
 from conformance.core.model import FaultModel
 from conformance.core.rules import EpisodeRules

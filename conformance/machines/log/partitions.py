@@ -1,7 +1,5 @@
 """The partitions of the log machine, by its own names for them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from conformance.core.bench import Bench

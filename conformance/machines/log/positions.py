@@ -1,7 +1,5 @@
 """The positions that a client of the log machine has from what it wrote and read."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

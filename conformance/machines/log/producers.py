@@ -1,7 +1,5 @@
 """Producers of the log machine that keep state: idempotent ones, one with transactions, and requests in flight."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from contextlib import suppress

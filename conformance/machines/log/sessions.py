@@ -1,7 +1,5 @@
 """The fetch sessions of the log machine (KIP-227)."""
 
-from __future__ import annotations
-
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient
 from protocol.codes import Error

@@ -1,7 +1,5 @@
 """Produce requests by role: plain ones, and the batches of the producers that keep state."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from conformance.core.bench import Bench

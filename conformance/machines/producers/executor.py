@@ -1,7 +1,5 @@
 """Executes the steps of the producer machine besides the shared ones: requests of producers by role, on replicated partitions."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import singledispatchmethod
 

@@ -7,8 +7,6 @@ coordinators are moved, killed, frozen and cut off in any state of a transaction
 `conformance.judging.producers` judges the history by the catalogue's invariants.
 """
 
-from __future__ import annotations
-
 from conformance.core.machines import MachineCheck, machine
 from conformance.core.model import FaultModel
 from conformance.core.rules import EpisodeRules

@@ -1,7 +1,5 @@
 """Tens of thousands of epochs in half a minute: each is a record of a coordinator, which waits for no other broker meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """The partitions of the producer machine."""
 
-from __future__ import annotations
-
 from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition, PartitionData
 from protocol.codes import Error

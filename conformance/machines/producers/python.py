@@ -1,7 +1,5 @@
 """kafka-python's producers in the machine: begun at their first step, and again where a fatal error ended one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 

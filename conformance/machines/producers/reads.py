@@ -1,7 +1,5 @@
 """Reads of the partitions that producers write to: as a read_committed consumer, and the full log of each replica."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The transactions of all transactional ids together: described, and ended at rest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Runs the steps of the topics machine: requests of an administrator, and reads of what every broker describes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import singledispatchmethod

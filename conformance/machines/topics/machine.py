@@ -4,8 +4,6 @@ Some requests must be refused: they ask for values of their own, of which no bro
 describes what was acknowledged last.
 """
 
-from __future__ import annotations
-
 from hypothesis.stateful import initialize, rule
 from hypothesis.strategies import one_of
 

@@ -1,7 +1,5 @@
 """Members of the classic protocol, in groups of their own and in groups that a member of the new one upgrades (KIP-848)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Records that the group coordinator wrote: those of __consumer_offsets, read by Fetch and the release's own schemas."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar

@@ -1,7 +1,5 @@
 """Whether a coordinator that loaded a group has its assignment epochs (KIP-1251), by the commits that it admits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.core.checks import Claim, held_if

@@ -1,7 +1,5 @@
 """Members of one group that come and go, and the partitions that each of them holds, has to revoke or has lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Committed offsets of a group of one partition, with their leader epochs, in and outside of transactions."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from conformance.rigs.log.partition import Partition

@@ -1,7 +1,5 @@
 """A consumer group on three brokers, whose coordinator is found, and can be moved, apart from the leaders of its topic."""
 
-from __future__ import annotations
-
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import FORMER_LEVEL_BROKERS, TRANSACTIONS

@@ -1,7 +1,5 @@
 """Consumer groups whose offsets are committed within transactions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from conformance.core.bench import Bench

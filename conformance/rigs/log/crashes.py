@@ -1,7 +1,5 @@
 """Partitions whose brokers are killed, and restarted in the order of a schedule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 

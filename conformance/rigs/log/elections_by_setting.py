@@ -3,8 +3,6 @@
 Everything is observed through a bystander: a broker that stays up and has no replica of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """leader-epoch-checkpoint: the leader epoch cache of a replica on disk (KIP-101, Leader Epoch Sequence File)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Partitions with a prepared history of epochs, shared by probes that only read."""
 
-from __future__ import annotations
-
 import msgspec
 
 from conformance.core.bench import Bench

@@ -1,7 +1,5 @@
 """Requests that name leader epochs: their senders, the versions from which they are checked, and what their answers say."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from conformance.core.checks import PremiseClaim, premise

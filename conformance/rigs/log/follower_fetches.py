@@ -1,7 +1,5 @@
 """Partitions on two of the brokers, for requests that only their follower may send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple

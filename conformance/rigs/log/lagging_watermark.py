@@ -1,7 +1,5 @@
 """A high watermark that stays behind the log end: an in-sync follower is paused while the leader takes records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Partitions on all brokers whose leaders move together, in one step instead of one per partition."""
 
-from __future__ import annotations
-
 import msgspec
 
 from conformance.core.bench import Bench

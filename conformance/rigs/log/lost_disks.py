@@ -1,7 +1,5 @@
 """Partitions whose latest records are on min.insync.replicas brokers, all but one of which lose their disks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

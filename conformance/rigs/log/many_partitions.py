@@ -1,7 +1,5 @@
 """Many partitions whose leader has an uncommitted suffix, and a client that fetches while the leader truncates it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

@@ -1,7 +1,5 @@
 """One replicated partition and its leaders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

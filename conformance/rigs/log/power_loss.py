@@ -1,7 +1,5 @@
 """A power loss of all brokers: writes until it happens, and the controller's view afterwards."""
 
-from __future__ import annotations
-
 from threading import Thread
 
 import msgspec

@@ -1,7 +1,5 @@
 """Quiescence at the end of a machine's example or a scenario: faults healed, replicas converged, and every log read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

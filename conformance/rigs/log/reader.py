@@ -5,8 +5,6 @@ epoch): after several unclean elections a broker may answer with an older epoch 
 own end of that epoch shows how long the common prefix is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The log of one replica in its own answers: the reference for offsets and epochs in other answers."""
 
-from __future__ import annotations
-
 import msgspec
 
 from conformance.judging.log.offsets import end_of

@@ -1,7 +1,5 @@
 """Replicas of one partition that lead in turn, each while the others are frozen, so that none gets another's records."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from conformance.core.bench import Bench, File

@@ -1,7 +1,5 @@
 """Scenarios of a log: fixed schedules that aim at the invariants of a log, and end with `quiescence.at_rest`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Records above the high watermark that a leader loses when a follower without them is elected in its place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple

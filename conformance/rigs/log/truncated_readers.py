@@ -1,7 +1,5 @@
 """Readers of a log that an unclean election truncates: the election, and the records that a reader gets afterwards."""
 
-from __future__ import annotations
-
 from conformance.rigs.log.reader import Reader
 from conformance.rigs.log.unclean_elections import UncleanPartition
 from protocol.cluster import PartitionMetadata

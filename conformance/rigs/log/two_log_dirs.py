@@ -1,7 +1,5 @@
 """A broker that has lost one of its log directories and continues with the other."""
 
-from __future__ import annotations
-
 import msgspec
 
 from conformance.core.bench import Bench

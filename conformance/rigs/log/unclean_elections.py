@@ -3,8 +3,6 @@
 Everything is observed through a bystander, a broker without a replica of the partition that stays up.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import msgspec

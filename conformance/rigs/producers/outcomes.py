@@ -1,7 +1,5 @@
 """Outcomes of transactions: the records that a consumer has to be given, and those that an answer gives it (KIP-98)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.core.checks import ObservationClaim, held_if

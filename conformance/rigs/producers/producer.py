@@ -1,7 +1,5 @@
 """A producer of a check: the values of its records tell where they come from, and an unexplained refusal is overdue."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Producer requests and their expected answers: sequences of batches, producer ids and epochs, and aborted transactions."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from conformance.core.checks import ObservationClaim, PremiseClaim, held_if, premise

@@ -1,7 +1,5 @@
 """Producers on three brokers: replicated partitions, and coordinators apart from the leaders of what is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Literal

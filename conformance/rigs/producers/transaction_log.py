@@ -1,7 +1,5 @@
 """Records that the transaction coordinator wrote: those of __transaction_state, read by Fetch and the release's own schemas."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Transactions on a cluster of several brokers, where a leader can change between data and marker."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from conformance.core.bench import Bench

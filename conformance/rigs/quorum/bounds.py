@@ -4,8 +4,6 @@ A busy machine makes a wait longer and never shorter. So the shortest of a few w
 with a step just before it in which the same node has nothing to wait for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import inf
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Candidates for a frozen voter to choose from."""
 
-from __future__ import annotations
-
 from conformance.rigs.quorum.frozen import PEERS, LogEnd
 
 BEHIND = LogEnd(0, 0)

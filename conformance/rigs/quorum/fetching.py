@@ -1,7 +1,5 @@
 """Fetches of the metadata log from a controller, and the log ends and endpoints that controllers describe."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from conformance.rigs.quorum.quorum import Quorum, Tried

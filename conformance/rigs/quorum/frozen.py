@@ -1,7 +1,5 @@
 """One real voter of three. The kit plays the others, as candidate, leader or unresponsive peer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

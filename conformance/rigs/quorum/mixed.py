@@ -1,7 +1,5 @@
 """Three real voters of five. The kit plays the other two, so that after a failover every commit and election needs them."""
 
-from __future__ import annotations
-
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import MIXED_QUORUM

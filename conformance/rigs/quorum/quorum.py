@@ -1,7 +1,5 @@
 """The metadata quorum of a running cluster, read without changing it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Generic, Literal, NamedTuple, TypeVar
 

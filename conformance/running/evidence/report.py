@@ -1,7 +1,5 @@
 """report.md of a violation: what a Kafka committer needs to see it, and to see it again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.catalogue import shipped_rows

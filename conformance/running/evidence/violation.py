@@ -1,7 +1,5 @@
 """A violation with all that its evidence needs of the history, which is read once."""
 
-from __future__ import annotations
-
 import msgspec
 
 from conformance.judging.narration import leaders_before, main_subjects

@@ -1,7 +1,5 @@
 """The values that pass between exploring, recording and investigating."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """One example of a machine, from its first step to its judges, which look at it while it runs."""
 
-from __future__ import annotations
-
 import math
 import time
 import traceback

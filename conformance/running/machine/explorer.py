@@ -1,7 +1,5 @@
 """Exploring: Hypothesis draws examples of a machine, which are run and recorded until one shows something new."""
 
-from __future__ import annotations
-
 import itertools
 import zlib
 from collections.abc import Callable, Sequence

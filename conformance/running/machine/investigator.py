@@ -5,8 +5,6 @@ they do not show is shrunk by itself while there is time; after that it keeps th
 notes.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence

@@ -1,7 +1,5 @@
 """Running a machine on one column: its opening, then drawn examples; each is recorded, and its findings are investigated."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ repeated. The schedule that is returned has shown it in most of its runs (two of
 more, one of one).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar

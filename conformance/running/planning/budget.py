@@ -5,8 +5,6 @@ each part of a machine a reserve that nothing else may use up, and what time is 
 cases.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal

@@ -1,7 +1,5 @@
 """The rarest cases of a run so far, and the checks that observe them: remaining time is spent on these."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

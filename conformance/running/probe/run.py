@@ -1,7 +1,5 @@
 """Running a probe until each of its cases is at its floor, or it has had its tries."""
 
-from __future__ import annotations
-
 import time
 import zlib
 from collections import defaultdict

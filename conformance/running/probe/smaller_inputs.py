@@ -1,7 +1,5 @@
 """Shrinking the drawn inputs of a violated probe: numbers towards the least, sampled values towards the first."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 It is beside the shards and never part of them: nothing is judged by it.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """Writing a shard: every line is flushed, so that a worker that is killed loses nothing that it had observed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The time of a run by what it was used for, a line for each column."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 

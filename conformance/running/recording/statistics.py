@@ -1,7 +1,5 @@
 """Coverage of machines and schedules in a run: what they reached and what they never reached, in a few lines for each column."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """The checks that time cut off, and the command that runs just those."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
