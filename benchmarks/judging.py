@@ -21,6 +21,7 @@ from conformance.judging.judge import Finding, Judge
 from conformance.judging.judges import JUDGES
 from conformance.judging.reading import Reading
 from conformance.judging.together import Together
+from fixtures.errors import WrongUse
 from fixtures.runs import Progress
 from history.events import Answer, Call, History
 from history.store import read_histories
@@ -50,11 +51,11 @@ def made_up(events: int, per_example: int) -> Iterator[History]:
 
 
 def stored_histories(out: Path, events: int) -> Iterator[History]:
-    """Yield the histories of a run, repeated until there are that many events. Raises ValueError if there are none."""
+    """Yield the histories of a run, repeated until there are that many events. Raises WrongUse if there are none."""
     paths = sorted(out.rglob("*.jsonl.zst"))
     found = [one for path in paths for one in read_histories(path) if one.complete]
     if not any(one.events for one in found):
-        raise ValueError(f"{out} holds no history: give the --conformance-out of a run")
+        raise WrongUse(f"{out} holds no history: give the --conformance-out of a run")
     while events > 0:
         for one in found:
             yield one
@@ -170,7 +171,7 @@ def _counted(checkout: Path, out: Path) -> list[float]:
         check=False,
     )
     if done.returncode:
-        raise ValueError(f"the judges of {checkout} cannot be run: {done.stderr.strip().splitlines()[-1:]}")
+        raise WrongUse(f"the judges of {checkout} cannot be run: {done.stderr.strip().splitlines()[-1:]}")
     return [float(value) for value in done.stdout.split()]
 
 

@@ -152,7 +152,7 @@ def _written(out: Path, events: int, progress: Progress) -> int:
 
 
 def _judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> JudgingCost:
-    run = _ended(watch_run(sys.executable, "-m", "conformance.cli.rejudge", out, *options), 0)
+    run = _ended(watch_run(sys.executable, "-m", "conformance.cli.rejudge", "--out", out, *options), 0)
     progress(f"judged again in {run.seconds:.1f} s")
     return JudgingCost(events=events, run=run)
 

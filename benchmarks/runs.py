@@ -45,7 +45,7 @@ def _named(example: History, name: str) -> History:
 def _judged_once(out: Path, few: Sequence[History]) -> _Observations:
     """Return the observations of the judges for each of the few, by its name."""
     _write(out, "gw0", few, {})
-    watch_run(sys.executable, "-m", "conformance.cli.rejudge", out)
+    watch_run(sys.executable, "-m", "conformance.cli.rejudge", "--out", out)
     found: _Observations = defaultdict(list)
     for line in (out / "rejudged" / "gw0.jsonl").read_bytes().splitlines():
         observation = msgspec.json.decode(line)

@@ -11,12 +11,12 @@ from typing import Literal
 
 import msgspec
 
-from protocol.errors import KitError
+from fixtures.errors import WrongUse
 
 TABLE = Path(__file__).with_name("table.toml")
 
 
-class UnknownMutant(KitError):
+class UnknownMutant(WrongUse):
     """A name that is not in the table."""
 
 

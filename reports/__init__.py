@@ -24,7 +24,7 @@ other pages (offline, no JavaScript needed), `matrix.md` (for a pull request; wi
 each question.
 
     ./kit diff 3.9.2 4.3.1             # or two matrix.json files
-    ./kit explain KIP320-FETCH-03 4.3.1
+    ./kit explain KIP320-FETCH-03 --kafka-version 4.3.1
 
 read matrix.json and insights.json, without Spark.
 """

@@ -43,7 +43,7 @@ from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, patches, released_versions
 from history.exit_codes import EXIT_INTERRUPTED, exit_code_of
 from history.shards import ObservationLine, Shard, read_shards
-from reports.commands.options import Form, form, print_json
+from reports.commands.options import Form, form, out_option, print_json
 from reports.order import in_order
 
 _OUTCOMES: dict[str, Outcome] = {"violated": "bad", "satisfied": "good"}
@@ -215,14 +215,7 @@ def as_json(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult]
     help="default: quick",
 )
 @click.option("--all", "every", is_flag=True, help="run every patch, not only where neighbours differ")
-@click.option(
-    "--conformance-out",
-    "--out",
-    "out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="its columns are reused; default: out/bisect-ROW",
-)
+@out_option("its columns are reused; default: out/bisect-ROW", None)
 @form
 @pytest_options
 @click.pass_obj

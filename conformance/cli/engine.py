@@ -13,16 +13,15 @@ from fixtures.runs import forget
 from fixtures.runs import sweep as sweep_engine
 from reports.commands.options import Form, form, print_json
 
-READY = f"""Make the Docker engine answer, and the images of each VERSION ready; nothing else is changed.
 
-As root, an engine that is missing is installed from Debian's packages. VERSION is {VERSIONS}.
-"""
+@click.command(context_settings=HELP)
+@click.option("--kafka-version", multiple=True, metavar="V", help=f"{VERSIONS}; repeatable; default: the newest")
+def setup(kafka_version: Sequence[str]) -> None:
+    """Make the Docker engine answer, and the images of each version ready; nothing else is changed.
 
-
-@click.command(context_settings=HELP, help=READY)
-@click.argument("version", nargs=-1)
-def setup(version: Sequence[str]) -> None:
-    make_ready(version)
+    As root, an engine that is missing is installed from Debian's packages.
+    """
+    make_ready(kafka_version)
 
 
 def make_ready(versions: Sequence[str]) -> None:

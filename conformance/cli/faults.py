@@ -18,7 +18,7 @@ from fixtures.faults.selftest import SelfTest, Targets, as_expected, choose, kin
 from fixtures.images import newest, obtain, select
 from fixtures.runs import Run
 from history.exit_codes import exit_code_of
-from reports.commands.options import Form, form, print_json
+from reports.commands.options import Form, form, out_option, print_json
 
 by_name = click.option("--fault", multiple=True, metavar="GLOB", help="by name; repeatable; default: all")
 
@@ -61,15 +61,7 @@ def _test(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool) -
 @by_name
 @click.option("--at-once", type=click.IntRange(1, 3), default=1, help="faults that stand together; default: 1")
 @click.option("--minutes", default=math.inf, metavar="M", help="no plan begins after M minutes")
-@click.option(
-    "--conformance-out",
-    "--out",
-    "out",
-    type=click.Path(path_type=Path),
-    default=Path("out/storm"),
-    metavar="DIR",
-    help="for logs of clusters that do not become whole; default: out/storm",
-)
+@out_option("for logs of clusters that do not become whole", "out/storm")
 @form
 def storm(
     kafka_version: str,

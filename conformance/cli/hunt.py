@@ -44,7 +44,7 @@ from fixtures.leases import workers
 from history.command import COMMAND
 from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, exit_code_of
 from history.shards import read_shards
-from reports.commands.options import Form, form, print_json
+from reports.commands.options import Form, form, out_option, print_json
 
 FEWEST_MINUTES = 1.0
 """The least time left with which a further round begins."""
@@ -260,15 +260,7 @@ def _announcement(one: Round) -> str:
 @click.command(context_settings=PASSING_ON)
 @column_options
 @click.option("--hours", required=True, metavar="N", help="how long, such as 8 or 0.5; the last round may end later")
-@click.option(
-    "--conformance-out",
-    "--out",
-    "out",
-    type=click.Path(path_type=Path),
-    default=Path("out/hunt"),
-    metavar="DIR",
-    help="default: out/hunt",
-)
+@out_option("the output directory", "out/hunt")
 @click.option("--machine", "machines", multiple=True, metavar="NAME", help="only this one; repeatable")
 @form
 @pytest_options

@@ -43,6 +43,7 @@ from history.command import COMMAND
 from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from history.shards import read_shards
 from protocol.errors import KitError
+from reports.commands.options import out_option
 from reports.errors import spark_missing
 
 COPY = "baseline.json"
@@ -76,16 +77,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command(context_settings=PASSING_ON)
 @column_options
-@click.option(
-    "--conformance-out",
-    "--out",
-    "out",
-    type=click.Path(path_type=Path),
-    envvar=variable("CONFORMANCE_OUT"),
-    default=Path("out"),
-    metavar="DIR",
-    help="the output directory; default: out",
-)
+@out_option("the output directory")
 @click.option(
     "--baseline",
     envvar=variable("BASELINE"),

@@ -38,20 +38,6 @@ def miniature(words: Sequence[str]) -> None:
     _become("tests.miniature", words)
 
 
-@click.command(context_settings=AS_IT_IS)
-@click.argument("words", nargs=-1, type=click.UNPROCESSED)
-def mutants(words: Sequence[str]) -> None:
-    """Build a broker with a planted bug, or compare its column with the table."""
-    _become("mutants", words)
-
-
-@click.command(context_settings=AS_IT_IS)
-@click.argument("words", nargs=-1, type=click.UNPROCESSED)
-def benchmarks(words: Sequence[str]) -> None:
-    """Measure the kit itself."""
-    _become("benchmarks", words)
-
-
 def _refuse_installed(command: str) -> None:
     """Raise WrongUse if only the wheel is installed: it has no tests/."""
     if not (ROOT / "tests").is_dir():

@@ -1,9 +1,9 @@
-"""Judge stored histories again, without a cluster: `./kit rejudge DIR`.
+"""Judge stored histories again, without a cluster: `./kit rejudge --out DIR`.
 
 On a cluster:
 
     python -m zipfile -c kit.zip protocol history fixtures strategies conformance reports
-    spark-submit --master MASTER --py-files kit.zip conformance/submit/rejudge.py DIR --spark
+    spark-submit --master MASTER --py-files kit.zip conformance/submit/rejudge.py --out DIR --spark
 """
 
 import gc
@@ -36,7 +36,7 @@ from history.exit_codes import exit_code_of
 from history.observations import Observation
 from history.shards import AnyShardLine, Column, ObservationLine, read_shards
 from history.store import read_frames
-from reports.commands.options import Form, form, print_json
+from reports.commands.options import Form, form, out_option, print_json
 
 Again: TypeAlias = dict[str, dict[str, JudgedExample]]
 """The examples as judged again, by shard and example."""
@@ -78,7 +78,7 @@ def _again(check: Check, history: History, column: Column) -> Judged:
 
 
 @click.command(context_settings=HELP)
-@click.argument("folder", metavar="DIR")
+@out_option("a run's folder with its shards/ and histories/, or with --spark its URI", kind=click.STRING)
 @click.option(
     "--spark",
     metavar="[MASTER]",
@@ -94,8 +94,8 @@ def _again(check: Check, history: History, column: Column) -> Judged:
     help="write complete shards with the current judges and rows, for `./kit merge --in NEW`",
 )
 @form
-def rejudge_stored(folder: str, spark: str, shards: Path | None, form: Form) -> int:
-    """Judge stored histories again, without a cluster. DIR has the shards/ and histories/ of a run; with --spark, or its URI.
+def rejudge_stored(out: str, spark: str, shards: Path | None, form: Form) -> int:
+    """Judge stored histories again, without a cluster.
 
     Writes the observations of the current judges to DIR/rejudged/<shard>.jsonl and compares them with those in the shards. With
     --spark it runs on all cores, or on the given master, and writes Parquet to DIR/rejudged/parquet.
@@ -105,11 +105,11 @@ def rejudge_stored(folder: str, spark: str, shards: Path | None, form: Form) -> 
 
     The exit code is 0 if both are the same, 1 if a judge observes something else now (or raises, which affects no other example).
     """
-    if "://" not in folder and not Path(folder, "shards").is_dir():
-        raise WrongUse(f"{folder} has no shards/: give the directory that was --conformance-out")
+    if "://" not in out and not Path(out, "shards").is_dir():
+        raise WrongUse(f"{out} has no shards/: give the directory that was --conformance-out")
     if shards and (wrong := _not_there(shards, spark)):
         raise WrongUse(wrong)
-    changed = list(_in_spark(folder, spark) if spark else _here(Path(folder), shards))
+    changed = list(_in_spark(out, spark) if spark else _here(Path(out), shards))
     if form == "json":
         print_json(changed)
     else:

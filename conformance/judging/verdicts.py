@@ -120,7 +120,7 @@ def counting(row: Requirement, case: str, tally: CaseTally) -> tuple[int, int]:
 
 NO_CHECK = "the kit has no check for this row"
 CHANGED_SINCE = (
-    f"row changed since it was run: run it again, or judge what is stored with {COMMAND} rejudge DIR --shards"
+    f"row changed since it was run: run it again, or judge what is stored with {COMMAND} rejudge --out DIR --shards NEW"
 )
 
 

@@ -1,4 +1,4 @@
-"""The subcommands of `python -m reports`, one module each with `run(arguments) -> exit code`.
+"""The subcommands of `python -m reports`, one module each.
 
 Only `merge` needs Spark: the others read its output, and run at once.
 """

@@ -10,26 +10,24 @@ import click
 from conformance.catalogue import shipped_rows
 from conformance.judging.verdicts import Verdict
 from history.exit_codes import exit_code_of
-from reports.commands.options import HELP, PATH, Form, form, print_json
+from reports.commands.options import HELP, Form, form, matrix_file, matrix_options, print_json
 from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_columns, between_matrices
 from reports.matrix_file import read_compared
 from reports.texts.wording import GLYPHS, clean
-
-MATRIX = Path("out/matrix/matrix.json")
 
 
 @click.command(context_settings=HELP, short_help="Compare two columns, or two matrices.")
 @click.argument("old")
 @click.argument("new")
-@click.option("--matrix", type=PATH, default=MATRIX, metavar="FILE", help=f"the columns' matrix; default: {MATRIX}")
+@matrix_options
 @click.option("--fail-on-worse", is_flag=True, help="end with 1 if a row is violated or flaky now and was not")
 @form
-def diff(old: str, new: str, matrix: Path, fail_on_worse: bool, form: Form) -> int:
+def diff(old: str, new: str, out: Path, matrix: Path | None, fail_on_worse: bool, form: Form) -> int:
     """Changes between two columns of a matrix, or between two matrices: OLD and NEW are columns, or files matrix.json."""
     if old.endswith(".json"):
         differences = between_matrices(read_compared(Path(old)), read_compared(Path(new)))
     else:
-        differences = [between_columns(read_compared(matrix), old, new)]
+        differences = [between_columns(read_compared(matrix_file(out, matrix)), old, new)]
     if form == "json":
         print_json([changes_of(each) for each in differences])
     else:

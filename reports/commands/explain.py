@@ -10,38 +10,40 @@ import click
 from msgspec import to_builtins
 
 from conformance.catalogue import shipped_rows
-from reports.commands.options import HELP, PATH, Form, form, print_json
+from reports.commands.options import HELP, Form, form, matrix_file, matrix_options, print_json
 from reports.matrix_file import column_named, read_insights, read_matrix, rows_named
 from reports.texts.explanation import ExplainedCell, explanation
 from reports.texts.wording import clean
 
-MATRIX = Path("out/matrix/matrix.json")
 _WIDEST = 110
 
 
 @click.command(context_settings=HELP, short_help="Explain a cell: its verdict, the evidence, and how to see it again.")
 @click.argument("row")
-@click.argument("column", default="")
-@click.option("--matrix", "file", type=PATH, default=MATRIX, metavar="FILE", help=f"default: {MATRIX}")
+@click.option(
+    "--kafka-version", "column", default="", metavar="V", help="a column of the matrix; default: the newest one"
+)
+@matrix_options
 @form
-def explain(row: str, column: str, file: Path, form: Form) -> None:
+def explain(row: str, column: str, out: Path, matrix: Path | None, form: Form) -> None:
     """Explain a cell: the row, the observations behind the verdict, and how to reproduce it.
 
-    ROW is a row such as KIP320-FETCH-03, or a glob; without COLUMN the newest one of the matrix is meant.
+    ROW is a row such as KIP320-FETCH-03, or a glob.
     """
-    matrix, insights = read_matrix(file), read_insights(file)
-    label = column_named(column or matrix.kafka_versions[-1], matrix.kafka_versions)
-    rows = rows_named(row, [each.requirement for each in matrix.requirements])
+    file = matrix_file(out, matrix)
+    read, insights = read_matrix(file), read_insights(file)
+    label = column_named(column or read.kafka_versions[-1], read.kafka_versions)
+    rows = rows_named(row, [each.requirement for each in read.requirements])
     if form == "json":
         print_json(
-            [to_builtins(cell) for cell in matrix.cells if cell.requirement in rows and cell.kafka_version == label]
+            [to_builtins(cell) for cell in read.cells if cell.requirement in rows and cell.kafka_version == label]
         )
         return
     rules = {rule.id: rule for rule in shipped_rows()}
     for place, id in enumerate(rows):
         if place:
             print()
-        explained = ExplainedCell(matrix, insights, id, label, rules.get(id), _run(file))
+        explained = ExplainedCell(read, insights, id, label, rules.get(id), _run(file))
         sys.stdout.writelines(f"{line}\n" for line in _wrapped(explanation(explained)))
 
 

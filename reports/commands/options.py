@@ -1,16 +1,48 @@
-"""Options of the commands that read or write a matrix."""
+"""Options that several commands have."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import click
 
 HELP: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 PATH = click.Path(path_type=Path)
+OUT_VARIABLE = "KAFKA_CONFORMANCE_CONFORMANCE_OUT"
 Form: TypeAlias = Literal["text", "json"]
+F = TypeVar("F", bound=Callable[..., Any])
 
 form = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="default: text")
+
+
+def out_option(
+    text: str, default: str | None = "out", *, kind: click.Path | click.types.StringParamType = PATH
+) -> Callable[[F], F]:
+    """Return the option that names a run's folder. The environment names the one of commands whose default is `out`."""
+    return click.option(
+        "--conformance-out",
+        "--out",
+        "out",
+        type=kind,
+        envvar=OUT_VARIABLE if default == "out" else None,
+        default=default,
+        metavar="DIR",
+        help=f"{text}; default: {default}" if default else text,
+    )
+
+
+def matrix_options(command: F) -> F:
+    """Add the options that name a matrix; `matrix_file` takes their values."""
+    elsewhere = click.option(
+        "--matrix", type=PATH, metavar="FILE", help="a matrix.json; default: matrix/matrix.json of --conformance-out"
+    )
+    return out_option("the folder of a run")(elsewhere(command))
+
+
+def matrix_file(out: Path, matrix: Path | None) -> Path:
+    """Return the file that is named, or the one where a run writes its matrix."""
+    return matrix or out / "matrix" / "matrix.json"
 
 
 def print_json(value: object) -> None:

@@ -1,14 +1,17 @@
-"""`./kit miniature`: for each machine which judge catches which bug, after how many steps, in how many seconds; and
-whether all judges stay silent on the honest miniature."""
+"""`./kit miniature`: the machines on a cluster in memory."""
 
 from __future__ import annotations
 
-import argparse
+import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Literal
 
+import click
+
+from conformance.cli.group import HELP, run
 from conformance.core.machines import AnyMachine, all_machines
 from history.command import COMMAND
 from history.exit_codes import exit_code_of
@@ -20,15 +23,33 @@ from tests.miniature.planted import planted_for
 COLUMNS = "{:27} {:17} {:22} {:>9} {:>6} {:>7} {:>6}  {}"
 
 
-def main() -> int:
-    options = _options()
+@click.command(context_settings=HELP)
+@click.argument("names", nargs=-1, metavar="[BUG]...")
+@click.option("--examples", default=200, metavar="N", help="that Hypothesis may draw for a bug; default: 200")
+@click.option("--honest", default=300, metavar="N", help="examples of each machine without a bug; default: 300")
+@click.option("--seed", default=0, metavar="N", help="default: 0")
+@click.option(
+    "--shrinker",
+    type=click.Choice(["kit", "hypothesis"]),
+    default="kit",
+    help="the kit's for live clusters, or Hypothesis' own, which takes some hundred runs more; default: kit",
+)
+def miniature(
+    names: Sequence[str], examples: int, honest: int, seed: int, shrinker: Literal["kit", "hypothesis"]
+) -> int:
+    """Run each machine on a cluster in memory: with each planted BUG (default: all), and without any.
+
+    Prints for each bug which judge catches it, after how many steps, in how many seconds. The exit code is 0 if each is
+    caught, and all judges stay silent on the honest cluster.
+    """
+    bugs = _bugs()
+    _refuse_unknown(names, list(bugs))
     print(COLUMNS.format("bug", "row", "label", "examples", "steps", "shrunk", "CPU s", "other rows"))
-    missed = [
-        bug.name for check, bug in _bugs().values() if bug.name in options.bugs and not _hunted(check, bug, options)
-    ]
+    wanted = [bugs[name] for name in bugs if name in (names or bugs)]
+    missed = [bug.name for check, bug in wanted if not _is_caught(check, bug, examples, seed, shrinker)]
     if missed:
         print(f"not caught: {', '.join(missed)}")
-    dishonest = [check.id for check in all_machines().values() if _honest(check, options)]
+    dishonest = [check.id for check in all_machines().values() if _is_dishonest(check, honest, seed)]
     return exit_code_of(violated=bool(dishonest or missed))
 
 
@@ -37,33 +58,18 @@ def _bugs() -> dict[str, tuple[AnyMachine, Bug]]:
     return {name: (check, bug) for check in all_machines().values() for name, bug in planted_for(check).bugs.items()}
 
 
-def _options() -> argparse.Namespace:
-    bugs = list(_bugs())
-    parser = argparse.ArgumentParser(prog=f"{COMMAND} miniature", description=__doc__)
-    parser.add_argument("bugs", nargs="*", default=bugs, help="bugs to look for (default: all)")
-    parser.add_argument("--examples", type=int, default=200, help="examples that Hypothesis may draw for a bug")
-    parser.add_argument("--honest", type=int, default=300, help="examples of each machine without a bug")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--shrinker",
-        choices=["kit", "hypothesis"],
-        default="kit",
-        help="the kit's for live clusters, or Hypothesis' own, which takes some hundred runs more",
-    )
-    options = parser.parse_args()
-    for unknown in sorted(set(options.bugs) - set(bugs)):
+def _refuse_unknown(names: Sequence[str], bugs: Sequence[str]) -> None:
+    for unknown in sorted(set(names) - set(bugs)):
         near = " or ".join(get_close_matches(unknown, bugs))
-        parser.error(
-            f"no bug is named {unknown!r}. " + (f"Did you mean {near}?" if near else f"There are {', '.join(bugs)}.")
-        )
-    return options
+        hint = f"Did you mean {near}?" if near else f"There are {', '.join(bugs)}."
+        raise click.UsageError(f"no bug is named {unknown!r}. {hint}")
 
 
-def _hunted(check: AnyMachine, bug: Bug, options: argparse.Namespace) -> bool:
-    """Looked for among drawn schedules; where none met it, the known schedule or script is tried."""
+def _is_caught(check: AnyMachine, bug: Bug, examples: int, seed: int, shrinker: Literal["kit", "hypothesis"]) -> bool:
+    """True if a judge catches the bug in a drawn schedule or, if none met it, in the known schedule or script."""
     began = time.process_time()
-    own = options.shrinker == "hypothesis"
-    found = hunt(check, [bug.name], examples=options.examples, shrink=own, number=options.seed, rows=bug.rows)
+    own = shrinker == "hypothesis"
+    found = hunt(check, [bug.name], examples=examples, shrink=own, number=seed, rows=bug.rows)
     if found.shortest is not None and found.first is not None:
         shortest = found.shortest if own else shortened(check, found.first, found.row, [bug.name])
         seconds = time.process_time() - began
@@ -87,9 +93,9 @@ def _row(
     print(COLUMNS.format(bug.name, row, label, drawn, first, shortest, f"{seconds:.1f}", others), flush=True)
 
 
-def _honest(check: AnyMachine, options: argparse.Namespace) -> bool:
+def _is_dishonest(check: AnyMachine, examples: int, seed: int) -> bool:
     """True if a judge finds fault with a cluster without bugs, or an example met trouble."""
-    found: Hunt = hunt(check, examples=options.honest, number=options.seed)
+    found: Hunt = hunt(check, examples=examples, number=seed)
     for trouble, times in Counter(found.troubles).items():
         print(f"trouble in {times} honest examples: {trouble}")
     print(
@@ -103,4 +109,4 @@ def _honest(check: AnyMachine, options: argparse.Namespace) -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(run(miniature, sys.argv[1:], f"{COMMAND} miniature"))

@@ -59,7 +59,7 @@ def _lines(spark: SparkSession, run: Path) -> dict[str, list[bytes]]:
 
 def test_spark_gives_the_bytes_that_one_process_gives(spark: SparkSession, run: Path) -> None:
     assert list(rejudge.compare_in_spark(spark, _uri(run))) == []
-    assert rejudge.main([str(run)]) == 0
+    assert rejudge.main(["--out", str(run)]) == 0
     plain = {path.stem: sorted(path.read_bytes().splitlines()) for path in (run / "rejudged").glob("*.jsonl")}
     plain = {shard: lines for shard, lines in plain.items() if lines}
     assert _lines(spark, run) == plain
@@ -114,7 +114,7 @@ def test_what_has_changed_is_told_as_one_process_tells_it(
     with (run / "histories" / RUN / "gw2.jsonl.zst").open("ab") as file:
         file.write(b"no frame of zstd, yet written into the file")
     lines = list(rejudge.compare_in_spark(spark, _uri(run)))
-    assert rejudge.main([str(run)]) == 1
+    assert rejudge.main(["--out", str(run)]) == 1
     assert sorted("\n".join(lines).splitlines()) == sorted(capsys.readouterr().out.splitlines())
     first = [line.splitlines()[0] for line in sorted(lines)]
     assert first == [

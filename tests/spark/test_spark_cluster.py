@@ -70,11 +70,11 @@ def test_a_merge_on_the_cluster_gives_the_bytes_of_one_machine(spark_cluster: Cl
 def test_judging_again_on_the_cluster_gives_the_bytes_of_one_process(
     spark_cluster: Cluster, code: Path, run: Path
 ) -> None:
-    done = spark_cluster.submit(code, ROOT / "conformance" / "submit" / "rejudge.py", run, "--spark")
+    done = spark_cluster.submit(code, ROOT / "conformance" / "submit" / "rejudge.py", "--out", run, "--spark")
     assert (done.returncode, done.stdout) == (0, "the same observations, byte for byte\n"), done.stderr
     rows = parquet.read_table(run / "rejudged" / "parquet").to_pylist()
     assert len(rows) == EXAMPLES
     there = [rejudge.canonical_lines(msgspec.convert(row["observations"], list[Observation])) for row in rows]
-    assert rejudge.main([str(run)]) == 0
+    assert rejudge.main(["--out", str(run)]) == 0
     here = [path.read_bytes() for path in (run / "rejudged").glob("*.jsonl")]
     assert sorted(b"".join(there).splitlines()) == sorted(b"".join(here).splitlines())

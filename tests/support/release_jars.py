@@ -25,7 +25,7 @@ def jars_at_hand(artifact: str = "kafka-clients") -> list[Path]:
 def jars_or_skip() -> list[Path]:
     """Those of kafka-clients."""
     if not (jars := jars_at_hand()):
-        pytest.skip(f"no release's jars are in {cache_dir()}: run ./kit setup 4.3.1")
+        pytest.skip(f"no release's jars are in {cache_dir()}: run ./kit setup --kafka-version 4.3.1")
     return jars
 
 

@@ -39,6 +39,7 @@ SEEN_OTHERWISE: dict[str, str] = {
         ],
         "typed calls: methods of NodeClient, which tests of clients and of the miniature make",
     ),
+    "mutants.command": "commands, called as such by tests of `./kit mutants`",
     "benchmarks.*": "measurements, which assert nothing",
     "reports.commands.*": "commands, called as such by the tests of `python -m reports`",
 }

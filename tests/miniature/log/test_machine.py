@@ -19,7 +19,7 @@ from tests.miniature.machine import hunt, play, shortened
 pytestmark = pytest.mark.drawn
 
 DRAWN = ["rewritten-while-copied", "epoch-ends-fall", "two-leaders-in-one-epoch", "never-unparked"]
-"""Some that turn up soon. `python -m tests.miniature` looks for all of them."""
+"""Some that turn up soon. `./kit miniature` looks for all of them."""
 
 
 def judged_as(example: Played) -> list[tuple[str, str, str]]:

@@ -69,7 +69,7 @@ def test_a_made_up_run_is_judged_again_as_its_shards_say(tmp_path: Path, monkeyp
         len(one.events) for path in (tmp_path / "out").rglob("*.zst") for one in read_histories(path) if one.complete
     ]
     assert sum(found) == events >= 12_000 * 0.9
-    assert rejudge.main([str(tmp_path / "out")]) == 0
+    assert rejudge.main(["--out", str(tmp_path / "out")]) == 0
     judged = [path.read_bytes().count(b"\n") for path in (tmp_path / "out" / "rejudged").iterdir()]
     assert max(judged) > 0.2 * sum(judged) > 1000
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import main
 from benchmarks.histories import history
 from benchmarks.judging import made_up, measure, stored_histories, table
+from conformance.cli.app import main
 from conformance.judging.judge import judge_all
 from conformance.judging.judges import JUDGES
 from history.events import End
@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
 
 
 def test_the_table_tells_total_and_shares(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["judging", "--events", "2000", "--example-events", "1000"]) == 0
+    assert main(["benchmarks", "judging", "--events", "2000", "--example-events", "1000"]) == 0
     out = capsys.readouterr().out
     assert "s a million" in out.splitlines()[0]
     assert "| KIP101-INV-01 one_record_per_offset_and_epoch |" in out
@@ -53,7 +53,7 @@ def test_stored_histories_are_judged_again_and_again(tmp_path: Path) -> None:
 
 
 def test_without_histories_it_says_what_to_give(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["judging", "--histories", str(tmp_path)]) == 2
+    assert main(["benchmarks", "judging", "--out", str(tmp_path)]) == 2
     assert "give the --conformance-out of a run" in capsys.readouterr().err
 
 
@@ -63,7 +63,7 @@ def test_another_checkout_judges_the_same_histories_in_turn(tmp_path: Path, caps
         for line in (one.example, *one.events, End(example="h", outcome="judged")):
             writer.write(line)
     here = str(Path(__file__).parents[3])
-    asked = ["judging", "--histories", str(tmp_path), "--rounds", "1", "--beside"]
+    asked = ["benchmarks", "judging", "--out", str(tmp_path), "--rounds", "1", "--beside"]
     assert main([*asked, here]) == 0
     ours, theirs = capsys.readouterr().out.splitlines()[2:4]
     assert ours.split("|")[-2] == theirs.split("|")[-2]
@@ -71,6 +71,6 @@ def test_another_checkout_judges_the_same_histories_in_turn(tmp_path: Path, caps
     assert "cannot be run" in capsys.readouterr().err
 
 
-def test_beside_needs_histories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["judging", "--beside", str(tmp_path)]) == 2
-    assert "--beside needs --histories" in capsys.readouterr().err
+def test_beside_needs_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["benchmarks", "judging", "--beside", str(tmp_path)]) == 2
+    assert "--beside needs --conformance-out" in capsys.readouterr().err

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mutants import Mutant, Red
+from conformance.cli.app import main
+from mutants import Mutant, Red, mutant
 from mutants.compare import compare
 
 
@@ -71,3 +72,16 @@ def test_its_text_names_each_kind_of_row(tmp_path: Path) -> None:
         ["unexpected", "-"],
         ["unexercised", "B"],
     ]
+
+
+def test_the_command_reads_the_matrix_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    red_rows = {row.id: "violated" for row in mutant("unfenced-leader-epoch").red}
+    (tmp_path / "matrix").mkdir()
+    matrix(tmp_path / "matrix", red_rows)
+    asked = ["mutants", "compare", "unfenced-leader-epoch", "mutant", "plain", "--out"]
+    assert main([*asked, str(tmp_path)]) == 0
+    assert f"caught      {', '.join(sorted(red_rows))}" in capsys.readouterr().out
+    matrix(tmp_path / "matrix", {"Z": "violated"})
+    assert main([*asked, str(tmp_path)]) == 1
+    assert main([*asked, str(tmp_path / "nowhere")]) == 2
+    assert "nowhere/matrix/matrix.json" in capsys.readouterr().err

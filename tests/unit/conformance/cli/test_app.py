@@ -17,7 +17,7 @@ from conformance.cli.app import COMMANDS, main
 from conformance.core.registry import checks_by_row
 
 ROOT = Path(__file__).parents[4]
-OWN_HELP = sorted(set(COMMANDS) - {"pytest", "tests", "mutants", "miniature", "benchmarks"})
+OWN_HELP = sorted(set(COMMANDS) - {"pytest", "tests", "miniature"})
 """The others pass --help on, to programs with a help of their own."""
 UNTESTED = "KIP595-LEAD-01"
 
@@ -42,10 +42,15 @@ REFUSED = {
     "a storm without a cycle": ["storm", "--cycles", "0"],
     "hours that are no number": ["hunt", "--hours", "x", "--kafka-version", "4.3.1"],
     "a machine that is not there": ["hunt", "--hours", "1", "--machine", "clock"],
-    "a version that is none": ["setup", "nonsense"],
+    "a version that is none": ["setup", "--kafka-version", "nonsense"],
+    "a mutant with a slip": ["mutants", "build", "unfenced-leader-epoc", "--kafka-version", "4.3.1"],
+    "a mutant of no Kafka": ["mutants", "build", "unfenced-leader-epoch"],
+    "a mutant's option with a slip": ["mutants", "build", "unfenced-leader-epoch", "--kafka-versio", "4.3.1"],
+    "a benchmark with a slip": ["benchmarks", "judgin"],
+    "a benchmark's option with a slip": ["benchmarks", "judging", "--event", "3"],
     "an unreleased version": ["matrix", "--kafka-version", "3.7.9"],
     "a home that is not there": ["matrix", "--kafka-home", "/nonexistent/kafka"],
-    "a folder without shards": ["rejudge", "/nonexistent/out"],
+    "a folder without shards": ["rejudge", "--out", "/nonexistent/out"],
     "too many faults at once": ["storm", "--at-once", "4"],
     "a fault that is none": ["faults", "--fault", "nonsense"],
 }

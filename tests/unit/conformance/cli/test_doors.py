@@ -21,7 +21,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> obje
 def test_a_folder_without_shards_is_wrong_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ended(monkeypatch, "conformance.submit.rejudge", str(tmp_path)) == 2
+    assert ended(monkeypatch, "conformance.submit.rejudge", "--out", str(tmp_path)) == 2
     assert "has no shards/" in capsys.readouterr().err
 
 
@@ -29,5 +29,5 @@ def test_a_run_without_differences_ends_with_0(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "shards").mkdir()
-    assert ended(monkeypatch, "conformance.submit.rejudge", str(tmp_path)) == 0
+    assert ended(monkeypatch, "conformance.submit.rejudge", "--out", str(tmp_path)) == 0
     assert "the same observations, byte for byte" in capsys.readouterr().out

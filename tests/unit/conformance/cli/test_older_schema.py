@@ -67,8 +67,8 @@ def old_schedule_of_a_hunt(out: Path) -> None:
 
 
 DOORS: dict[str, tuple[Callable[[Path], None], list[str]]] = {
-    "rejudge, shards": (old_shard, ["rejudge", "{out}"]),
-    "rejudge, histories": (old_histories, ["rejudge", "{out}"]),
+    "rejudge, shards": (old_shard, ["rejudge", "--out", "{out}"]),
+    "rejudge, histories": (old_histories, ["rejudge", "--out", "{out}"]),
     "matrix, plan": (old_plan, ["matrix", "--kafka-version", "4.3.1", "--conformance-out", "{out}"]),
     "hunt, state": (old_hunt, ["hunt", "--hours", "1", "--kafka-version", "4.3.1", "--out", "{out}"]),
     "hunt, schedules": (old_schedule_of_a_hunt, ["hunt", "--hours", "1", "--kafka-version", "4.3.1", "--out", "{out}"]),

@@ -343,7 +343,7 @@ def test_a_check_that_asks_more_than_it_did_is_off_the_record(play: Play) -> Non
     assert "is not in the history; run the check again" in again.detail
 
 
-# --- python -m conformance.cli.rejudge
+# --- ./kit rejudge
 
 
 def filed(play: Play, check: Check, *examples: FakeCluster) -> Path:
@@ -371,27 +371,27 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Check:
 
 def test_rejudging_gives_the_same_bytes(play: Play, known: Check, capsys: pytest.CaptureFixture[str]) -> None:
     out = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 6), FakeCluster(5, -1), FakeCluster(KitError("x")))
-    assert rejudge.main([str(out)]) == 0
+    assert rejudge.main(["--out", str(out)]) == 0
     assert "byte for byte" in capsys.readouterr().out
     first = (out / "rejudged" / "s1.jsonl").read_bytes()
     probes = own(msgspec.json.decode(line, type=Observation) for line in first.splitlines())
     assert [one.result for one in probes] == ["held", "violated"]
-    assert rejudge.main([str(out)]) == 0
+    assert rejudge.main(["--out", str(out)]) == 0
     assert (out / "rejudged" / "s1.jsonl").read_bytes() == first
 
 
 def test_whole_shards_are_written_for_the_merge(play: Play, known: Check) -> None:
     out, new = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 6)), play.out / "new"
-    assert rejudge.main([str(out), "--shards", str(new)]) == 0
+    assert rejudge.main(["--out", str(out), "--shards", str(new)]) == 0
     found = {cell.requirement: cell for cell in judge_shards(read_shards(new))}
     assert (found[ROW].verdict, found[ROW].observations) == ("violated", 2)
 
 
 def test_shards_are_not_written_over_others(play: Play, known: Check, capsys: pytest.CaptureFixture[str]) -> None:
     out = filed(play, known, FakeCluster(5, 7, 7))
-    assert rejudge.main([str(out), "--shards", str(out / "shards")]) == 2
+    assert rejudge.main(["--out", str(out), "--shards", str(out / "shards")]) == 2
     assert f"--shards {out / 'shards'} is not empty" in capsys.readouterr().err
-    assert rejudge.main([str(out), "--shards", str(out / "new"), "--spark"]) == 2
+    assert rejudge.main(["--out", str(out), "--shards", str(out / "new"), "--spark"]) == 2
     assert "goes without --spark" in capsys.readouterr().err
 
 
@@ -409,9 +409,9 @@ def test_a_judge_that_now_says_something_else_is_named(
 
     stricter = msgspec.structs.replace(known, body=grows_by_one_at_most)
     monkeypatch.setitem(checks.REGISTRY, known.id, stricter)
-    assert rejudge.main([str(out)]) == 1
+    assert rejudge.main(["--out", str(out)]) == 1
     assert capsys.readouterr().out.splitlines() == [f"e-1 ({known.id}): judged differently now"]
-    assert rejudge.main([str(out), "--format", "json"]) == 1
+    assert rejudge.main(["--out", str(out), "--format", "json"]) == 1
     assert json.loads(capsys.readouterr().out) == [f"e-1 ({known.id}): judged differently now"]
 
 
@@ -420,7 +420,7 @@ def test_an_observation_without_its_history_is_named(
 ) -> None:
     out = filed(play, known, FakeCluster(5, 7, 7))
     play.writer.path.unlink()
-    assert rejudge.main([str(out)]) == 1
+    assert rejudge.main(["--out", str(out)]) == 1
     assert "e-0: its observations have no history" in capsys.readouterr().out
 
 
@@ -432,7 +432,7 @@ def test_an_example_that_was_cut_short_is_not_judged(play: Play, known: Check) -
 
 
 def test_a_folder_that_is_no_output_of_a_run_is_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert rejudge.main([str(tmp_path)]) == 2
+    assert rejudge.main(["--out", str(tmp_path)]) == 2
     assert f"{tmp_path} has no shards/" in capsys.readouterr().err
 
 

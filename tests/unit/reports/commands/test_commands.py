@@ -134,9 +134,9 @@ def test_diff_reads_what_a_kit_of_another_day_wrote(
     ("arguments", "message"),
     [
         (["diff", "3.9.1", NEW], r"error: There is no column '3\.9\.1' in this matrix\. Near it: 3\.9\.2"),
-        (["explain", "KIP320-FETCH-2", NEW], r"error: No row of this matrix is named 'KIP320-FETCH-2'\. Near it: .*-FETCH-02"),
-        (["explain", ROW.lower(), NEW], rf"Near it: {ROW}"),
-        (["explain", ROW, "4.3"], r"There is no column '4\.3' in this matrix\. Near it: 4\.3\.1"),
+        (["explain", "KIP320-FETCH-2"], r"error: No row of this matrix is named 'KIP320-FETCH-2'\. Near it: .*-FETCH-02"),
+        (["explain", ROW.lower(), "--kafka-version", NEW], rf"Near it: {ROW}"),
+        (["explain", ROW, "--kafka-version", "4.3"], r"There is no column '4\.3' in this matrix\. Near it: 4\.3\.1"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_told_with_what_is_near(
@@ -176,7 +176,7 @@ def test_explain_tells_what_a_red_cell_rests_on(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(file.parent.parent)
-    code, lines = _called(capsys, "explain", ROW, NEW, "--matrix", file)
+    code, lines = _called(capsys, "explain", ROW, "--kafka-version", NEW, "--matrix", file)
     assert code == 0
     assert lines[0] == f"{ROW} on {NEW}: ✗ violated"
     asks = " ".join(" ".join(_section(lines, "What it asks")).split())
@@ -243,11 +243,11 @@ def test_explain_takes_in_what_else_is_known(file: Path, capsys: pytest.CaptureF
 def test_explain_takes_globs_and_tells_of_cells_that_nothing_was_seen_of(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, lines = _called(capsys, "explain", "KIP320-FETCH-0[123]", OLD, "--matrix", file)
+    code, lines = _called(capsys, "explain", "KIP320-FETCH-0[123]", "--kafka-version", OLD, "--matrix", file)
     heads = [line for line in lines if f" on {OLD}: " in line]
     assert code == 0
     assert heads == [f"{OTHER} on {OLD}: ✗ violated", f"{ROW} on {OLD}: ✓ satisfied", f"{THIRD} on {OLD}: ✓ satisfied"]
-    _, lines = _called(capsys, "explain", "*", NEW, "--matrix", file)
+    _, lines = _called(capsys, "explain", "*", "--kafka-version", NEW, "--matrix", file)
     assert len([line for line in lines if f" on {NEW}: " in line]) == len(shipped_rows())
 
 
@@ -256,7 +256,7 @@ def test_explain_runs_a_users_image_again_by_its_name(tmp_path: Path, capsys: py
     pooled = Pooled(cases=all_cases(label, violated=1), checks=[checks(label)], violations=[violation(label)])
     path = tmp_path / "m.json"
     path.write_bytes(encode(matrix(pooled, NEW, label=label)))
-    _, lines = _called(capsys, "explain", ROW, label, "--matrix", path)
+    _, lines = _called(capsys, "explain", ROW, "--kafka-version", label, "--matrix", path)
     commands = _section(lines, "See for yourself")
     assert f"      ./kit pytest --kafka-image 'kafka:{label}' --requirement {ROW}" in commands
     assert commands[-1] == "  Paths are relative to the run's --conformance-out."
@@ -269,11 +269,11 @@ def test_diff_and_explain_start_no_spark_and_stop_when_nobody_reads(file: Path) 
     script = (
         "import sys; from reports.__main__ import main; sys.exit(main(sys.argv[1:]) or 7 * ('pyspark' in sys.modules))"
     )
-    for arguments in (["diff", OLD, NEW], ["explain", ROW, NEW]):
+    for arguments in (["diff", OLD, NEW], ["explain", ROW, "--kafka-version", NEW]):
         command = [sys.executable, "-c", script, *arguments, "--matrix", str(file)]
         assert subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
     reader = subprocess.Popen(
-        [sys.executable, "-m", "reports", "explain", "*", NEW, "--matrix", str(file)],
+        [sys.executable, "-m", "reports", "explain", "*", "--kafka-version", NEW, "--matrix", str(file)],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert reader.stdout is not None

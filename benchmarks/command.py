@@ -1,0 +1,103 @@
+"""`./kit benchmarks`: the kit's own measurements as Markdown tables; progress goes to stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from benchmarks import faults as fault_cycles
+from benchmarks import judging as judges
+from benchmarks import reports as scaled
+from benchmarks import small_merges as merges
+from benchmarks import startup as starts
+from fixtures.errors import WrongUse
+from fixtures.images import newest, obtain
+from fixtures.leases import workers
+
+PATH = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
+
+on_version = click.option(
+    "--kafka-version", metavar="V", default=newest(), help="a released version; default: the newest"
+)
+out = click.option(
+    "--conformance-out", "--out", "out", type=PATH, metavar="DIR", help="the folder of a run, instead of generated data"
+)
+
+
+@click.group(no_args_is_help=True)
+def benchmarks() -> None:
+    """The kit's own measurements, printed as Markdown tables."""
+
+
+@benchmarks.command()
+@on_version
+@click.option("--rounds", metavar="N", type=COUNT, default=5, help="default: 5")
+def startup(kafka_version: str, rounds: int) -> None:
+    """Start a cluster beside one plain broker process."""
+    image = obtain(kafka_version, progress=_tell)
+    print(starts.table(image, starts.measure(image, rounds, _tell)))
+
+
+@benchmarks.command()
+@on_version
+@click.option("--minutes", metavar="N", type=float, default=20.0, help="default: 20")
+@click.option("--clusters", metavar="N", type=COUNT, default=workers(), help="default: as many as -n auto")
+def faults(kafka_version: str, minutes: float, clusters: int) -> None:
+    """Count witnessed faults an hour, on several clusters under traffic."""
+    image = obtain(kafka_version, progress=_tell)
+    print(fault_cycles.table(image, fault_cycles.measure(image, minutes, clusters, _tell)))
+
+
+@benchmarks.command("other-faults")
+@on_version
+@click.option("--rounds", metavar="N", type=COUNT, default=3, help="default: 3")
+def other_faults(kafka_version: str, rounds: int) -> None:
+    """Time all other kinds of faults, on one cluster, without a sum."""
+    print(fault_cycles.others(obtain(kafka_version, progress=_tell), rounds, _tell))
+
+
+@benchmarks.command()
+@click.option("--events", metavar="N", type=COUNT, default=1_000_000, help="default: a million")
+@click.option("--example-events", metavar="N", type=COUNT, default=3_000, help="of one example; default: 3000")
+@out
+@click.option("--beside", metavar="CHECKOUT", type=PATH, help="another checkout, whose judges judge the run in turn")
+@click.option("--rounds", metavar="N", type=COUNT, default=5, help="with --beside; default: 5")
+def judging(events: int, example_events: int, out: Path | None, beside: Path | None, rounds: int) -> None:
+    """Time all judges over many events; needs no engine.
+
+    Stored histories are read before the clock starts, generated ones one at a time.
+    """
+    if beside is not None:
+        if out is None:
+            raise WrongUse("--beside needs --conformance-out: both checkouts judge the same")
+        print(judges.beside_table(judges.beside(beside, out, rounds, _tell)))
+        return
+    histories = judges.stored_histories(out, events) if out else judges.made_up(events, example_events)
+    print(judges.table(judges.measure(histories, _tell)))
+
+
+@benchmarks.command()
+@click.option("--scale", type=click.Choice(list(scaled.SCALES)), default="small", help="default: small")
+@click.option("--part", type=click.Choice(scaled.PARTS), multiple=True, help="one of them; default: both")
+@click.option(
+    "--conformance-out", "--out", "out", type=PATH, metavar="DIR", help="leave the generated data in this new folder"
+)
+def reports(scale: str, part: Sequence[str], out: Path | None) -> None:
+    """Merge and judge again at scale, in Spark; needs no engine."""
+    print(scaled.measure(scaled.SCALES[scale], part or scaled.PARTS, _tell, out))
+
+
+@benchmarks.command("small-merges")
+@out
+@click.option("--rounds", metavar="N", type=COUNT, default=3, help="default: 3")
+def small_merges(out: Path | None, rounds: int) -> None:
+    """Time a merge of two columns in smoke beside an empty Spark session."""
+    print(merges.table(merges.measure(out and out / "shards", rounds, _tell)))
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
