@@ -33,7 +33,8 @@ import msgspec
 from hypothesis.strategies import SearchStrategy
 
 from conformance.core.bench import Bench
-from conformance.judging.excuses import Evidence
+from conformance.core.waiting import Settled
+from conformance.judging.excuses import STARVED, Evidence
 from conformance.judging.judges import rows_about
 from fixtures.cluster import Topology
 from history.observations import KEEPS, KEEPS_NOT, Observation, Result
@@ -82,12 +83,18 @@ class Promise(NamedTuple):
 
 
 class PremiseClaim(Claim):
-    """A fact read back from the cluster; without it the rest of the example would prove nothing."""
+    """A fact read back from the cluster; without it the rest of the example would prove nothing.
 
-    def __init__(self, met: bool, what: str, promises: tuple[Promise, ...] = ()) -> None:
+    `excuse` is why an unmet one breaks no promise; None if it does.
+    """
+
+    def __init__(
+        self, met: bool, what: str, promises: tuple[Promise, ...] = (), excuse: Evidence | None = None
+    ) -> None:
         self.met = met
         self.what = what
         self.promises = promises
+        self.excuse = excuse
 
 
 class ExcuseClaim(Claim):
@@ -109,29 +116,42 @@ class ObservationClaim(Claim):
         self.by = by
 
 
-def premise(met: bool, what: str = "the premise", *, promised: tuple[str, str] | None = None) -> PremiseClaim:
+def premise(met: bool | Settled, what: str = "the premise", *, promised: tuple[str, str] | None = None) -> PremiseClaim:
     """Continue the example only if `met`; otherwise it ends as premise lost, and its earlier observations still count.
 
     `what` names the state that the kit had to bring about. If the tested system has to do its part, `promised` is the
-    row and case that say so: an unmet premise is then a violation of that row.
+    row and case that say so: an unmet premise is then a violation of that row, unless the kit starved while it waited.
     """
-    return PremiseClaim(bool(met), what, (Promise(*promised, what),) if promised is not None else ())
+    promises = (Promise(*promised, what),) if promised is not None else ()
+    if isinstance(met, Settled):
+        return PremiseClaim(met.outcome is True, what, promises, STARVED if met.outcome is None else None)
+    return PremiseClaim(bool(met), what, promises)
 
 
 def all_met(unmet: Sequence[PremiseClaim]) -> PremiseClaim:
     """Return the premise that `unmet` is empty, with the promises of all premises in it."""
-    promises = tuple(promise for claim in unmet for promise in claim.promises)
+    promises = tuple(promise for claim in unmet if not claim.excuse for promise in claim.promises)
     return PremiseClaim(not unmet, "; ".join(claim.what for claim in unmet), promises)
 
 
 def held_if(
-    held: bool, *by: object, row: str = "", case: str = "", detail: str = "", label: str = "", variant: str = ""
-) -> ObservationClaim:
+    held: bool | Settled,
+    *by: object,
+    row: str = "",
+    case: str = "",
+    detail: str = "",
+    label: str = "",
+    variant: str = "",
+) -> Claim:
     """Return the observation that the row held or was violated. `by` are the answers that show it.
 
     `row` defaults to the probe's first row, `case` to the case that the probe runs for. `variant` names which of
-    several legal answers was seen.
+    several legal answers was seen. A wait that ended while the kit starved is an excuse.
     """
+    if isinstance(held, Settled):
+        if held.outcome is None:
+            return excuse(STARVED, row=row, case=case)
+        held = held.outcome
     result: Result = "held" if held else "violated"
     shown = detail or _text_of(by)
     seen = Observation(
@@ -152,8 +172,12 @@ def record_only(*by: object, row: str = "", case: str = "", detail: str = "", va
     return ObservationClaim(seen, by)
 
 
-def kept_if(row: str, kept: bool, *by: object, case: str = "", detail: str = "") -> ObservationClaim:
+def kept_if(row: str, kept: bool | Settled, *by: object, case: str = "", detail: str = "") -> Claim:
     """Record, without judging it, whether the promise of a later KIP is kept. `row` is of level `later`."""
+    if isinstance(kept, Settled):
+        if kept.outcome is None:
+            return excuse(STARVED, row=row, case=case)
+        kept = kept.outcome
     return record_only(*by, row=row, case=case, detail=detail, variant=KEEPS if kept else KEEPS_NOT)
 
 

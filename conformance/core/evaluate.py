@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Literal, TypeVar
 
@@ -13,7 +13,7 @@ import msgspec
 from conformance.catalogue import Case, Facts, shipped_rows
 from conformance.catalogue.applicability import applies
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, held_if
+from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, Promise
 from conformance.judging.due import hindrance
 from conformance.judging.excuses import Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
@@ -66,6 +66,7 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
                 if not claim.met:
                     # An unmet premise ends the example.
                     observations += _broken_promise(bench, claim)
+                    excuses.update(_excused_promises(claim))
                     return Outcome("premise lost", claim.what, observations, _counted(check, bench, excuses))
             elif isinstance(claim, ObservationClaim):
                 # Cases of other versions are left out; the body has checked feature levels itself.
@@ -134,8 +135,17 @@ def _cases() -> dict[tuple[str, str], Case]:
 
 def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:
     """Return the violations of the rows that promised a premise that was not met."""
-    broken = [_observation_of(bench, one.row, one.case, held_if(False, detail=one.what)) for one in claim.promises]
-    return applicable(broken, _facts(bench))
+    promises = claim.promises if not claim.excuse else ()
+    return applicable([_broken(bench, one) for one in promises], _facts(bench))
+
+
+def _broken(bench: Bench, one: Promise) -> Observation:
+    broken = Observation(requirement=one.row, case=one.case, result="violated", example="", detail=one.what)
+    return _observation_of(bench, one.row, one.case, ObservationClaim(broken, ()))
+
+
+def _excused_promises(claim: PremiseClaim) -> Iterator[tuple[str, str, str]]:
+    return ((one.row, one.case, claim.excuse.name) for one in claim.promises if claim.excuse)
 
 
 def proofs(observations: list[Observation]) -> list[Observation]:

@@ -1,13 +1,16 @@
 """Waits of a check that may end without what is due: whether it comes true in time, and how late the kit itself was."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import NoReturn
 
 import msgspec
 
 from conformance.core.cluster import Cluster
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue
-from history.due import Due
+from history.due import Due, is_starved
 
 WITHIN = 30.0
 """Seconds within which the tested system does what it owes (`conformance.judging.due`)."""
@@ -26,10 +29,31 @@ class Late(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The number of tries until something came true or the time was up, and whether it came true."""
+    """The end of a wait for something: the number of tries, whether it came true `within` this many seconds, and how late
+    the kit itself woke if it did not.
+
+    It is no bool, since a bound that passed proves nothing while the kit starved: `held_if` and `premise` take it as it is.
+    """
 
     tries: int
-    met: bool
+    _met: bool = msgspec.field(name="met")
+    within: float = 0.0
+    late: float = 0.0
+
+    @property
+    def outcome(self) -> bool | None:
+        """True if it came true; None if it did not, and the kit was too late to know."""
+        return None if not self._met and is_starved(self.late, self.within) else self._met
+
+    def also(self, right: bool) -> Settled:
+        """Return the same end, but unmet unless something else that follows from it is right too."""
+        return msgspec.structs.replace(self, _met=self._met and right)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("whether a wait was met may be unknown: hand it to held_if or premise, or look at its outcome")
+
+    def __str__(self) -> str:
+        return str(self._met) if self.outcome is not None else f"{self._met}, the kit woke {self.late:.1f} s late"
 
 
 class Waiting:
@@ -39,18 +63,18 @@ class Waiting:
         self._tape = tape
         self._cluster = cluster
 
-    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> bool:
-        """True if `probe` becomes true in time. For what a requirement demands: the opposite is a finding, not trouble
-        of the kit.
+    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
+        """Return whether `probe` becomes true in time. For what a requirement demands: the opposite is a finding, not
+        trouble of the kit.
         """
         if self._cluster is None:
             # The calls of each try are on the tape as well, and their answers have to be taken from it.
             found = self._tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(0, False))
             for _ in range(found.tries):
                 probe()
-            return found.met
+            return found
         found = _try_until(self._cluster, probe, what, within)
-        return self._tape.call("kit", "settles", {"what": what}, Settled, lambda: found).met
+        return self._tape.call("kit", "settles", {"what": what}, Settled, lambda: found)
 
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
         """Return the error for a rig's own wait that ended without what is due."""
@@ -75,6 +99,6 @@ def _try_until(cluster: Cluster, probe: Callable[[], bool], what: str, within: f
 
     try:
         cluster.eventually(try_once, what, within, EVERY, "step")
-    except Overdue:
-        return Settled(tries, False)
+    except Overdue as overdue:
+        return Settled(tries, False, within, overdue.late)
     return Settled(tries, True)

@@ -7,6 +7,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench, File
 from conformance.core.checks import Claim, held_if, premise
+from conformance.core.waiting import Settled
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Partition
@@ -92,7 +93,7 @@ def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int)
         yield held_if(entries_from(file, start), file, row="KIP320-DR-02", case="entries", detail=detail)
 
 
-def started_over(partition: Partition, id: int, trim: Deletion, *, joined: bool) -> Iterator[Claim]:
+def started_over(partition: Partition, id: int, trim: Deletion, *, joined: Settled) -> Iterator[Claim]:
     """Check TRUNC-06: the follower is in the ISR with the leader's log, and has nothing from below the log start."""
     bench, name = partition.bench, partition.bench.name_of(id)
     first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
@@ -102,7 +103,7 @@ def started_over(partition: Partition, id: int, trim: Deletion, *, joined: bool)
     [disk] = [one for one in bench.replicas({str(partition): [name]}).replicas if one.node == name]
     same = (first.offset, last.offset, mine) == (trim.start, trim.end, leaders)
     detail = f"{id}, in the ISR: {joined}, holds {first.offset} to {last.offset}: {mine}, the leader {leaders}; {disk}"
-    held = joined and same and nothing_below(disk, trim.start)
+    held = joined.also(same and nothing_below(disk, trim.start))
     yield held_if(held, first, last, row="KIP101-TRUNC-06", case="behind", detail=detail)
 
 

@@ -7,6 +7,7 @@ from hypothesis.strategies import integers
 from conformance.core.bench import Bench, File
 from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.topologies import CLUSTER
+from conformance.core.waiting import Settled
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
@@ -56,8 +57,8 @@ def as_new_replica(partition: Partition, leader: NodeClient, added: int, epoch: 
     return leader.fetch(partition.at(0, current_leader_epoch=epoch), FetchOptions(replica_id=added))
 
 
-def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> bool:
-    """True if the new replica joins the ISR while records are written with acks=all, one after the other."""
+def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> Settled:
+    """Return whether the new replica joins the ISR while records are written with acks=all, one after the other."""
 
     def written_and_joined() -> bool:
         answer = leader.produce(partition.topic, partition.index, batch(b"meanwhile"))
@@ -103,7 +104,7 @@ def new_replica_before_the_leader_knows(partition: Partition, trim: int) -> Gene
     yield premise(refused.error is Error.UNKNOWN_LEADER_EPOCH, f"{added} was refused at first: {refused.error.name}")
     detail = f"{added} in the ISR by itself: {joined}"
     yield held_if(
-        joined, refused, row="KIP320-REPL-09", case="follower", detail=detail, label="" if joined else "stuck"
+        joined, refused, row="KIP320-REPL-09", case="follower", detail=detail, label="" if joined.outcome else "stuck"
     )
     at_rest(partition)
     yield from equivalent_cache(partition, leader, added, state.leader_epoch)

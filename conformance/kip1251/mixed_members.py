@@ -143,7 +143,10 @@ def classic_member_is_told_before_the_next_owner(
     shown = newcomer.partitions
     noticed = group.bench.wait.comes_true(classic.has_to_rejoin, f"{classic.id} told to rejoin", TOLD_WITHIN)
     yield held_if(
-        noticed and not shown, *early, case="classic-revocation", detail=f"noticed: {noticed}; {sorted(shown)} given"
+        noticed if not shown else False,
+        *early,
+        case="classic-revocation",
+        detail=f"noticed: {noticed}; {sorted(shown)} given",
     )
     classic.rejoin()
     classic.sync()
@@ -154,6 +157,6 @@ def classic_member_is_told_before_the_next_owner(
         classic.rejoin()
         classic.sync()
     given = group.is_given(newcomer, frozenset(range(group.partitions)) - kept)
-    apart = given and not newcomer.partitions & classic.owned and bool(kept) and classic.owned == kept
+    apart = not newcomer.partitions & classic.owned and bool(kept) and classic.owned == kept
     detail = f"{sorted(kept)} kept, {sorted(newcomer.partitions)} given"
-    yield held_if(apart, case="classic-revocation", detail=detail)
+    yield held_if(given if apart else False, case="classic-revocation", detail=detail)

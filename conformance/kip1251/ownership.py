@@ -212,7 +212,7 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     gone = group.bench.wait.comes_true(is_removed, f"{old.id} removed", REMOVED_WITHIN)
     commit = group.commit(old, {partition: offset}, old.epoch)
     after = group.committed_offset(partition)
-    refused = gone and commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1)
+    refused = gone.also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1))
     yield held_if(refused, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
     given = group.is_given(new, lost)
     yield held_if(given, case="handed-over", detail=f"{sorted(new.partitions)} assigned, {sorted(lost)} were revoked")

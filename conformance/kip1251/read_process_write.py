@@ -63,7 +63,7 @@ class Copying:
         offsets = [self.group.stable_offset(partition) for partition in range(self.group.partitions)]
         done = all(answer.shows(INPUTS) for answer in offsets)
         detail = f"twice or never: {odd(found, wanted)}; offsets {[answer.only.offset for answer in offsets]}"
-        return held_if(met and done, read, *offsets, detail=detail)
+        return held_if(met.also(done), read, *offsets, detail=detail)
 
 
 def each_once(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> bool:

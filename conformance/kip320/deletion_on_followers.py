@@ -6,6 +6,7 @@ from hypothesis.strategies import integers, lists
 
 from conformance.core.bench import File
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.waiting import Settled
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.epoch_requests import start_of
 from conformance.rigs.log.follower_fetches import PATIENCE, freeze
@@ -32,8 +33,8 @@ def entries_become(file: File, wanted: tuple[Boundary, ...]) -> bool:
     return entries_of(file) == wanted
 
 
-def begins_at(partition: Partition, id: int, start: int) -> bool:
-    """True if the replica reaches this log start without further requests."""
+def begins_at(partition: Partition, id: int, start: int) -> Settled:
+    """Return whether the replica reaches this log start without further requests."""
     node = partition.bench.node(id)
     return partition.bench.wait.comes_true(
         lambda: start_of(partition, node).offset == start, f"{id} starting at {start}", ADOPTED_WITHIN

@@ -63,7 +63,7 @@ def follows(
     back = [rewind.after for rewind in reader.rewinds[known:]]
     to = back[-1].offset if back else met.offset
     as_it_should = to == shared if exact else to <= shared
-    held = reached and as_it_should and reader.delivered == delivered_of(log)
+    held = reached.also(as_it_should and reader.delivered == delivered_of(log))
     detail = f"{reader.name} shared {shared}, was at {met}, went back to {back}, now has {reader.delivered}"
     yield held_if(held, log, *back, reader.position, case=case, detail=detail)
 
@@ -131,5 +131,5 @@ def two_more_elections(
     final = couple.await_agreement()
     log = read_whole(couple, couple.bench.node(final.leader), final.leader_epoch)
     for reader in (*awake, asleep):
-        held = reader.reaches(log.high_watermark) and reader.delivered == delivered_of(log)
+        held = reader.reaches(log.high_watermark).also(reader.delivered == delivered_of(log))
         yield held_if(held, log, reader.position, case="repeated", detail=f"{reader.name} has {reader.delivered}")

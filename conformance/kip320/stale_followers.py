@@ -8,6 +8,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.faulting import Faults
 from conformance.core.topologies import QUICK_CLUSTER
+from conformance.core.waiting import Settled
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.follower_fetches import freeze
@@ -69,8 +70,8 @@ class StaleFollower:
     def log_end(self, node: NodeClient) -> int:
         return node.list_offsets(self.partition.name, self.partition.index, LATEST, replica_id=DEBUGGER).offset
 
-    def has_copied(self, end: int) -> bool:
-        """True if the follower reaches this log end."""
+    def has_copied(self, end: int) -> Settled:
+        """Return whether the follower reaches this log end."""
         return self.bench.wait.comes_true(lambda: self.log_end(self.follower) == end, "the fenced follower copies", 5.0)
 
     def watch(self, seconds: float) -> tuple[set[int], list[PartitionMetadata]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers, lists
 
-from conformance.core.checks import Claim, ObservationClaim, PremiseClaim, all_met, held_if, premise, probe
+from conformance.core.checks import Claim, PremiseClaim, all_met, held_if, premise, probe
 from conformance.core.damaging import Disk, Snapshots
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.outcomes import MARKED_WITHIN, MARKERS, KnownRecords
@@ -223,7 +223,7 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     state = log.state(producer.producer_id)
     still_open = state.producer is not None and state.producer.current_txn_start_offset >= 0
     detail = f"{decided}; {shown}; marker {wanted.name} in the log: {marked}; {state}"
-    complete = marked and not still_open and state.stable_end == state.end
+    complete = marked.also(not still_open and state.stable_end == state.end)
     yield held_if(complete, decided, shown, row="KIP360-TXN-12", case=dialect, detail=detail)
 
 
@@ -397,7 +397,7 @@ def state_matches_the_log(
     *,
     at_rest: Sequence[StageProducer] = (),
     forgotten: Sequence[StageProducer] = (),
-) -> ObservationClaim:
+) -> Claim:
     """Observe that the partition knows each producer as the log has it, and recognises the last batches that are sent again.
 
     The producers `at_rest` have ended their transactions, so that nothing of theirs can be sent again; nothing is left of those

@@ -183,7 +183,7 @@ def coordinator_lost_before_the_time_out(
     for partition in partitions:
         met, found = brokers.completes(partition, producer, ControlType.ABORT)
         late = producer.send(partition, producer.batch(partition))
-        held = aborted and met and late.error is Error.INVALID_PRODUCER_EPOCH
+        held = met.also(late.error is Error.INVALID_PRODUCER_EPOCH) if aborted else False
         detail = f"{partition}: {found}; {shown}; {late}"
         yield held_if(held, shown, late, *found.answers, row="KIP360-TXN-03", case="fail-over", detail=detail)
     at_rest(*partitions)

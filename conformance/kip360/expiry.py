@@ -6,6 +6,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.core.topologies import EXPIRY
+from conformance.core.waiting import Settled
 from conformance.rigs.producers.combined_node import EXPIRING_STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import gives, is_appended, is_fenced, open_at
 from protocol.codes import Error
@@ -40,7 +41,7 @@ def looks_at_a_restart(stage: Stage) -> bool:
     return found.value(name) is None
 
 
-def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: bool) -> bool:
+def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: bool) -> Settled:
     """Wait until the producer has been idle for long enough. Return whether the partition no longer lists it."""
     stage.bench.eventually(lambda: idle_for(stage) > EXPIRY, "the expiry of an idle producer", due=None)
     if at_a_restart:
@@ -69,8 +70,8 @@ def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batche
     again = producer.send(log, duplicate)
     known = log.producer(producer.producer_id)
     unknown = is_appended(again, end) and log.end() == end + records
-    yield held_if(gone and unknown, again, detail=f"forgotten: {gone}; end {end}; {again}; {known}")
-    yield kept_if("KIP360-SEQ-17-L", gone and expected != AT_A_RESTART, again, case="expired")
+    yield held_if(gone.also(unknown), again, detail=f"forgotten: {gone}; end {end}; {again}; {known}")
+    yield kept_if("KIP360-SEQ-17-L", gone.also(expected != AT_A_RESTART), again, case="expired")
 
 
 @probe(

@@ -95,7 +95,9 @@ def producers_are_counted(stage: Stage, producers: int) -> Generator[Claim, None
 
     same = stage.bench.wait.comes_true(agree, "the count of producers", COUNTED_WITHIN)
     yield held_if(
-        same and listed[1] >= producers, *answers, detail=f"ProducerIdCount {listed[0]}, DescribeProducers {listed[1]}"
+        same.also(listed[1] >= producers),
+        *answers,
+        detail=f"ProducerIdCount {listed[0]}, DescribeProducers {listed[1]}",
     )
 
 

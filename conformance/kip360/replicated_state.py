@@ -78,7 +78,7 @@ def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) 
                 REPLICATED_WITHIN,
             )
             found = comparable(brokers.producer_state(partition, producer, brokers.bench.node(name)))
-            held, detail = met and leaders is not None, f"the leader has {leaders}, {name} has {found}"
+            held, detail = met.also(leaders is not None), f"the leader has {leaders}, {name} has {found}"
             yield held_if(held, row="KIP360-SEQ-14", case="described", detail=detail)
             yield held_if(held, row="KIP360-TXN-07", case="follower", detail=detail)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
-from conformance.core.checks import Claim, ObservationClaim, held_if, probe
+from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, LogState, Stage, StageProducer, is_unchanged
 from conformance.rigs.producers.sequences import REFUSED, described_as
 from fixtures.views.producer import LEGACY
@@ -243,9 +243,7 @@ def verification_answers_for_each_partition(
     yield held_if(is_unchanged(before, after), before, answer, after)
 
 
-def told_apart(
-    answer: AddPartitionsToTxnAnswer, producer: StageProducer, logs: Sequence[Log], added: int
-) -> ObservationClaim:
+def told_apart(answer: AddPartitionsToTxnAnswer, producer: StageProducer, logs: Sequence[Log], added: int) -> Claim:
     found = errors(answer, producer.transactional_id)
     inside = all(found.get(log.here) is Error.NONE for log in logs[:added])
     outside = all(found.get(log.here) in NOT_IN_IT for log in logs[added:])

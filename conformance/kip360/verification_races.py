@@ -58,7 +58,7 @@ def aborted_after_the_verification(
         )
         asked.init_once()
         aborts = brokers.bench.wait.comes_true(lambda: asked.describe().state == "PrepareAbort", "an abort", SOON)
-    return added and aborts, node.parked_produce(parked, within=ANSWERED_WITHIN)
+    return bool(added.outcome and aborts.outcome), node.parked_produce(parked, within=ANSWERED_WITHIN)
 
 
 @log_scenario(

@@ -84,7 +84,8 @@ def grow_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | No
         found.append(mixed.describe(led))
         return own_end(slow, found[-1]) < own_end(led.leader_id, found[-1])
 
-    return found[-1] if mixed.bench.wait.comes_true(has_grown, "a log beyond that of a frozen voter", LIVES) else None
+    grown = mixed.bench.wait.comes_true(has_grown, "a log beyond that of a frozen voter", LIVES)
+    return found[-1] if grown.outcome else None
 
 
 @probe("KIP595-FETCH-13", rig=MIXED, cases=["observer-asks-others"], examples=2, smoke=False)

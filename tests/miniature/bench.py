@@ -213,7 +213,7 @@ class Miniature:
                 return answer
             if self.cluster.seconds >= ends:
                 text = f"{what}: not within {within:g} s. {'; '.join(self.cluster.lacking())}"
-                raise Overdue(text, due=due, within=within)
+                raise Overdue(text, due=due, within=within, late=self.late(0.0))
             self.cluster.tick()
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:

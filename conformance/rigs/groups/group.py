@@ -11,6 +11,7 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import FORMER_LEVEL, GROUPS
+from conformance.core.waiting import Settled
 from conformance.rigs.restarts import answering_again
 from fixtures.views.member import ClassicMember, ConsumerMember, list_partitions
 from fixtures.wire import NodeClient
@@ -263,8 +264,8 @@ class Group:
             lambda: member.keep_up() and partition in member.partitions, f"{member.id} being given {partition}"
         )
 
-    def is_given(self, member: GroupMember, partitions: frozenset[int]) -> bool:
-        """True if the member, which heartbeats, is assigned all of these in time."""
+    def is_given(self, member: GroupMember, partitions: frozenset[int]) -> Settled:
+        """Return whether the member, which heartbeats, is assigned all of these in time."""
         return self.bench.wait.comes_true(
             lambda: bool(member.keep_up()) and member.partitions >= partitions,
             f"{member.id} being given {sorted(partitions)}",

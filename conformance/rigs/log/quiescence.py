@@ -26,7 +26,7 @@ def at_rest(*partitions: Partition) -> bool:
     """
     bench = partitions[0].bench
     bench.tape.premise(HEALED, not bench.lacking())
-    met = bench.wait.comes_true(lambda: _agree(partitions), "all replicas agree", CONVERGES_WITHIN)
+    met = bench.wait.comes_true(lambda: _agree(partitions), "all replicas agree", CONVERGES_WITHIN).outcome is True
     bench.tape.premise(AT_REST, met)
     hosts = {str(one): [bench.name_of(id) for id in sorted(read_out(one).replicas)] for one in partitions}
     bench.replicas(hosts)

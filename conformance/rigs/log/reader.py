@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from conformance.core.waiting import Settled
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient, WireError
 from history.readings import Position, ReaderDelivery, ReaderRestart, ReaderRewind, ReadRecord
@@ -83,8 +84,8 @@ class Reader:
         what = f"{self.name} reading {self.partition.name} up to {offset}"
         self.partition.bench.eventually(lambda: self.poll() and self.position.offset >= offset, what)
 
-    def reaches(self, offset: int, within: float = 10.0) -> bool:
-        """True if polling reaches the offset in time; for cases in which a live broker may prevent that."""
+    def reaches(self, offset: int, within: float = 10.0) -> Settled:
+        """Return whether polling reaches the offset in time; for cases in which a live broker may prevent that."""
         what = f"{self.name} at {offset}"
         return self.partition.bench.wait.comes_true(
             lambda: self.poll() and self.position.offset >= offset, what, within

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from conformance.core.checks import ObservationClaim, PremiseClaim, held_if, premise
+from conformance.core.checks import Claim, PremiseClaim, held_if, premise
 from conformance.core.waiting import LASTING
 from conformance.rigs.producers.combined_node import Log, Stage, StageProducer
 from fixtures.views.producer import DIALECTS
@@ -124,9 +124,7 @@ def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
-def is_rolled_back(
-    producer: StageProducer, log: Log, aborted: DescribedTransaction, case: str = ""
-) -> ObservationClaim:
+def is_rolled_back(producer: StageProducer, log: Log, aborted: DescribedTransaction, case: str = "") -> Claim:
     """Observe whether the producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
     at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + 1)
     marker, before = log.last_marker(), log.end()

@@ -9,6 +9,7 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import TRANSACTIONS
+from conformance.core.waiting import Settled
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_topics
 from conformance.rigs.log.quiescence import DEBUGGING_CONSUMER
 from conformance.rigs.producers.outcomes import MARKED_WITHIN
@@ -237,7 +238,7 @@ class ThreeBrokers:
         open_from = known.current_txn_start_offset if known else -1
         return Outcome(marker, open_from, stable.offset, log_end(partition, leader), (fetched, stable))
 
-    def completes(self, partition: Partition, producer: CheckProducer, wanted: ControlType) -> tuple[bool, Outcome]:
+    def completes(self, partition: Partition, producer: CheckProducer, wanted: ControlType) -> tuple[Settled, Outcome]:
         """Wait for the transaction's marker on the partition. Returns whether it came in time with nothing left open,
         and the last outcome seen.
         """

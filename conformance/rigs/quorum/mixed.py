@@ -3,6 +3,7 @@
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import MIXED_QUORUM
+from conformance.core.waiting import Settled
 from conformance.rigs.quorum.frozen import LogEnd, grant
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
 from fixtures.cluster import Received
@@ -53,8 +54,8 @@ class Mixed(Quorum):
     def describe(self, led: LeaderAndEpoch) -> QuorumAnswer:
         return self.client(self.bench.name_of(led.leader_id)).describe_quorum()
 
-    def has_snapshot(self) -> bool:
-        """True if the leader answers a snapshot id in time to a log that ends in epoch 0."""
+    def has_snapshot(self) -> Settled:
+        """Return whether the leader answers a snapshot id in time to a log that ends in epoch 0."""
         led = self.agreed_leader()
         return self.bench.wait.comes_true(
             lambda: self.fetch_as(-1, led, LogEnd(0, 1)).snapshot_id is not None,
@@ -73,7 +74,7 @@ class Mixed(Quorum):
             found.extend(answer.snapshot_id for answer in answers if answer.snapshot_id is not None)
             return bool(found)
 
-        return found[0] if self.bench.wait.comes_true(is_named, "a snapshot", SNAPSHOT_WITHIN) else None
+        return found[0] if self.bench.wait.comes_true(is_named, "a snapshot", SNAPSHOT_WITHIN).outcome else None
 
     def fetch_as(self, replica: int, led: LeaderAndEpoch, log: LogEnd) -> FetchedPartition:
         """Fetch from the leader as a replica whose log ends at `log`."""

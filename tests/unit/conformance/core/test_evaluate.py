@@ -19,7 +19,8 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claim, Rig, held_if, premise, record_only
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import Outcome, evaluate, judged_on
-from conformance.judging.excuses import NOT_ANSWERED
+from conformance.core.waiting import Settled
+from conformance.judging.excuses import NOT_ANSWERED, STARVED
 from conformance.judging.judge import Excuse, Finding, judge
 from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import judge_shards
@@ -554,6 +555,40 @@ def test_a_broken_promise_violates_its_row_and_ends_the_example(play: Play) -> N
     assert seen[1:] == [("KIP101-INV-05", "kept", "violated", "the log keeps what it had")]
     assert (seen[0][2], outcome.end) == ("held", "premise lost")
     assert play.again(check).observations == outcome.observations
+
+
+def settled(late: float) -> Settled:
+    return msgspec.convert({"tries": 3, "met": False, "within": 10.0, "late": late}, Settled)
+
+
+def starves(log: Log) -> Generator[Claim, None, None]:
+    """Waits twice for what does not come, while the kit wakes late by a quarter of the bound."""
+    log.end()
+    yield held_if(settled(2.5))
+    yield premise(settled(2.5), "the log keeps what it had", promised=("KIP101-INV-05", "kept"))
+
+
+def waits_on_time(log: Log) -> Generator[Claim, None, None]:
+    """Waits twice for what does not come, while the kit wakes a little late."""
+    log.end()
+    yield held_if(settled(2.4))
+    yield premise(settled(2.4), "the log keeps what it had", promised=("KIP101-INV-05", "kept"))
+
+
+def test_a_bound_that_passed_while_the_kit_starved_is_an_excuse(play: Play) -> None:
+    outcome, _ = play.live(check_of(starves), FakeCluster(5, 7))
+    assert (outcome.observations, outcome.end) == ([], "premise lost")
+    excused = {(one.requirement, one.excuse, one.times) for one in outcome.excuses}
+    assert excused == {(ROW, STARVED.name, 1), ("KIP101-INV-05", STARVED.name, 1)}
+
+
+def test_a_bound_that_passed_while_the_kit_was_on_time_is_a_violation(play: Play) -> None:
+    outcome, _ = play.live(check_of(waits_on_time), FakeCluster(5, 7))
+    assert [(one.requirement, one.result) for one in outcome.observations] == [
+        (ROW, "violated"),
+        ("KIP101-INV-05", "violated"),
+    ]
+    assert outcome.excuses == []
 
 
 def test_a_promise_that_is_kept_is_no_observation(play: Play) -> None:

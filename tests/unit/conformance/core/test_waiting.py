@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import count
 
+import msgspec
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.waiting import Waiting
+from conformance.core.waiting import Settled, Waiting
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.wire.errors import UnexpectedAnswer
 from history.events import End
@@ -36,14 +37,14 @@ def stored(tape: LiveTape) -> Bench:
 
 def test_what_comes_true_is_tried_as_often_again_from_the_tape(bench: Bench, tape: LiveTape) -> None:
     tries, again = count(), count()
-    assert bench.wait.comes_true(lambda: next(tries) == 3, "a fourth try", within=30.0)
-    assert stored(tape).wait.comes_true(lambda: next(again) < 0, "a fourth try", within=30.0)
+    assert bench.wait.comes_true(lambda: next(tries) == 3, "a fourth try", within=30.0).outcome
+    assert stored(tape).wait.comes_true(lambda: next(again) < 0, "a fourth try", within=30.0).outcome
     assert (next(tries), next(again)) == (4, 4)
 
 
 def test_what_never_comes_true_is_no_trouble(bench: Bench, tape: LiveTape) -> None:
-    assert not bench.wait.comes_true(lambda: False, "never", within=1.0)
-    assert not stored(tape).wait.comes_true(lambda: True, "never", within=1.0)
+    assert bench.wait.comes_true(lambda: False, "never", within=1.0).outcome is False
+    assert stored(tape).wait.comes_true(lambda: True, "never", within=1.0).outcome is False
 
 
 def test_trouble_while_looking_is_raised(wait: Waiting) -> None:
@@ -64,3 +65,39 @@ def test_how_late_the_kit_woke_is_recorded(bench: Bench, tape: LiveTape, monkeyp
     assert (bench.wait.late(10.0), bench.wait.recorded_late(10.0)) == (2.5, 2.5)
     bench = stored(tape)
     assert (bench.wait.late(10.0), bench.wait.recorded_late(10.0)) == (0.0, 2.5)
+
+
+# --- a kit that starved
+
+
+def unmet(late: float, within: float = 10.0) -> Settled:
+    return msgspec.convert({"tries": 3, "met": False, "within": within, "late": late}, Settled)
+
+
+def test_how_late_the_kit_woke_is_recorded_with_a_wait(
+    bench: Bench, tape: LiveTape, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(bench._live()), "late", lambda *_: 2.5)
+    assert bench.wait.comes_true(lambda: False, "never", within=1.0).outcome is None
+    assert stored(tape).wait.comes_true(lambda: True, "never", within=1.0).outcome is None
+
+
+@pytest.mark.parametrize(("late", "outcome"), [(2.5, None), (2.4, False)])
+def test_a_quarter_of_the_bound_leaves_it_open_whether_a_wait_was_met(late: float, outcome: bool | None) -> None:
+    assert unmet(late).outcome is outcome
+    assert unmet(late).also(True).outcome is outcome
+    assert unmet(late).also(False).outcome is outcome
+
+
+def test_what_came_true_but_is_wrong_is_not_left_open() -> None:
+    met = msgspec.convert({"tries": 3, "met": True}, Settled)
+    assert (met.outcome, met.also(True).outcome, met.also(False).outcome) == (True, True, False)
+
+
+def test_a_wait_is_no_bool() -> None:
+    with pytest.raises(TypeError, match="hand it to held_if"):
+        bool(unmet(0.0))
+
+
+def test_a_wait_says_in_words_how_it_ended() -> None:
+    assert (str(unmet(2.4)), str(unmet(2.5))) == ("False", "False, the kit woke 2.5 s late")

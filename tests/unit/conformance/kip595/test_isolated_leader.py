@@ -37,8 +37,8 @@ class Clock:
     def recorded_late(self, within: float) -> float:
         return self._late
 
-    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> bool:
-        return any(probe() for _ in range(100))
+    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> None:
+        any(probe() for _ in range(100))
 
 
 class IsolatedUntil:
