@@ -13,8 +13,8 @@ from uuid import NAMESPACE_OID, uuid5
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent
 from fixtures.wire import NodeClient
-from fixtures.wire.client import NotOffered
 from fixtures.wire.cluster import COORDINATOR_KEYS_FROM
+from fixtures.wire.errors import NotOffered
 from fixtures.wire.log import MAGIC_2_FROM
 from history.taken import SWEEP_NOTE, SWEPT_NOTE
 from protocol.cluster import PartitionMetadata

@@ -13,7 +13,7 @@ from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually
 from fixtures.wire import ConnectionClosed, NodeClient
-from fixtures.wire.client import NotOffered
+from fixtures.wire.errors import NotOffered
 from fixtures.wire.records import control_message, encode_batch
 from fixtures.wire.schemas import SchemaError
 from protocol.assignments import encode_assignment, subscription

@@ -16,9 +16,8 @@ from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import LiveTape, Tape
 from fixtures.waiting import Overdue
 from fixtures.wire import NodeClient, Tap, Unanswered
-from fixtures.wire.calls import Reply
-from fixtures.wire.client import AT_ONCE, NotOffered
-from fixtures.wire.errors import NotSent
+from fixtures.wire.calls import AT_ONCE, Reply
+from fixtures.wire.errors import NotOffered, NotSent
 from fixtures.wire.schemas import Message, Plain
 from history.due import Due
 from history.events import AnyEvent, Example, ProcessEnd

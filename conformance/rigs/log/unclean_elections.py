@@ -16,7 +16,7 @@ from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.wire import NodeClient, WireError
-from fixtures.wire.client import NotOffered
+from fixtures.wire.errors import NotOffered
 from fixtures.wire.retriable import NOT_SERVED_YET, ask_again
 from history.due import STARTS_WITHIN
 from protocol.cluster import PartitionMetadata

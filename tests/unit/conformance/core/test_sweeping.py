@@ -24,7 +24,7 @@ from conformance.rigs.log.partition import new_topics
 from fixtures.faults.kinds.process import Kill
 from fixtures.wire import NodeClient, NotSent
 from fixtures.wire.calls import Reply
-from fixtures.wire.client import NotOffered
+from fixtures.wire.errors import NotOffered
 from fixtures.wire.schemas import SchemaError, Schemas
 from history.events import Call, Note
 from history.taken import LEFT_OUT_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, note_of
