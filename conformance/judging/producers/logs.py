@@ -8,7 +8,7 @@ from typing import NamedTuple
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment
-from conformance.judging.log.settings import possible_min_isr
+from conformance.judging.log.settings import min_insync_replicas
 from conformance.judging.log.story import PartitionStory
 
 SEQUENCES = 1 << 31
@@ -65,10 +65,14 @@ def with_markers(read: FetchResult) -> list[Marked]:
     return found[::-1]
 
 
-def takes_no_markers(story: PartitionStory) -> bool:
-    """True if the partition had fewer replicas than its min.insync.replicas when it was last described."""
-    last = story.metadata[-1] if story.metadata else None
-    return last is not None and len(last.replicas) < max(possible_min_isr(story), default=0)
+def takes_no_markers(story: PartitionStory, first: int, second: int) -> bool:
+    """True if the partition has fewer replicas than a value of min.insync.replicas that may be in force between two
+    events. Its replicas are those last described before the second event, or else the first that were described.
+    """
+    described = next((seen for seen in reversed(story.metadata) if seen.event < second), None)
+    replicas = (described or story.metadata[0]).replicas if story.metadata else ()
+    possible = story.derive(min_insync_replicas).possible(first, second)
+    return 0 < len(replicas) < max(map(int, possible), default=0)
 
 
 def stable_end(read: FetchResult) -> int:

@@ -99,7 +99,7 @@ def _shown(transaction: Transaction, found: list[_Outcome]) -> str:
 def _excuse(transaction: Transaction, found: list[_Outcome]) -> Evidence | None:
     if transaction.story.bumped_by_fenced(transaction.opened_at, max(one.read.event for one in found)):
         return BUMPED_BY_FENCED
-    if any(one.committed is None and takes_no_markers(one.partition) for one in found):
+    if any(one.committed is None and _takes_no_markers(one) for one in found):
         return TOO_FEW_REPLICAS
     since = transaction.first_asked
     permitted = (may_be_lost(one.partition, moment(one.partition, since), one.read) for one in found)
@@ -216,7 +216,8 @@ def _unfinished(story: TransactionStory, producers: Producers) -> Iterator[Claim
     if pending:
         last, first = pending[0], pending[-1]
         seconds = story.timeline.time(last.asked) - story.timeline.time(first.event)
-        if seconds >= MARKED_WITHIN and any(map(takes_no_markers, producers.written_by(story))):
+        written = producers.written_by(story)
+        if seconds >= MARKED_WITHIN and any(takes_no_markers(one, first.event, last.asked) for one in written):
             yield Excuse(TOO_FEW_REPLICAS, "no-dangling")
         elif seconds >= MARKED_WITHIN:
             shown = f"{last.node} describes {story.name} as {last.state}, {seconds:.0f} s after {first.node} as {first.state}"
@@ -249,6 +250,12 @@ def _ended_on(
         yield Excuse(excuse, "no-dangling")
     else:
         yield Finding(dangling is None, "no-dangling", (described.event, known.event), shown, "dangling-transaction")
+
+
+def _takes_no_markers(one: _Outcome) -> bool:
+    """True if the partition took no markers from the heal of all faults on, or from the request on if none is healed."""
+    healed = one.partition.timeline.healed
+    return takes_no_markers(one.partition, healed if healed >= 0 else one.read.asked, one.read.event)
 
 
 def _marker_may_be_lost(

@@ -70,7 +70,8 @@ def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
         yield Finding(True, NEW_INSTANCE, (asked[0].event, given.event))
         return
     seconds = story.timeline.time(refused[-1].asked) - story.timeline.time(refused[0].event) if refused else 0.0
-    if seconds >= GIVEN_WITHIN and any(map(takes_no_markers, producers.written_by(story))):
+    written = producers.written_by(story) if seconds >= GIVEN_WITHIN else []
+    if any(takes_no_markers(one, refused[0].event, refused[-1].asked) for one in written):
         yield Excuse(TOO_FEW_REPLICAS, NEW_INSTANCE)
     elif seconds >= GIVEN_WITHIN:
         first, last = refused[0], refused[-1]

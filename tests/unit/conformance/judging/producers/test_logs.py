@@ -23,6 +23,7 @@ from conformance.judging.producers.logs import (
     takes_no_markers,
     with_markers,
 )
+from conformance.judging.timeline import NEVER
 from protocol.codes import Error
 from protocol.records import Batch as Held
 from tests.support.histories import stamped as batch
@@ -133,9 +134,9 @@ def test_markers_need_as_many_replicas_as_the_minimal_isr(
     min_isr: str, replicas: tuple[int, ...], expected: bool
 ) -> None:
     history = ProducerHistory(min_insync_replicas=min_isr).metadata(1, 1, 0, replicas=replicas)
-    assert takes_no_markers(partition_story(history)) is expected
+    assert takes_no_markers(partition_story(history), 0, NEVER) is expected
     restored = history.metadata(1, 1, 0)
-    assert not takes_no_markers(partition_story(restored)), "it counts how it was described last"
+    assert not takes_no_markers(partition_story(restored), 0, NEVER), "it counts how it was described last"
 
 
 def test_a_moment_is_the_newest_epoch_named_before_an_event() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from conformance.judging.excuses import BUMPED_BY_FENCED, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
 from conformance.judging.producers.outcomes import no_transaction_hangs, transactions_are_atomic
+from conformance.judging.timeline import MIN_ISR
 from protocol.codes import Error
 from tests.support.judging import broken, excused, judged_by, labels
 from tests.support.producers import ID, LEGACY, TID, TV2, ProducerHistory, marker, written
@@ -149,6 +150,21 @@ def test_a_decided_transaction_is_complete_soon() -> None:
     assert not broken(no_transaction_hangs, prepared("PrepareCommit", "CompleteCommit"))
     assert not broken(no_transaction_hangs, prepared("PrepareCommit", "Ongoing", "PrepareCommit"))
     assert not broken(no_transaction_hangs, prepared("Ongoing", "Ongoing"))
+
+
+@pytest.mark.parametrize(("outcome", "legal"), [("refused", True), ("before it rests", False), ("afterwards", True)])
+def test_it_takes_markers_once_its_min_insync_replicas_allows_it(outcome: str, legal: bool) -> None:
+    """The setting is lowered before the history rests, or only after the read; or the request to lower it is refused."""
+    history = ProducerHistory(min_insync_replicas="2").given().adds().writes("a", at=0, tid=TID).ends(True)
+    history.settled(1, 1, isr=(1,), replicas=(1,))
+    if outcome != "afterwards":
+        refused = Error.POLICY_VIOLATION if outcome == "refused" else Error.NONE
+        history.altered(MIN_ISR, "1", error=refused)
+    history.rests().reads(FIRST, lso=0)
+    if outcome == "afterwards":
+        history.altered(MIN_ISR, "1")
+    assert broken(transactions_are_atomic, history) == ([] if legal else ["legacy"])
+    assert excused(transactions_are_atomic, history) == ([("legacy", TOO_FEW_REPLICAS)] if legal else [])
 
 
 @pytest.mark.parametrize(("replicas", "legal"), [((1,), True), ((1, 2), False)])

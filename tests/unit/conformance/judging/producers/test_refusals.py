@@ -108,9 +108,11 @@ def test_an_epoch_that_a_fenced_instance_asked_for_is_current_too() -> None:
     assert broken(a_current_producer_is_not_refused, history) == ["legacy"]
 
 
-def asked_again(*errors: Error, seconds: float = 40, **configs: str) -> ProducerHistory:
+def asked_again(
+    *errors: Error, seconds: float = 40, replicas: tuple[int, ...] = (1, 2, 3), **configs: str
+) -> ProducerHistory:
     """A fault is healed, and new instances ask for a producer id: answered at once, and the last one that much later."""
-    history = ProducerHistory(**configs).hit("kill", 3).heal("kill", 3)
+    history = ProducerHistory(**configs).hit("kill", 3).heal("kill", 3).settled(1, 1, isr=(1,), replicas=replicas)
     for error in errors[:-1]:
         history.refuses_id(error)
     return history.later(seconds).refuses_id(errors[-1])
@@ -134,7 +136,7 @@ def test_the_transaction_before_may_wait_for_a_partition_with_too_few_replicas(
 ) -> None:
     """Not for one that is none of its own, and not for one with a second replica, which is out of the ISR."""
     busy = Error.CONCURRENT_TRANSACTIONS
-    history = asked_again(busy, busy, min_insync_replicas="2").settled(1, 1, isr=(1,), replicas=replicas)
+    history = asked_again(busy, busy, min_insync_replicas="2", replicas=replicas)
     history = history.adds() if added else history
     assert excused(a_current_producer_is_not_refused, history) == (
         [("new-instance", TOO_FEW_REPLICAS)] if legal else []
