@@ -124,6 +124,15 @@ ASSIGNED_AGAIN = Evidence(
     until="its end",
 )
 
+TOPIC_DOUBTED = Evidence(
+    "topic-may-be-deleted",
+    "a DeleteTopics of unknown outcome, or none of a recreated topic's ids, tells which topic of the name an answer is about",
+    about="one topic, and the process that answered",
+    since="the DeleteTopics request",
+    until="the next Metadata answer of that process with the topic's id, which admits all facts since then",
+    kind="left-out",
+)
+
 # --- producers
 
 PRODUCER_STATE_DELETED = Evidence(

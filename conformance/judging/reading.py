@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from conformance.judging.facts import decoders_of
 from conformance.judging.facts.exchange import Decoding
@@ -13,6 +13,17 @@ from conformance.judging.story import Story
 from conformance.judging.timeline import CONFIGURES, NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
 from history.subjects import Kind
+
+
+class _Doubtful(NamedTuple):
+    """A fact of a partition that may be deleted, the request of unknown outcome that stands for it, and who answered."""
+
+    name: str
+    number: int
+    fact: Any
+    request: Any
+    process: tuple[str, int]
+
 
 Named = dict[tuple[str, int], Story]
 """The stories of one type by the names of their subjects; topics of one name that followed each other are numbered from 0."""
@@ -31,6 +42,8 @@ class Reading:
         self._decoders = decoders_of(frozenset(self._by_kind))
         self._decoding = Decoding(self.timeline)
         self._recreations = Recreations(self.timeline)
+        self._doubtful: dict[str, list[_Doubtful]] = {}
+        """By topic, the facts since it may be deleted."""
 
     def stories(self, story: type[Story]) -> list[Story]:
         """Return the stories of one type, by the names of their subjects; those of one name in their order."""
@@ -49,6 +62,8 @@ class Reading:
                 if (decoders := self._decoders.get(call.op)) is not None:
                     for kind, name, fact in self._decoding.facts(call, event, decoders):
                         self._attribute(kind, name, fact, call)
+                for topic in self._recreations.told_again:
+                    self._settle(topic, self._process(call.node))
             elif type(event) is not Call or event.op in NOTED:
                 self._note(event)
 
@@ -68,18 +83,48 @@ class Reading:
         number = self._recreations.number(topic, node, self._decoding)
         if number >= 0:
             self._take(kind, name, fact, number)
-        elif number == UNTOLD and (request := with_unknown_outcome(fact)) is not None:
-            self._take(kind, name, request, self._recreations.latest(topic))
+        elif number == UNTOLD:
+            self._doubt(topic, name, fact, node)
         elif number == DELETED and type(fact) is ProduceResult and self._recreations.knows_latest(topic, node, call):
             self._take(kind, name, ProducedToDeleted.of(fact), self._recreations.latest(topic))
 
+    def _doubt(self, topic: str, name: str, fact: Any, node: str) -> None:
+        """Keep a fact of a partition that may be deleted. A request may have changed it, whatever the answer."""
+        number, request = self._recreations.latest(topic), with_unknown_outcome(fact)
+        for story in self._of_partition(name, number):
+            story.doubted += 1
+            story.version += 1
+            if request is not None:
+                story.take(request)
+        self._doubtful.setdefault(topic, []).append(_Doubtful(name, number, fact, request, self._process(node)))
+
+    def _settle(self, topic: str, process: tuple[str, int]) -> None:
+        """Hand over the facts of a process that tells the id of the topic again: it had not heard of a deletion."""
+        doubtful = self._doubtful.pop(topic, [])
+        self._doubtful[topic] = [one for one in doubtful if one.process != process]
+        for one in doubtful:
+            for story in self._of_partition(one.name, one.number) if one.process == process else ():
+                story.doubted -= 1
+                story.version += 1
+                story.settle(one.request, one.fact)
+
+    def _process(self, node: str) -> tuple[str, int]:
+        return node, self.timeline.incarnations.get(node, 0)
+
+    def _of_partition(self, name: str, number: int) -> Iterator[Story]:
+        return self._named("partition", name, number)
+
     def _take(self, kind: Kind, name: str, fact: Any, number: int = 0) -> None:
-        for type, stories in self._by_kind.get(kind, ()):
-            story = stories.get((name, number))
-            if story is None:
-                story = stories[name, number] = self._begin(type, stories, name, number)
+        for story in self._named(kind, name, number):
             story.version += 1
             story.take(fact)
+
+    def _named(self, kind: Kind, name: str, number: int) -> Iterator[Story]:
+        """Yield the stories of a subject, new ones where there are none yet."""
+        for type, stories in self._by_kind.get(kind, ()):
+            if (name, number) not in stories:
+                stories[name, number] = self._begin(type, stories, name, number)
+            yield stories[name, number]
 
     def _begin(self, type: type[Story], stories: Named, name: str, number: int) -> Story:
         """Begin a story. A request without an answer that was sent to an earlier topic of this name may reach the new one."""

@@ -53,7 +53,8 @@ class Recreations:
 
     A topic counts as created if its creation was acknowledged with its id. Once a deletion was requested, an answer is
     about the topic whose id it has; without an id it is about the latest topic, if the broker had answered that
-    topic's id for some time.
+    topic's id for some time. While it is not known whether a deletion took effect, an answer is about the latest topic if the
+    same process tells that topic's id again afterwards.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -61,6 +62,8 @@ class Recreations:
         self._topics: dict[str, _Topic] = {}
         self._deleted: set[str] = set()
         """Names of topics whose deletion was requested."""
+        self.told_again: list[str] = []
+        """The topics whose latest id the last answer told, while it is not known whether they are deleted."""
 
     # --- following the history
 
@@ -74,6 +77,7 @@ class Recreations:
                 self._deleted.add(name_of(wanted))
 
     def follow_answer(self, call: Call, answer: Answer) -> None:
+        self.told_again = []
         if call.op == CreateTopics.op and answer.outcome == "ok" and not call.request.get("validate_only"):
             self._created(msgspec.convert(answer.value, CreateTopicsAnswer))
         elif call.op == DeleteTopics.op:
@@ -95,6 +99,8 @@ class Recreations:
             topic = self._topics.get(one.name or "")
             if topic is not None and topic.id is not None and one.topic_id == topic.id:
                 topic.named.setdefault(by, self._timeline.time(event))
+                if topic.deletions and one.name is not None:
+                    self.told_again.append(one.name)
 
     # --- asking
 

@@ -33,11 +33,18 @@ class Story:
         self.number = 0
         """The number of earlier subjects of the same name, such as topics that were deleted and created again."""
         self.version = 0
+        self.doubted = 0
+        """The number of facts that are left out, since its topic may have been deleted before."""
         self._derived: dict[Any, Any] = {}
 
     def take(self, fact: Any) -> None:
         """Add a fact. The reading raises `version` for it."""
         raise NotImplementedError
+
+    def settle(self, unknown: Any, fact: Any) -> None:
+        """Take a fact in place of the request of unknown outcome that stood for it; None if none did."""
+        assert unknown is None
+        self.take(fact)
 
     @property
     def open_requests(self) -> list[Any]:

@@ -184,6 +184,21 @@ class PartitionStory(Story):
         UncleanElectionResult: lambda story, fact: story.unclean_elections.append(fact),
     }
 
+    def settle(self, unknown: Any, fact: Any) -> None:
+        """Take a fact in place of the request of unknown outcome that stood for it; None if none did."""
+        if unknown is None:
+            self.take(fact)
+            return
+        requests: list[Any] = self._REQUESTS[type(unknown)](self)
+        requests[next(n for n, one in enumerate(requests) if one is unknown)] = fact
+
+    _REQUESTS: ClassVar[dict[type[Any], Callable[[PartitionStory], list[Any]]]] = {
+        DeleteRecordsResult: lambda story: story.deletions,
+        ProduceResult: lambda story: story.produced,
+        ReassignmentResult: lambda story: story.reassignments,
+        UncleanElectionResult: lambda story: story.unclean_elections,
+    }
+
     @property
     def open_requests(self) -> list[Any]:
         """The requests of unknown outcome, also those that a deleted topic of the same name left open."""

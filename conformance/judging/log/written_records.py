@@ -13,6 +13,7 @@ from conformance.judging.excuses import (
     APPENDED_BY_FAULT,
     ASSIGNED_AGAIN,
     SENT_AS_BYTES,
+    TOPIC_DOUBTED,
     WRITTEN_BEFORE,
     WRITTEN_BY_CLUSTER,
     Evidence,
@@ -40,6 +41,7 @@ SEQUENCES = 1 << 31
 @log_judge("GEN-16", "reads", "consumed")
 def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
     """Every record that is read was sent, at least as often as it is there; batches are intact; a leader's log never shrinks."""
+    yield from [Excuse(TOPIC_DOUBTED, "leader")] * story.doubted
     yield from _read(story)
     yield from _kept(story)
     yield from _handed(story)

@@ -7,13 +7,16 @@ from uuid import UUID
 
 import pytest
 
+from conformance.judging.excuses import TOPIC_DOUBTED
 from conformance.judging.judge import judge_all
 from conformance.judging.judges import JUDGES
 from conformance.judging.log.story import PartitionStory
+from conformance.judging.log.written_records import every_record_read_was_written
 from conformance.judging.reading import Reading
 from conformance.judging.recreations import APPLIES_WITHIN
 from protocol.codes import Error
 from tests.support.histories import BROKERS, LogHistory, stamped
+from tests.support.judging import excused
 
 ONE, TWO, THREE = (UUID(int=n) for n in (1, 2, 3))
 COMPACTED = {"cleanup_policy": "compact"}
@@ -160,6 +163,35 @@ def test_a_deletion_by_the_former_id_spares_the_new_topic() -> None:
     history = written(recreated()).deleted(id=ONE, lost=True)
     assert "GEN-16" in violated(forged(history, 0))
     assert violated(written(recreated()).deleted(id=TWO, lost=True).whole(1, epoch=0, hw=0)) == set()
+
+
+class TestADeletionOfUnknownOutcome:
+    """A record that no request sent is read after it; then a broker tells an id of the topic."""
+
+    def told(self, by: int, id: UUID, *, restarts: bool = False) -> LogHistory:
+        history = forged(begun().deleted(lost=True), 5)
+        return (history.restart(by) if restarts else history).metadata(by, 1, 5, id=id)
+
+    def test_it_did_not_happen_if_the_broker_tells_the_same_id_afterwards(self) -> None:
+        assert "GEN-16" in violated(self.told(1, ONE))
+        assert [len(story.full_reads) for story in stories(self.told(1, ONE))] == [2]
+
+    @pytest.mark.parametrize(
+        ("by", "id", "restarts"),
+        [(2, ONE, False), (1, TWO, False), (1, ONE, True)],
+        ids=["another broker", "another id", "another process"],
+    )
+    def test_else_the_read_is_left_out_and_counted(self, by: int, id: UUID, restarts: bool) -> None:
+        history = self.told(by, id, restarts=restarts)
+        assert violated(history) == set()
+        assert ("leader", TOPIC_DOUBTED) in excused(every_record_read_was_written, history)
+
+    def test_a_write_takes_the_place_of_the_one_of_unknown_outcome(self) -> None:
+        history = begun().deleted(lost=True).produce(1, "kept", at=1)
+        [doubted] = stories(history)
+        [settled] = stories(history.metadata(1, 1, 5, id=ONE))
+        assert [one.offset for one in doubted.produced] == [0, -1]
+        assert [one.offset for one in settled.produced] == [0, 1]
 
 
 # --- settings
