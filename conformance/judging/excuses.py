@@ -118,10 +118,10 @@ SENT_AS_BYTES = Evidence(
 )
 ASSIGNED_AGAIN = Evidence(
     "assigned-again",
-    "the group of a consumer may have assigned it the same partitions again, from their committed offsets",
-    about="one consumer of a group",
-    since="the injection of a fault",
-    until="its end",
+    "the group of a consumer was rebalanced: a record comes again, or those up to a committed offset are passed over",
+    about="one group",
+    since="the record that a member handed out last",
+    until="the next record that it hands out",
 )
 
 TOPIC_DOUBTED = Evidence(

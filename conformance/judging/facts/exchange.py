@@ -80,7 +80,7 @@ class Decoding:
         """By consumer, the events at which its sessions began."""
         self.parked: dict[tuple[str, int], Any] = {}
         self.seen: set[Any] = set()
-        self.grouped: set[str] = set()
+        self.groups: dict[str, str] = {}
         """Consumers that are members of a group."""
         self.known: dict[Any, Any] = {}
         """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""

@@ -72,8 +72,8 @@ class FetchedOffset(Exchange, frozen=True, gc=False):
 class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
     """A record that a consumer handed to its application; a `session` lasts from one assignment to the next.
 
-    `since` is the event at which its session began: the consumer may have fetched the record at any time since then. `grouped`:
-    its partitions are assigned by a group. `assignments` counts those of all consumers so far.
+    `since` is the event at which its session began: the consumer may have fetched the record at any time since then. `group`
+    assigns its partitions, if there is one; `assignments` counts those of the group's members so far.
     """
 
     event: int
@@ -83,7 +83,7 @@ class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
     offset: int
     epoch: int
     value: bytes | None
-    grouped: bool = False
+    group: str | None = None
     assignments: int = 0
 
 
@@ -176,19 +176,19 @@ def _assigned(request: Assignment, answer: Assigned, at: Decoding) -> Iterable[A
     """Begin another session of a consumer that was assigned partitions or rebalanced."""
     at.sessions.setdefault(at.call.node, []).append(at.answer.n)
     if request.group is not None:
-        at.grouped.add(at.call.node)
+        at.groups[at.call.node] = request.group
     return ()
 
 
 @decodes(Poll, about=["partition"])
 def _poll(request: Poll, answer: Polled, at: Decoding) -> Iterator[Attributed]:
     node = at.call.node
-    sessions, grouped = at.sessions.get(node, []), node in at.grouped
+    sessions, group = at.sessions.get(node, []), at.groups.get(node)
     session, since = len(sessions), sessions[-1] if sessions else 0
-    assignments = sum(map(len, at.sessions.values()))
+    assignments = sum(len(found) for member, found in at.sessions.items() if at.groups.get(member) == group)
     for one in answer.records:
         record = (one.offset, one.leader_epoch, one.value)
-        fact = ConsumedRecord(at.answer.n, node, session, since, *record, grouped, assignments)
+        fact = ConsumedRecord(at.answer.n, node, session, since, *record, group, assignments)
         yield ("partition", partition_of(one), fact)
 
 

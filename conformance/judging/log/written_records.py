@@ -263,7 +263,7 @@ def _handed(story: PartitionStory) -> Iterator[Claim]:
         if before is None:
             continue
         wrong = _step(before, one, stay, starts.limit(one.event))
-        if wrong and (why := _excuse(story, before, one)):
+        if wrong and (why := _excuse(story, before, one, stay)):
             yield Excuse(why, "consumer")
         else:
             yield Finding(not wrong, "consumer", (before.event, one.event), wrong, "poll-skip")
@@ -284,9 +284,8 @@ def _step(before: ConsumedRecord, one: ConsumedRecord, stay: list[int], start: f
     return f"{one.consumer} was handed {before.offset}, then {one.offset}, and never {skipped}" if skipped else ""
 
 
-def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) -> Evidence | None:
-    """Return the evidence of a permitted loss, or of a rebalance that gave a member the same partitions again, from
-    the committed offset.
+def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, stay: list[int]) -> Evidence | None:
+    """Return the evidence of a permitted loss, or of a rebalance after which a member goes on from a committed offset.
 
     A consumer may have fetched a record long before it hands it out, so any loss since that record's epoch may be the
     reason.
@@ -295,6 +294,14 @@ def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) 
     newest = story.derive(Leadership).newest_epoch_before(one.event)
     if (permission := story.derive(PermittedLosses).between(fetched_at, (newest, one.event))) is not None:
         return permission
-    if one.grouped and (one.assignments > before.assignments or story.timeline.standing(before.event, one.event)):
-        return ASSIGNED_AGAIN
-    return None
+    rebalanced = one.group is not None and one.assignments > before.assignments
+    return ASSIGNED_AGAIN if rebalanced and _begins_at_a_commit(story, before, one, stay) else None
+
+
+def _begins_at_a_commit(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, stay: list[int]) -> bool:
+    """True if the record may follow a committed offset: it comes again, or no record from a commit's offset on is
+    skipped.
+    """
+    own = (commit.offset for commit in story.commits if commit.group == one.group and commit.asked < one.event)
+    skipped = (bisect_left(stay, offset) == bisect_left(stay, one.offset) for offset in own if offset <= one.offset)
+    return one.offset <= before.offset or any(skipped)

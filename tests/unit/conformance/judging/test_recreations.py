@@ -168,13 +168,13 @@ def test_a_deletion_by_the_former_id_spares_the_new_topic() -> None:
 class TestADeletionOfUnknownOutcome:
     """A record that no request sent is read after it; then a broker tells an id of the topic."""
 
-    def told(self, by: int, id: UUID, *, restarts: bool = False) -> LogHistory:
+    def read_before_metadata(self, by: int, id: UUID, *, restarts: bool = False) -> LogHistory:
         history = forged(begun().deleted(lost=True), 5)
         return (history.restart(by) if restarts else history).metadata(by, 1, 5, id=id)
 
     def test_it_did_not_happen_if_the_broker_tells_the_same_id_afterwards(self) -> None:
-        assert "GEN-16" in violated(self.told(1, ONE))
-        assert [len(story.full_reads) for story in stories(self.told(1, ONE))] == [2]
+        assert "GEN-16" in violated(self.read_before_metadata(1, ONE))
+        assert [len(story.full_reads) for story in stories(self.read_before_metadata(1, ONE))] == [2]
 
     @pytest.mark.parametrize(
         ("by", "id", "restarts"),
@@ -182,7 +182,7 @@ class TestADeletionOfUnknownOutcome:
         ids=["another broker", "another id", "another process"],
     )
     def test_else_the_read_is_left_out_and_counted(self, by: int, id: UUID, restarts: bool) -> None:
-        history = self.told(by, id, restarts=restarts)
+        history = self.read_before_metadata(by, id, restarts=restarts)
         assert violated(history) == set()
         assert ("leader", TOPIC_DOUBTED) in excused(every_record_read_was_written, history)
 

@@ -127,6 +127,37 @@ def test_it_is_violated(name: str) -> None:
     assert excused(JUDGE, history) == []
 
 
+class TestRecordsThatAMemberSkips:
+    """A member is handed `a`, then `c`, and never `b`, which a leader acknowledged."""
+
+    def skips(self, between: Callable[[LogHistory], object]) -> LogHistory:
+        history = LogHistory().created().settled(1, 0).produce(1, "a", "b", "c", at=0)
+        history.assigned("member-1", group="g").delivered("member-1", 0, 0, "a")
+        between(history)
+        return history.delivered("member-1", 2, 0, "c")
+
+    def test_another_member_committed_past_it_before_a_rebalance(self) -> None:
+        history = self.skips(lambda h: h.client_commit("member-2", 2, 0).assigned("member-2", group="g"))
+        assert excused(JUDGE, history) == [("consumer", ASSIGNED_AGAIN)]
+        assert broken(JUDGE, history) == []
+
+    @pytest.mark.parametrize(
+        "between",
+        [
+            lambda h: h.assigned("member-2", group="g"),
+            lambda h: h.client_commit("member-2", 1, 0).assigned("member-2", group="g"),
+            lambda h: h.client_commit("member-2", 2, 0, group="other").assigned("member-2", group="g"),
+            lambda h: h.client_commit("member-2", 2, 0),
+            lambda h: h.client_commit("member-2", 2, 0).assigned("member-2", group="other"),
+            lambda h: h.client_commit("member-2", 2, 0).hit("freeze", 3),
+        ],
+        ids=["no commit", "less", "another group's commit", "no rebalance", "another group's rebalance", "a fault"],
+    )
+    def test_else_it_is_lost(self, between: Callable[[LogHistory], object]) -> None:
+        history = self.skips(between)
+        assert (broken(JUDGE, history), excused(JUDGE, history)) == (["consumer"], [])
+
+
 # --- idempotent producers
 
 
