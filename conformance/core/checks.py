@@ -27,7 +27,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
 import msgspec
 from hypothesis.strategies import SearchStrategy
@@ -116,6 +116,10 @@ class ObservationClaim(Claim):
         self.by = by
 
 
+Claims: TypeAlias = Generator[Claim, None, None]
+"""The claims that the body of a check yields, one after the other."""
+
+
 def premise(met: bool | Settled, what: str = "the premise", *, promised: tuple[str, str] | None = None) -> PremiseClaim:
     """Continue the example only if `met`; otherwise it ends as premise lost, and its earlier observations still count.
 
@@ -185,7 +189,7 @@ def _text_of(by: Sequence[object]) -> str:
     return "; ".join(repr(answer) for answer in by)[:2000]
 
 
-Body = Callable[..., Generator[Claim, None, None]]
+Body = Callable[..., Claims]
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):

@@ -3,12 +3,10 @@
 Truncation converges (KIP101-SC-06).
 """
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import integers, lists
 
 from conformance.core.bench import File
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claims, held_if, premise
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
 from conformance.rigs.log.follower_fetches import freeze
@@ -61,7 +59,7 @@ def kept_entries(file: File, leader: File, epoch: int) -> bool:
     return mine is not None and theirs is not None and {entry for entry in mine if entry.epoch <= epoch} <= set(theirs)
 
 
-def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int, epoch: int) -> Iterator[Claim]:
+def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int, epoch: int) -> Claims:
     """Check CACHE-04: replicas that truncated when `leader` was elected at `epoch` keep only its entries."""
     leading = read_epochs(partition, leader, lambda file: bool(entries_of(file)))
     for id in sorted(ids):
@@ -75,7 +73,7 @@ def is_gap(answer: EpochEnd, floor: int, next_start: int) -> bool:
     return (answer.error, answer.leader_epoch, answer.end_offset) == (Error.NONE, floor, next_start)
 
 
-def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int) -> Iterator[Claim]:
+def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int) -> Claims:
     """Check OFLE-03: for an epoch it has no record of, the leader gives the one before and the start of the next."""
     for epoch in epochs:
         answer = leader.offset_for_leader_epoch(partition.name, partition.index, epoch)
@@ -93,9 +91,7 @@ def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Bou
     more=lists(integers(0, 3), min_size=1, max_size=3),
     last=integers(0, 3),
 )
-def alternating_tails(
-    partition: Partition, first: int, second: int, more: list[int], last: int
-) -> Generator[Claim, None, None]:
+def alternating_tails(partition: Partition, first: int, second: int, more: list[int], last: int) -> Claims:
     """Two replicas grow uncommitted suffixes in turn; the third, which has none of them, leads in the end: all logs agree."""
     turns = Rotation(partition)
     taken = turns_taken(turns, [first, second, *more])
@@ -132,7 +128,7 @@ def alternating_tails(
     rounds=integers(2, 3),
     records=integers(0, 2),
 )
-def empty_epoch_of_a_former_leader(partition: Partition, rounds: int, records: int) -> Generator[Claim, None, None]:
+def empty_epoch_of_a_former_leader(partition: Partition, rounds: int, records: int) -> Claims:
     """A broker is elected and replaced before any write: the former leader drops its empty epoch and soon rejoins the ISR."""
     end = RECORDS
     for _ in range(rounds):
@@ -143,7 +139,7 @@ def empty_epoch_of_a_former_leader(partition: Partition, rounds: int, records: i
     at_rest(partition)
 
 
-def empty_epoch(partition: Partition, end: int) -> Generator[Claim, None, None]:
+def empty_epoch(partition: Partition, end: int) -> Claims:
     bench, before = partition.bench, partition.whole()
     former, successor = (id for id in before.replicas if id != before.leader)
     epoch = partition.move_leader(to=former).leader_epoch

@@ -1,13 +1,13 @@
 """The partition leader epoch on record batches (KIP-101, Leader Epoch)."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from hypothesis.strategies import integers, sampled_from
 from msgspec.structs import replace
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.follower_fetches import RECOMPRESSING, TRIO
 from conformance.rigs.log.led_together import FIVE, Several
 from conformance.rigs.log.partition import Partition, PartitionData
@@ -41,9 +41,7 @@ def values(count: int) -> tuple[bytes, ...]:
 
 
 @probe("KIP101-STAMP-01", rig=TRIO, written=WRONG_STAMPS, codec=CODECS, records=RECORDS)
-def leader_sets_its_epoch(
-    partition: Partition, written: int, codec: Codec, records: int
-) -> Generator[Claim, None, None]:
+def leader_sets_its_epoch(partition: Partition, written: int, codec: Codec, records: int) -> Claims:
     """A batch gets the epoch of the leader that appended it, whatever the producer wrote; its CRC stays the same."""
     now = partition.bench.now().unix_ms
     sent = batch(*values(records), leader_epoch=written, codec=codec, timestamp=now)
@@ -59,9 +57,7 @@ def leader_sets_its_epoch(
 
 
 @probe("KIP101-STAMP-02", rig=TRIO, cases=["produced", "idempotent"], codec=CODECS, written=WRONG_STAMPS)
-def plain_batch_has_the_leader_epoch(
-    partition: Partition, case: str, codec: Codec, written: int
-) -> Generator[Claim, None, None]:
+def plain_batch_has_the_leader_epoch(partition: Partition, case: str, codec: Codec, written: int) -> Claims:
     """Batches of each codec, with a producer id or without, have the leader's epoch."""
     sent = batch(*values(2), leader_epoch=written, codec=codec)
     if case == "idempotent":
@@ -77,9 +73,7 @@ def plain_batch_has_the_leader_epoch(
 
 
 @probe("KIP101-STAMP-02", rig=TRIO, cases=["gzip", "snappy", "lz4", "zstd"], written=WRONG_STAMPS)
-def compressed_batch_has_the_leader_epoch(
-    partition: Partition, case: str, written: int
-) -> Generator[Claim, None, None]:
+def compressed_batch_has_the_leader_epoch(partition: Partition, case: str, written: int) -> Claims:
     """A compressed batch, stored as it was sent, has the leader's epoch."""
     codec, epoch = Codec[case.upper()], partition.epoch()
     answer, stored = append_and_read(partition, batch(*values(2), leader_epoch=written, codec=codec))
@@ -88,9 +82,7 @@ def compressed_batch_has_the_leader_epoch(
 
 
 @probe("KIP101-STAMP-02", rig=RECOMPRESSING, cases=["recompressed"], codec=sampled_from([Codec.NONE, Codec.ZSTD]))
-def recompressed_batch_has_the_leader_epoch(
-    partition: Partition, case: str, codec: Codec
-) -> Generator[Claim, None, None]:
+def recompressed_batch_has_the_leader_epoch(partition: Partition, case: str, codec: Codec) -> Claims:
     """A batch that the broker recompresses has the leader's epoch."""
     epoch = partition.epoch()
     answer, stored = append_and_read(partition, batch(*values(2), codec=codec))
@@ -116,7 +108,7 @@ def begin(partition: Partition, written: int) -> OpenTransaction:
 
 
 @probe("KIP101-STAMP-02", rig=FIVE, examples=1, written=WRONG_STAMPS)
-def transactions_and_markers_have_the_leader_epoch(several: Several, written: int) -> Generator[Claim, None, None]:
+def transactions_and_markers_have_the_leader_epoch(several: Several, written: int) -> Claims:
     """The data of a transaction has the epoch of the leader that appended it, its marker that of the later leader."""
     began = [begin(partition, written) for partition in several.partitions]
     led = several.move_leaders()
@@ -148,9 +140,7 @@ def commit(partition: Partition, offset: int) -> None:
 
 
 @probe("KIP101-STAMP-02", rig=TRIO, cases=["internal"], offset=integers(1, 1000))
-def coordinators_batches_have_the_leader_epoch(
-    partition: Partition, case: str, offset: int
-) -> Generator[Claim, None, None]:
+def coordinators_batches_have_the_leader_epoch(partition: Partition, case: str, offset: int) -> Claims:
     """Batches that coordinators append to their topics have the epoch of that topic's leader."""
     bench = partition.bench
     appends: dict[str, Callable[[], object]] = {

@@ -1,12 +1,11 @@
 """A follower that returns after everything it had was deleted: it starts over at the leader's log start (KIP101-SC-07)."""
 
-from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench, File
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claims, held_if, premise
 from conformance.core.waiting import Settled
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
@@ -59,13 +58,13 @@ def write_and_delete(partition: Partition, others: list[int], sizes: tuple[int, 
 # --- what is seen
 
 
-def low_watermark_without_the_stopped_broker(trim: Deletion) -> Iterator[Claim]:
+def low_watermark_without_the_stopped_broker(trim: Deletion) -> Claims:
     """Check DR-02: a broker that is down does not hold back the low watermark."""
     held = (trim.answer.error, trim.answer.low_watermark) == (Error.NONE, trim.start)
     yield held_if(held, trim.answer, row="KIP320-DR-02", case="low-watermark")
 
 
-def readers_of_deleted_epochs(partition: Partition, trim: Deletion) -> Iterator[Claim]:
+def readers_of_deleted_epochs(partition: Partition, trim: Deletion) -> Claims:
     """Check DR-01: a reader in a deleted epoch is out of range below the log start, and diverges at or above it."""
 
     below, above = (
@@ -82,7 +81,7 @@ def entries_from(file: File, start: int) -> bool:
     return entries is not None and all(entry.start >= start for entry in entries)
 
 
-def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int) -> Iterator[Claim]:
+def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int) -> Claims:
     """Check DR-02: the log and the leader epoch cache of every replica begin at the new log start."""
     for id in state.replicas:
         first = end_of(partition, id, EARLIEST)
@@ -93,7 +92,7 @@ def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int)
         yield held_if(entries_from(file, start), file, row="KIP320-DR-02", case="entries", detail=detail)
 
 
-def started_over(partition: Partition, id: int, trim: Deletion, *, joined: Settled) -> Iterator[Claim]:
+def started_over(partition: Partition, id: int, trim: Deletion, *, joined: Settled) -> Claims:
     """Check TRUNC-06: the follower is in the ISR with the leader's log, and has nothing from below the log start."""
     bench, name = partition.bench, partition.bench.name_of(id)
     first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
@@ -127,7 +126,7 @@ def nothing_below(disk: HeldReplica, start: int) -> bool:
 )
 def follower_behind_the_log_start(
     partition: Partition, which: int, clean: bool, before: int, after: int, keep: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """While a follower is down two epochs are written, and every offset from which it could continue is deleted."""
     bench, state = partition.bench, partition.whole()
     behind = [id for id in state.replicas if id != state.leader][which]

@@ -5,13 +5,12 @@ later epoch than its beginning (KAFKA-18723). A follower that knows of no later 
 records of an epoch above records that the leader of that epoch never had.
 """
 
-from collections.abc import Generator
 from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claims, held_if, premise
 from conformance.core.faulting import Faults
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.crashes import Crashing, on_brokers
@@ -96,7 +95,7 @@ def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults:
     pick=integers(0, 1),
     more=integers(0, 8),
 )
-def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Generator[Claim, None, None]:
+def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Claims:
     """A follower that does not know the next epoch gets the rest of an answer after the leader's log has changed."""
     bench, faults = partition.bench, partition.bench.faults(partition.topic)
     state, same = partition.whole(), batch(PAYLOAD, timestamp=bench.now().unix_ms)
@@ -116,7 +115,7 @@ def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Ge
     at_rest(partition)
 
 
-def only_up_to_its_epoch(partition: Crashing, answer: UnderWay) -> Generator[Claim, None, None]:
+def only_up_to_its_epoch(partition: Crashing, answer: UnderWay) -> Claims:
     """Check that the follower took the start of the answer, but no batch of a later epoch from the rewritten file."""
     node = partition.bench.node(answer.follower)
     read, knows = read_whole(partition, node, answer.epoch), partition.state(answer.follower).leader_epoch

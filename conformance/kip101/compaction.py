@@ -1,12 +1,11 @@
 """Compaction keeps leader epochs and epoch lookups (KIP-101 as released: the cleaner leaves the leader epoch cache alone)."""
 
-from collections.abc import Generator
 from itertools import pairwise
 
 from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, premise, probe
+from conformance.core.checks import Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import read_whole
@@ -102,7 +101,7 @@ def is_cleaned(read: FetchedPartition) -> bool:
 
 
 @probe("KIP101-STAMP-04", rig=COMPACTED, examples=2, smoke=False, back=BACK, newest=integers(0, 1))
-def compaction_keeps_epochs_and_lookups(partition: Partition, back: int, newest: int) -> Generator[Claim, None, None]:
+def compaction_keeps_epochs_and_lookups(partition: Partition, back: int, newest: int) -> Claims:
     """The remaining records keep their leader epochs on every replica, and every epoch lookup is answered as before."""
     bench = partition.bench
     if newest:  # a further epoch, without any record

@@ -1,12 +1,11 @@
 """Controllers fail while a leader dies and returns: the leader epoch still rises (KIP101-SC-10)."""
 
-from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, premise
+from conformance.core.checks import Claims, Rig, held_if, premise
 from conformance.core.topologies import CONTROLLERS, QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
@@ -86,7 +85,7 @@ def leads_again(partition: Partition, broker: int) -> RestartedLeader:
 
 def never_at_its_epoch_again(
     partition: Partition, before: PartitionMetadata, back: RestartedLeader, case: str
-) -> Iterator[Claim]:
+) -> Claims:
     detail = (
         f"led at {before.leader_epoch} before the crash, now at {back.state.leader_epoch}, first stamp {back.stamp}"
     )
@@ -103,7 +102,7 @@ def never_at_its_epoch_again(
     rig=single_replica(QUICK_CLUSTER),
     tenths=integers(1, 15),
 )
-def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Claim, None, None]:
+def only_controller_is_frozen(partition: Partition, tenths: int) -> Claims:
     """The only controller is frozen for longer than the session of a leader that is killed and restarted meanwhile."""
     bench, before, session = partition.bench, partition.whole(), session_of(QUICK_CLUSTER)
     [controller], leader = bench.controllers, bench.name_of(before.leader)
@@ -128,7 +127,7 @@ def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Cl
     cases=["controller-paused", "controller-killed"],
     tenths=integers(1, 15),
 )
-def active_controller_is_replaced(partition: Partition, case: str, tenths: int) -> Generator[Claim, None, None]:
+def active_controller_is_replaced(partition: Partition, case: str, tenths: int) -> Claims:
     """The active controller of three is frozen or killed while a leader is killed and restarted: another one takes over."""
     bench, before, session = partition.bench, partition.whole(), session_of(CONTROLLERS)
     leader = bench.name_of(before.leader)
@@ -156,7 +155,7 @@ def active_controller_is_replaced(partition: Partition, case: str, tenths: int) 
     cases=["broker-and-controller"],
     leader_first=booleans(),
 )
-def controllers_restart_with_the_leader(partition: Partition, leader_first: bool) -> Generator[Claim, None, None]:
+def controllers_restart_with_the_leader(partition: Partition, leader_first: bool) -> Claims:
     """All controllers are killed together with a leader, and all are restarted; other brokers live on."""
     bench, before = partition.bench, partition.whole()
     quorum, leader = QuorumView(bench), bench.name_of(before.leader)

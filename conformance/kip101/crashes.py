@@ -1,10 +1,8 @@
 """Crashes that leave the log shorter than its leader epoch cache, or the cache older than the log (KIP101-SC-09)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, PremiseClaim, held_if, premise
+from conformance.core.checks import Claims, PremiseClaim, held_if, premise
 from conformance.rigs.log.crashes import LAGGING_PAIR, PAIR, Crashing
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary
@@ -29,7 +27,7 @@ def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
     return Boundary(epoch, records)
 
 
-def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Claim]:
+def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Claims:
     """Check CACHE-05: neither checkpoint nor answers of a replica without a leader name the epoch that its log lost."""
     end = partition.end_once_online(id)  # until then the checkpoint is as the crash left it
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
@@ -41,7 +39,7 @@ def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[C
 
 
 @log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=PAIR, records=FEW_RECORDS)
-def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Generator[Claim, None, None]:
+def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Claims:
     """A follower loses all its records of the newest epoch, restarts without a leader, then copies that epoch again."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
@@ -64,7 +62,7 @@ def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int
 
 
 @log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=PAIR, records=FEW_RECORDS)
-def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Generator[Claim, None, None]:
+def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Claims:
     """The only survivor loses all its records of the newest epoch, and leads on in an epoch that begins at its log end."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
@@ -87,7 +85,7 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
     at_rest(partition)
 
 
-def epoch_is_forgotten(partition: Crashing, leader: int, lost: Boundary) -> Iterator[Claim]:
+def epoch_is_forgotten(partition: Crashing, leader: int, lost: Boundary) -> Claims:
     """Check that the leader's checkpoint and answer end the epoch before the lost one where its log was cut."""
     epoch, entries = newest_entries(partition, leader, lost.start)
     answer = partition.bench.node(leader).offset_for_leader_epoch(partition.name, 0, lost.epoch)
@@ -114,7 +112,7 @@ def ends_before(answer: EpochEnd, lost: Boundary) -> bool:
 
 
 @log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=LAGGING_PAIR, trimmed=integers(0, 2))
-def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generator[Claim, None, None]:
+def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Claims:
     """A crash brings back the checkpoint from before DeleteRecords: entries below the log start are removed again."""
     _, leader = partition.replicas
     second = second_epoch(partition, leader, 2)
@@ -135,7 +133,7 @@ def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generat
     at_rest(partition)
 
 
-def truncated_from_start_again(partition: Crashing, id: int, first: Boundary) -> Iterator[Claim]:
+def truncated_from_start_again(partition: Crashing, id: int, first: Boundary) -> Claims:
     partition.end_once_online(id)
     entries = partition.entries(id, lambda found: found[:1] == (first,))
     listed = partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=-2)

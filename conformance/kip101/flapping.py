@@ -4,14 +4,14 @@ A soak test for a race: for one minute on one partition in the quick profile, fo
 elections, in the nightly one. A change of leader counts only with data in flight: records that the next leader had not fetched.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations, count, zip_longest
 
 import msgspec
 from hypothesis.strategies import integers, lists
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, premise
+from conformance.core.checks import Claims, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.follower_fetches import freeze
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
@@ -182,7 +182,7 @@ def first_difference(
     return next((pair for pair in zip_longest(mine, theirs) if pair[0] != pair[1]), None)
 
 
-def shared_prefixes_are_identical(partition: Partition, tested: bool) -> Iterator[Claim]:
+def shared_prefixes_are_identical(partition: Partition, tested: bool) -> Claims:
     """Check that no two replicas differ below a record that both have with the same leader epoch.
 
     Equal logs are evidence only if this was `tested`; a difference is a violation in any case.
@@ -210,9 +210,7 @@ def enough_in_flight(flock: Sequence[Flapping]) -> bool:
     tenths=lists(integers(3, 12), min_size=MOVES, max_size=MOVES),
     safe=integers(2, 5),
 )
-def leaders_flap_under_load(
-    partition: Partition, picks: list[int], tenths: list[int], safe: int
-) -> Generator[Claim, None, None]:
+def leaders_flap_under_load(partition: Partition, picks: list[int], tenths: list[int], safe: int) -> Claims:
     """The leader changes every second or so while it takes more than its link lets through."""
     flock = [Flapping(partition)]
     with partition.bench.faults(partition.topic).under(RateLimit(role="leader", peer="brokers", kbit=KBIT)):
@@ -232,9 +230,7 @@ def leaders_flap_under_load(
     tenths=lists(integers(3, 12), min_size=MOVES, max_size=MOVES),
     safe=integers(2, 5),
 )
-def leaders_flap_for_long(
-    several: Several, picks: list[int], tenths: list[int], safe: int
-) -> Generator[Claim, None, None]:
+def leaders_flap_for_long(several: Several, picks: list[int], tenths: list[int], safe: int) -> Claims:
     """The same on several partitions for ten minutes, in rounds; after each round one of them has an unclean election."""
     bench, partitions = several.bench, several.partitions
     began, flocks = bench.now().seconds, list[Flapping]()

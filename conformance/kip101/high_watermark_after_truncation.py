@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claim, Claims, held_if, premise
 from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -15,9 +15,7 @@ HEARS_WITHIN = 10.0
 
 
 @log_scenario("KIP101-SC-02", "KIP101-INV-18b", rig=PAIR, cases=["quiet"], kept=integers(1, 4), orphans=integers(1, 3))
-def truncated_follower_learns_the_high_watermark(
-    partition: Crashing, kept: int, orphans: int
-) -> Generator[Claim, None, None]:
+def truncated_follower_learns_the_high_watermark(partition: Crashing, kept: int, orphans: int) -> Claims:
     """Both replicas are killed; one lost its last records and leads, the other truncates and has no high watermark.
 
     A write then shows that it can learn one.

@@ -1,12 +1,11 @@
 """The leader epoch cache of a replica on disk: leader-epoch-checkpoint (KIP-101)."""
 
-from collections.abc import Generator
 from functools import partial
 
 from hypothesis.strategies import integers
 
 from conformance.core.bench import File
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
 from conformance.rigs.log.led_together import FIVE, RETAINED, SEGMENT_BYTES, SEGMENTS, TRIMMABLE, Several
 from conformance.rigs.log.partition import Boundary, Partition, partition_at_epoch
@@ -27,7 +26,7 @@ def has_entry(expected: Boundary, file: File) -> bool:
 
 
 @probe("KIP101-CACHE-01", rig=partition_at_epoch(3))
-def checkpoint_has_the_documented_form(partition: Partition) -> Generator[Claim, None, None]:
+def checkpoint_has_the_documented_form(partition: Partition) -> Claims:
     """Each replica with records has the file: version 0, the number of entries, and that many lines of epoch and offset."""
     state = partition.whole()
     for broker in state.replicas:
@@ -36,7 +35,7 @@ def checkpoint_has_the_documented_form(partition: Partition) -> Generator[Claim,
 
 
 @probe("KIP101-CACHE-02", rig=FIVE, examples=1, records=RECORDS)
-def epoch_is_entered_at_election_and_first_batch(several: Several, records: int) -> Generator[Claim, None, None]:
+def epoch_is_entered_at_election_and_first_batch(several: Several, records: int) -> Claims:
     """A new leader enters its epoch at its log end before any write, a follower only with the epoch's first batch."""
     ends = [base + records for base in several.write(*[b"before"] * records)]
     for partition, led, end in zip(several.partitions, several.move_leaders(), ends, strict=True):
@@ -64,7 +63,7 @@ def remaining_entries(entries: tuple[Boundary, ...], start: int) -> tuple[Bounda
 
 
 @probe("KIP101-CACHE-03", rig=TRIMMABLE, cases=["delete-records"], start=integers(1, 9), smoke=False)
-def delete_records_rewrites_the_first_entry(several: Several, case: str, start: int) -> Generator[Claim, None, None]:
+def delete_records_rewrites_the_first_entry(several: Several, case: str, start: int) -> Claims:
     """Entries below a raised log start are removed, except that the last of them now begins there."""
     partition = several.untrimmed_partition()
     leader = partition.leader()
@@ -76,7 +75,7 @@ def delete_records_rewrites_the_first_entry(several: Several, case: str, start: 
 
 
 @probe("KIP101-CACHE-03", rig=RETAINED, cases=["retention"], segments=integers(1, SEGMENTS - 2))
-def retention_rewrites_the_first_entry(several: Several, segments: int) -> Generator[Claim, None, None]:
+def retention_rewrites_the_first_entry(several: Several, segments: int) -> Claims:
     """The same when retention deletes the oldest segments until this number is left, or one more."""
     partition = several.untrimmed_partition()
     leader = partition.leader()
@@ -102,9 +101,7 @@ def settled_start(partition: Partition, leader: NodeClient) -> int | None:
     return next(iter(starts)) if len(starts) == 1 and min(starts) > 0 else None
 
 
-def starts_with_its_epoch(
-    partition: Partition, leader: NodeClient, before: tuple[Boundary, ...], start: int
-) -> Generator[Claim, None, None]:
+def starts_with_its_epoch(partition: Partition, leader: NodeClient, before: tuple[Boundary, ...], start: int) -> Claims:
     """Check that the cache begins at the log start, on the leader's disk and in its answer for the earliest offset."""
     expected = remaining_entries(before, start)
     file = read_epochs(partition, partition.bench.id_of(leader.node), lambda file: entries_of(file) == expected)

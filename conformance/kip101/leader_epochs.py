@@ -1,10 +1,10 @@
 """The leader epoch as the controller assigns it and brokers return it (KIP-101, Leader Epoch)."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.log.follower_fetches import PAIRS, SharedFollower, freeze, whole_again
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from fixtures.wire import NodeClient
@@ -29,9 +29,7 @@ def request_of(node: NodeClient, partition: Partition, case: str) -> Callable[[i
     cases=["fetch", "list-offsets", "offset-for-leader-epoch"],
     around=integers(1, 3),
 )
-def metadata_epoch_is_where_the_fence_turns(
-    partition: Partition, case: str, around: int
-) -> Generator[Claim, None, None]:
+def metadata_epoch_is_where_the_fence_turns(partition: Partition, case: str, around: int) -> Claims:
     """Below the epoch in a broker's Metadata it answers 74, above it 75, and at it neither."""
     settled = partition.whole()
     for broker in settled.replicas:
@@ -51,7 +49,7 @@ def metadata_epoch_is_where_the_fence_turns(
 
 
 @probe("KIP101-EPOCH-01", rig=partition_at_epoch(3), cases=["topic-partitions"])
-def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: str) -> Generator[Claim, None, None]:
+def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: str) -> Claims:
     """DescribeTopicPartitions returns the same epoch as Metadata."""
     settled = partition.whole()
     for broker in settled.replicas:
@@ -66,7 +64,7 @@ def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: s
 
 
 @probe("KIP101-EPOCH-03", "KIP101-EPOCH-03-L", rig=PAIRS, examples=1)
-def isr_changes_and_the_epoch(pairs: SharedFollower, expected: str) -> Generator[Claim, None, None]:
+def isr_changes_and_the_epoch(pairs: SharedFollower, expected: str) -> Claims:
     """While the leader stays, ISR growth keeps the epoch; a shrink raises it by 1 only before metadata.version 12."""
     before = pairs.states()
     with freeze(pairs.bench, pairs.follower):

@@ -1,10 +1,10 @@
 """A replica that lost leader-epoch-checkpoint, or its whole directory, and rebuilds its leader epoch cache (KIP101-SC-08)."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Sequence
 
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claims, held_if, premise
 from conformance.rigs.log.crashes import PAIR, TRIO, Crashing, Written
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
@@ -41,7 +41,7 @@ def on_disk(partition: Crashing, id: int, mark: int) -> None:
 
 
 @log_scenario("KIP101-SC-08", "KIP101-CACHE-06", rig=TRIO, role=sampled_from(["follower", "leader"]))
-def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Claim, None, None]:
+def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Claims:
     """Killed and restarted without its checkpoint, a replica with nothing to copy rebuilds every epoch from its segments."""
     written = two_epochs(partition)
     state = partition.whole()
@@ -57,7 +57,7 @@ def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Cl
     at_rest(partition)
 
 
-def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Claim]:
+def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Claims:
     """Check that the checkpoint has both epoch starts, and that the replica's answer ends the first at the second."""
     read = partition.read(id)
     expected = epoch_starts(read.batches)
@@ -75,9 +75,7 @@ def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Cl
 
 
 @log_scenario("KIP101-SC-08", "KIP101-CACHE-06", rig=PAIR, tail=integers(1, 3), written_meanwhile=integers(1, 5))
-def suffix_is_truncated_to_the_high_watermark(
-    partition: Crashing, tail: int, written_meanwhile: int
-) -> Generator[Claim, None, None]:
+def suffix_is_truncated_to_the_high_watermark(partition: Crashing, tail: int, written_meanwhile: int) -> Claims:
     """A former leader stops cleanly with an uncommitted suffix; without its checkpoint it must truncate to the high watermark."""
     former, successor = partition.replicas
     committed = partition.write_acknowledged(*[b"committed"] * RECORDS)
@@ -103,7 +101,7 @@ def suffix_is_truncated_to_the_high_watermark(
 
 def rebuilt_from_the_leader(
     partition: Crashing, id: int, leader: int, mark: int, written: list[Written], case: str
-) -> Iterator[Claim]:
+) -> Claims:
     """Check that the replica has its leader's records, and epoch entries for those from this high watermark on."""
     mine, theirs = partition.read(id), partition.read(leader)
     expected = epoch_starts(mine.batches, mark)
@@ -123,7 +121,7 @@ def rebuilt_from_the_leader(
 )
 def epochs_are_learnt_from_new_batches(
     partition: Crashing, case: str, written_meanwhile: int, written_later: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A replica with committed records only, stopped cleanly, keeps them without its checkpoint and learns later epochs."""
     written = two_epochs(partition)
     state = partition.whole()
@@ -153,9 +151,7 @@ def _led_among(partition: Crashing, ids: set[int]) -> int | None:
 
 
 @log_scenario("KIP101-SC-08", "KIP101-CACHE-07", rig=TRIO, trimmed=booleans(), unwritten=booleans(), cases=["wiped"])
-def wiped_replica_rebuilds_its_epochs(
-    partition: Crashing, trimmed: bool, unwritten: bool
-) -> Generator[Claim, None, None]:
+def wiped_replica_rebuilds_its_epochs(partition: Crashing, trimmed: bool, unwritten: bool) -> Claims:
     """A replica that was removed from disk ends with the leader's entries, except those of epochs without records."""
     written = two_epochs(partition)
     partition.move_leader()
@@ -178,7 +174,7 @@ def wiped_replica_rebuilds_its_epochs(
     at_rest(partition)
 
 
-def equivalent(partition: Crashing, id: int, leader: int, start: int, written: list[Written]) -> Iterator[Claim]:
+def equivalent(partition: Crashing, id: int, leader: int, start: int, written: list[Written]) -> Claims:
     mine, theirs = partition.read(id), partition.read(leader)
     expected = epoch_starts(theirs.batches, start)
     of_leader = partition.entries(leader, lambda found: set(expected) <= set(found))

@@ -1,10 +1,8 @@
 """Acknowledged records survive the loss of fewer disks than min.insync.replicas (GEN-09, KIP-966)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, premise
+from conformance.core.checks import Claims, premise
 from conformance.rigs.log.lost_disks import LOST_DISKS, SHAPES, LostDisks, Shape
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -21,7 +19,7 @@ from history.due import STARTS_WITHIN
     shape=sampled_from(SHAPES),
     records=integers(1, 3),
 )
-def all_but_one_lose_their_disks(disks: LostDisks, shape: Shape, records: int) -> Generator[Claim, None, None]:
+def all_but_one_lose_their_disks(disks: LostDisks, shape: Shape, records: int) -> Claims:
     """All replicas that have a record but one are killed and lose it; they start before that one, which was stopped cleanly.
 
     The judges compare the final leader's log with what was acknowledged.

@@ -1,10 +1,8 @@
 """Writes while fewer replicas are in sync than min.insync.replicas requires (KIP-101 as released)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.crashes import Crashing, on_brokers
 from conformance.rigs.log.epoch_requests import TOO_FEW
@@ -20,7 +18,7 @@ MORE = 6
 
 
 @probe(ROW, f"{ROW}-L", rig=STRICT_PAIR, smoke=False, refused=integers(0, 3), alone=integers(0, 3))
-def too_few_are_in_sync(partition: Crashing, refused: int, alone: int) -> Generator[Claim, None, None]:
+def too_few_are_in_sync(partition: Crashing, refused: int, alone: int) -> Claims:
     """With one of two required replicas in sync, acks=all is refused before the append, and acks=1 commits nothing.
 
     The first write may succeed: Metadata shows the ISR a moment before the leader acts on it.

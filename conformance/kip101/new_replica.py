@@ -1,11 +1,9 @@
 """A new replica that fetches before its leader knows of it: it retries, and copies log and leader epoch cache (KIP101-SC-12)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench, File
-from conformance.core.checks import Claim, Rig, held_if, premise
+from conformance.core.checks import Claims, Rig, held_if, premise
 from conformance.core.topologies import CLUSTER
 from conformance.core.waiting import Settled
 from conformance.judging.timeline import CONVERGES_WITHIN
@@ -78,7 +76,7 @@ def with_records(file: File, epochs: set[int]) -> tuple[Boundary, ...]:
     return tuple(entry for entry in entries_of(file) or () if entry.epoch in epochs)
 
 
-def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch: int) -> Iterator[Claim]:
+def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch: int) -> Claims:
     """Check CACHE-07: the new replica has the leader's entries of epochs that still have records, and no others."""
     epochs = {batch.leader_epoch for batch in read_whole(partition, leader, epoch).batches}
     leading = read_epochs(partition, partition.bench.id_of(leader.node), lambda file: bool(entries_of(file)))
@@ -90,7 +88,7 @@ def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch
 
 
 @log_scenario("KIP101-SC-12", "KIP101-CACHE-07", "KIP320-REPL-09", rig=TO_BE_COPIED, trim=integers(0, 5))
-def new_replica_before_the_leader_knows(partition: Partition, trim: int) -> Generator[Claim, None, None]:
+def new_replica_before_the_leader_knows(partition: Partition, trim: int) -> Claims:
     """The leader learns of its new follower late and refuses it with 75 at first; under writes it still joins the ISR."""
     bench, state = partition.bench, partition.whole()
     [added] = {bench.id_of(name) for name in bench.brokers} - set(state.replicas)

@@ -1,10 +1,8 @@
 """Power loss: brokers, or all nodes, are killed at the same moment and lose the data that was not on disk (KIP101-SC-15)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import integers, permutations
 
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claims, held_if, premise
 from conformance.rigs.log.crashes import Crashing
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.power_loss import POWER, Power, PowerLossWrites
@@ -18,7 +16,7 @@ from strategies.batches import FEW_RECORDS
 ENOUGH = 10
 
 
-def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iterator[Claim]:
+def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Claims:
     """Check EPOCH-04: the only replica leads again, and its new batches have a higher leader epoch."""
     state = partition.led_by(before.leader)
     [after] = partition.write_acknowledged(b"after", by=before.leader)
@@ -28,7 +26,7 @@ def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iter
     yield held_if(stamp > before.leader_epoch, read, row="KIP101-EPOCH-04", case=case, detail=detail)
 
 
-def leads_at_a_new_epoch(partition: Crashing, before: PartitionMetadata) -> Iterator[Claim]:
+def leads_at_a_new_epoch(partition: Crashing, before: PartitionMetadata) -> Claims:
     """Check EPOCH-05: Metadata and leader-epoch-checkpoint have a higher epoch even before a write in it."""
     state = partition.led_by(before.leader)
     entry = Boundary(state.leader_epoch, partition.end_once_online(before.leader))
@@ -64,7 +62,7 @@ def electable(word: Word) -> tuple[int, ...]:
     lost=integers(1, 3),
     order=permutations([0, 1, 2]),
 )
-def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generator[Claim, None, None]:
+def brokers_without_power(power: Power, lost: int, order: list[int]) -> Claims:
     """All brokers die during writes with acks=all; one that cannot be elected has lost a suffix; they restart in any order."""
     bench, before = power.bench, power.alone.await_agreement()
     power.alone.write_acknowledged(b"before")
@@ -89,7 +87,7 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
 
 
 @log_scenario("KIP101-SC-15", "KIP101-EPOCH-04", rig=POWER, cases=["all-nodes"], records=FEW_RECORDS)
-def all_nodes_without_power(power: Power, records: int) -> Generator[Claim, None, None]:
+def all_nodes_without_power(power: Power, records: int) -> Claims:
     """Brokers and controller die, and a leader is back before it was fenced; one record is lost.
 
     If the epoch stays the same, another record gets the same (offset, epoch) as the lost one (KIP101-INV-01).

@@ -1,11 +1,9 @@
 """A follower that is removed and added again: the epoch meanwhile, and the bytes that it copies (KIP-101)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.bench import File
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.follower_fetches import TRIO, reassign
 from conformance.rigs.log.partition import Partition
 from fixtures.wire.records import LENGTHS
@@ -28,7 +26,7 @@ def segment(partition: Partition, broker: int) -> File:
     return partition.bench.read_file(name, f"{partition.name}-{partition.index}/00000000000000000000.log")
 
 
-def batches_are_copied(leader: File, follower: File) -> Iterator[Claim]:
+def batches_are_copied(leader: File, follower: File) -> Claims:
     """Check STAMP-03: each batch of the leader is the same as the follower's at the same offset."""
     copied = whole_batches(follower)
     for offset, original in whole_batches(leader).items():
@@ -45,7 +43,7 @@ def batches_are_copied(leader: File, follower: File) -> Iterator[Claim]:
     removed=integers(0, 1),
     codec=sampled_from([Codec.NONE, Codec.GZIP, Codec.ZSTD]),
 )
-def removed_follower_is_added_again(partition: Partition, removed: int, codec: Codec) -> Generator[Claim, None, None]:
+def removed_follower_is_added_again(partition: Partition, removed: int, codec: Codec) -> Claims:
     """Removing it raises the epoch, adding it does not; it copies batches of all epochs byte for byte."""
     partition.append(batch(b"one", b"two", codec=codec, leader_epoch=999))
     before = partition.whole()

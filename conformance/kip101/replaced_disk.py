@@ -1,12 +1,10 @@
 """A broker comes back with an empty log directory: its partitions get a leader all the same (GEN-08, KIP-858)."""
 
-from collections.abc import Generator
-
 import msgspec
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if
+from conformance.core.checks import Claims, Rig, held_if
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.core.waiting import WITHIN
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
@@ -47,7 +45,7 @@ LONE_REPLICAS = Rig(QUICK_CLUSTER, _prepare, LoneReplicas)
 
 
 @log_scenario("GEN-SC-03", "GEN-08", rig=LONE_REPLICAS, examples=5, clean=booleans(), records=integers(1, 3))
-def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records: int) -> Generator[Claim, None, None]:
+def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records: int) -> Claims:
     """The controller knows the replicas by the id of a directory that is gone, until the broker assigns them to the new one."""
     for one in lone.partitions:
         one.write(*[b"on one disk only"] * records)

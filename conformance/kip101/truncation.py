@@ -1,12 +1,11 @@
 """The two data losses behind KIP-101: truncation to the high watermark, and diverging logs after a hard crash."""
 
-from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import pairwise
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claims, held_if, premise
 from conformance.rigs.log.crashes import LAGGING_TRIO, PAIR, Crashing, Written
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
@@ -21,7 +20,7 @@ ACKNOWLEDGED = 2
 
 def acknowledged_records_survive(
     partition: Crashing, written: list[Written], ends: list[int], leader: int, case: str
-) -> Iterator[Claim]:
+) -> Claims:
     """Check that the log end of the replica that now leads never fell, and that it has all acknowledged records."""
     read = partition.read(leader)
     rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
@@ -30,7 +29,7 @@ def acknowledged_records_survive(
 
 
 @log_scenario("KIP101-SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
-def kept_over_an_epoch_change(partition: Crashing) -> Generator[Claim, None, None]:
+def kept_over_an_epoch_change(partition: Crashing) -> Claims:
     """A follower whose high watermark lags restarts fetching at a new epoch, and then its leader dies."""
     leader, follower, third = partition.replicas
     written = partition.write_acknowledged(b"m1", b"m2")
@@ -55,7 +54,7 @@ def kept_over_an_epoch_change(partition: Crashing) -> Generator[Claim, None, Non
 
 
 @log_scenario("KIP101-SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
-def kept_over_a_restart(partition: Crashing) -> Generator[Claim, None, None]:
+def kept_over_a_restart(partition: Crashing) -> Claims:
     """A follower is killed and restarted; as soon as it is in sync again, its high watermark lagging, its leader dies."""
     leader, follower, third = partition.replicas
     written = partition.write_acknowledged(b"m1", b"m2")
@@ -81,7 +80,7 @@ def kept_over_a_restart(partition: Crashing) -> Generator[Claim, None, None]:
 # --- KIP101-SC-02: two histories after a hard crash
 
 
-def former_leader_returns(partition: Crashing, id: int, before: int) -> Iterator[Claim]:
+def former_leader_returns(partition: Crashing, id: int, before: int) -> Claims:
     """Check EPOCH-05: a former leader that returns while all other brokers are down leads at a new epoch."""
     state = partition.led_by(id, above=-1)
     end = partition.end_once_online(id)
@@ -94,7 +93,7 @@ def former_leader_returns(partition: Crashing, id: int, before: int) -> Iterator
 
 
 @log_scenario("KIP101-SC-02", "KIP101-TRUNC-02", "KIP101-EPOCH-05", rig=PAIR)
-def orphan_is_truncated(partition: Crashing) -> Generator[Claim, None, None]:
+def orphan_is_truncated(partition: Crashing) -> Claims:
     """Both replicas are killed; the first to return has lost a record and writes another, which the second must adopt."""
     first, second = partition.replicas
     bystander = partition.bystander()
@@ -116,9 +115,7 @@ def orphan_is_truncated(partition: Crashing) -> Generator[Claim, None, None]:
     at_rest(partition)
 
 
-def without_orphan(
-    partition: Crashing, first: int, second: int, written: list[Written], orphan: Written
-) -> Iterator[Claim]:
+def without_orphan(partition: Crashing, first: int, second: int, written: list[Written], orphan: Written) -> Claims:
     """Check TRUNC-02: the replica that had the orphan has the leader's log as soon as it is in sync."""
     mine, theirs = partition.read(first), partition.read(second)
     entry = Boundary(written[-1].epoch, written[-1].offset)
@@ -132,7 +129,7 @@ def without_orphan(
 @log_scenario(
     "KIP101-SC-02", "KIP101-TRUNC-02", rig=PAIR, cases=["trimmed"], trimmed=integers(1, 3), above=integers(1, 3)
 )
-def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above: int) -> Generator[Claim, None, None]:
+def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above: int) -> Claims:
     """The replica that lost its suffix writes one batch in its place, and deletes records up to an offset inside that batch.
 
     The other still has the orphans, also above that offset.
@@ -163,7 +160,7 @@ def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above:
         node.delete_topics([partition.name])
 
 
-def without_suffix(partition: Crashing, first: int, second: int, *, joined: bool) -> Iterator[Claim]:
+def without_suffix(partition: Crashing, first: int, second: int, *, joined: bool) -> Claims:
     """Check TRUNC-02: the logs agree from the leader's log start on, and the replica that had orphans is in the ISR."""
     mine, theirs = partition.read(first), partition.read(second)
     low = theirs.log_start_offset

@@ -1,10 +1,10 @@
 """A group coordinator says what its log says (GEN-13): committed offsets, members and epochs, also after it was loaded."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable
 
 from hypothesis.strategies import integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.groups.group_log import GroupLog, GroupState
 from conformance.rigs.groups.members import Members
 from conformance.rigs.groups.transactions import TxnGroup, fresh_txn_group
@@ -28,7 +28,7 @@ def group_as_logged(group: TxnGroup, log: GroupLog, case: str) -> Claim:
     return held_if(replayed == state_in(group, shown), shown, case=case, detail=f"{shown}; in the log: {replayed}")
 
 
-def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str, tried: Iterable[int]) -> Iterator[Claim]:
+def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str, tried: Iterable[int]) -> Claims:
     """Check that each tried partition's committed offset is what the log gives, when no transaction is open."""
     for partition in sorted({*tried}):
         answer, logged = group.committed_offset(partition), log.committed_offset(partition)
@@ -36,7 +36,7 @@ def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str, tried: Iterable
 
 
 @probe("GEN-13", rig=fresh_txn_group(), cases=["group"], changes=CHANGES)
-def group_is_described_as_logged(group: TxnGroup, case: str, changes: list[str]) -> Generator[Claim, None, None]:
+def group_is_described_as_logged(group: TxnGroup, case: str, changes: list[str]) -> Claims:
     """After each change a group's epochs, members and their partitions are described as its records have them."""
     log, members = GroupLog(group), Members(group, static=False)
     for change in changes:
@@ -57,9 +57,7 @@ def commit(group: TxnGroup, members: Members, change: str, partition: int, offse
 
 
 @probe("GEN-13", rig=fresh_txn_group(), cases=["offsets"], changes=OFFSET_CHANGES, first=integers(0, 3))
-def offsets_are_answered_as_logged(
-    group: TxnGroup, case: str, changes: list[str], first: int
-) -> Generator[Claim, None, None]:
+def offsets_are_answered_as_logged(group: TxnGroup, case: str, changes: list[str], first: int) -> Claims:
     """After each commit, in or outside of a transaction, offsets are answered as the records have them."""
     log, members = GroupLog(group), Members(group, static=False)
     members.change("join")
@@ -72,9 +70,7 @@ def offsets_are_answered_as_logged(
 @probe(
     "GEN-13", rig=fresh_txn_group(), cases=["loaded"], examples=2, smoke=False, changes=CHANGES, offsets=OFFSET_CHANGES
 )
-def loaded_group_is_as_logged(
-    group: TxnGroup, case: str, changes: list[str], offsets: list[str]
-) -> Generator[Claim, None, None]:
+def loaded_group_is_as_logged(group: TxnGroup, case: str, changes: list[str], offsets: list[str]) -> Claims:
     """The same at a coordinator that has loaded them."""
     log, members = GroupLog(group), Members(group, static=False)
     for change in changes:

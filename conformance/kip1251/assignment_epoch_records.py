@@ -1,10 +1,10 @@
 """Assignment epochs in the group's records (KIP-1251, ConsumerGroupCurrentMemberAssignmentValue)."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredPartitions
 from protocol.groups import LEAVE_TO_RETURN
@@ -18,7 +18,7 @@ def carries(listed: Sequence[StoredPartitions], since: Mapping[int, int]) -> boo
 
 
 @probe("KIP1251-AE-04", rig=fresh_group(), bumps=EPOCH_BUMPS, later=EPOCH_BUMPS)
-def record_form(group: Group, bumps: int, later: int) -> Generator[Claim, None, None]:
+def record_form(group: Group, bumps: int, later: int) -> Claims:
     """Each partition in a member's record has its own epoch, whether it is assigned or being revoked."""
     log = GroupLog(group)
     heir, partition, epoch = group.inherit(bumps, later=later)
@@ -38,7 +38,7 @@ def record_form(group: Group, bumps: int, later: int) -> Generator[Claim, None, 
 
 
 @probe("KIP1251-STATIC-01", rig=fresh_group(), cases=["record"], bumps=integers(0, 4))
-def record_of_a_static_member_that_left(group: Group, bumps: int) -> Generator[Claim, None, None]:
+def record_of_a_static_member_that_left(group: Group, bumps: int) -> Claims:
     """A static member that left with -2 is kept at epoch -2, with all its partitions from epoch 0 on."""
     log = GroupLog(group)
     member = group.alone(bumps, instance_id=group.bench.fresh("instance"))

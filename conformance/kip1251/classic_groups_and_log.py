@@ -1,11 +1,11 @@
 """A coordinator of a classic group says what its log says (GEN-13), also after it was loaded."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis.strategies import booleans, fixed_dictionaries, integers, lists, none, sampled_from, text
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.coordinator_logs import described_at_rest
 from conformance.rigs.groups.group import SESSION, Group, classic_member, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
@@ -52,7 +52,7 @@ class Lone:
         return group
 
 
-def as_logged(lone: Lone, case: str) -> Generator[Claim, None, None]:
+def as_logged(lone: Lone, case: str) -> Claims:
     """Check that the group at rest is described as its newest record gives it."""
     shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _rests)
     held = logged is not None and logged.is_described_by(shown)
@@ -68,7 +68,7 @@ def _rests(shown: ClassicGroup) -> bool:
 @probe("GEN-13", rig=fresh_group(), cases=["classic-group"], steps=STEPS, instance_id=INSTANCES)
 def classic_group_is_described_as_logged(
     group: Group, case: str, steps: Sequence[Step], instance_id: str | None
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """After each rebalance the group is described as its newest record has it."""
     lone = Lone(group, instance_id)
     lone.take({"do": "rejoin", "partitions": 1})
@@ -88,7 +88,7 @@ def classic_group_is_described_as_logged(
 )
 def loaded_classic_group_is_as_logged(
     group: Group, case: str, steps: Sequence[Step], instance_id: str | None, clean: bool
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The same at a coordinator that has loaded it."""
     lone = Lone(group, instance_id)
     lone.take({"do": "rejoin", "partitions": 1})

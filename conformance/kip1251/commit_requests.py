@@ -1,11 +1,10 @@
 """OffsetCommit with several partitions or topics in one request (KIP-1251, as it landed)."""
 
-from collections.abc import Generator
 from uuid import UUID
 
 from hypothesis.strategies import integers, uuids
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.group import Group, fresh_group, new_topic
 from protocol.codes import Error
 from protocol.errors import KitError
@@ -19,7 +18,7 @@ LONGEST_METADATA = 4096
 
 
 @probe("KIP1251-COMMIT-09", rig=fresh_group(), cases=["mixed"], bumps=EPOCH_BUMPS, offset=OFFSETS)
-def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
+def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) -> Claims:
     """A request with one partition that the member may not commit is refused as a whole and stores nothing."""
     hand = group.hand_over_with_commit(offset, bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -31,7 +30,7 @@ def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) 
 
 
 @probe("KIP1251-COMMIT-10", rig=fresh_group(), cases=["mixed"], bumps=EPOCH_BUMPS, excess=integers(1, 2000))
-def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Claim, None, None]:
+def oversized_metadata(group: Group, bumps: int, excess: int) -> Claims:
     """For a lost partition too much metadata is the error, and the kept partition is still committed."""
     hand = group.hand_over_with_commit(10, bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -45,7 +44,7 @@ def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Claim
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["unknown-id"], topic_id=uuids(version=4), offset=OFFSETS)
-def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Claim, None, None]:
+def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Claims:
     """An unknown topic id is answered as such, and the request's other topics are committed."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)
@@ -58,7 +57,7 @@ def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Claim
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=EPOCH_BUMPS, offset=OFFSETS)
-def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
+def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Claims:
     """The id of a deleted topic is unknown, and commits nothing for the new topic of its name, also beside it."""
     member = group.alone(bumps)
     group.store(member, 0, offset + 1)
@@ -82,7 +81,7 @@ def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Cl
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["by-name"], bumps=integers(1, 4), offset=OFFSETS)
-def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
+def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Claims:
     """A commit by name at an older epoch is refused for a topic that was created again: it was not assigned at that epoch."""
     member = group.alone()
     before = member.epoch

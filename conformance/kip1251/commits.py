@@ -1,10 +1,8 @@
 """OffsetCommit by a member: the epochs accepted for each partition (KIP-1251, relaxed validation)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, kept_if, probe
+from conformance.core.checks import Claims, held_if, kept_if, probe
 from conformance.rigs.groups.group import ON_FORMER_LEVEL, SESSION, Group, HandOver, fresh_group
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
@@ -16,7 +14,7 @@ VERSIONS = {"v9": 9, "v10": 10}
 
 
 @probe("KIP1251-COMMIT-01", rig=fresh_group(), bumps=EPOCH_BUMPS, partition=integers(0, 3), offset=OFFSETS)
-def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Generator[Claim, None, None]:
+def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Claims:
     """A commit at the member epoch for an owned partition is accepted and can be read."""
     member = group.alone(bumps)
     yield group.holding(member, member.epoch, partition)
@@ -34,9 +32,7 @@ def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Gene
     later=EPOCH_BUMPS,
     offset=OFFSETS,
 )
-def kept_partition_at_an_older_epoch(
-    group: Group, case: str, earlier: int, later: int, offset: int
-) -> Generator[Claim, None, None]:
+def kept_partition_at_an_older_epoch(group: Group, case: str, earlier: int, later: int, offset: int) -> Claims:
     """A commit that a member sent before its epoch rose is accepted for a partition that it kept."""
     hand = group.hand_over(earlier)
     now = later_epoch(hand, later)
@@ -65,9 +61,7 @@ def later_epoch(hand: HandOver, bumps: int) -> int:
     later=EPOCH_BUMPS,
     offset=OFFSETS,
 )
-def kept_partition_at_a_former_level(
-    group: Group, earlier: int, later: int, offset: int
-) -> Generator[Claim, None, None]:
+def kept_partition_at_a_former_level(group: Group, earlier: int, later: int, offset: int) -> Claims:
     """At the feature levels of a release without assignment epochs, where records have its form, the rule is relaxed as well."""
     hand = group.hand_over(earlier)
     yield group.holding(hand.old, later_epoch(hand, later), hand.kept)
@@ -79,7 +73,7 @@ def kept_partition_at_a_former_level(
 
 
 @probe("KIP1251-COMMIT-03", rig=fresh_group(), back=integers(1, 3), later=integers(1, 3), offset=OFFSETS)
-def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int) -> Generator[Claim, None, None]:
+def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int) -> Claims:
     """A commit below the partition's assignment epoch is refused; at that epoch it is accepted."""
     heir, partition, epoch = group.inherit(2, later=later)
     group.store(heir, partition, offset)
@@ -98,7 +92,7 @@ def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int
 
 
 @probe("KIP1251-COMMIT-04", rig=fresh_group(), ahead=EPOCHS_AHEAD, offset=OFFSETS)
-def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> Generator[Claim, None, None]:
+def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> Claims:
     """A commit at an epoch that the member has not reached is refused and changes nothing."""
     hand = group.hand_over()
     partition = hand.kept if case == "owned" else hand.lost
@@ -115,7 +109,7 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> G
 
 
 @probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["reassigned"], bumps=EPOCH_BUMPS, offset=OFFSETS)
-def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
+def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset: int) -> Claims:
     """A late commit for a partition that has a new owner is refused, and the owner's offset stays."""
     hand = group.hand_over_with_commit(offset, bumps)
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
@@ -125,7 +119,7 @@ def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset
 
 
 @probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["not-yet-reassigned"], bumps=EPOCH_BUMPS, offset=OFFSETS)
-def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
+def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int) -> Claims:
     """A late commit for a partition that was revoked and has no owner yet is refused and not stored."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -145,9 +139,7 @@ def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int)
     offset=OFFSETS,
     how=sampled_from(["move", "kill", "freeze"]),
 )
-def zombie_at_the_next_coordinator(
-    group: RoutedGroup, bumps: int, offset: int, how: How
-) -> Generator[Claim, None, None]:
+def zombie_at_the_next_coordinator(group: RoutedGroup, bumps: int, offset: int, how: How) -> Claims:
     """On three brokers it is refused as well, also by the coordinator that takes over while a member has yet to be given it."""
     hand = group.hand_over(bumps)
     yield group.free(hand.lost)
@@ -164,9 +156,7 @@ def zombie_at_the_next_coordinator(
 
 
 @probe("KIP1251-COMMIT-06", rig=fresh_group(), bumps=EPOCH_BUMPS, offset=OFFSETS)
-def unowned_partition_at_the_current_epoch(
-    group: Group, case: str, bumps: int, offset: int
-) -> Generator[Claim, None, None]:
+def unowned_partition_at_the_current_epoch(group: Group, case: str, bumps: int, offset: int) -> Claims:
     """At the member epoch a commit is accepted, whichever member owns the partition."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -188,7 +178,7 @@ def unowned_partition_at_the_current_epoch(
     back=integers(1, 3),
     offset=OFFSETS,
 )
-def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset: int) -> Generator[Claim, None, None]:
+def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset: int) -> Claims:
     """Until it acknowledges the revocation a member may commit from the assignment epoch on, and not after."""
     member = group.alone(bumps, aged=3)
     since = dict(member.since)

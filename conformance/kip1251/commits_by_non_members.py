@@ -1,10 +1,8 @@
 """OffsetCommit by clients that are not members of the group, or in versions that the group does not accept."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from protocol.codes import Error
 from strategies.offsets import OFFSETS
@@ -28,9 +26,7 @@ ERRORS = {
     offset=OFFSETS,
     version=OLD_VERSIONS,
 )
-def non_member_of_a_group_with_members(
-    group: Group, case: str, epoch: int, offset: int, version: int
-) -> Generator[Claim, None, None]:
+def non_member_of_a_group_with_members(group: Group, case: str, epoch: int, offset: int, version: int) -> Claims:
     """A commit without valid member id, epoch and version is rejected and stores nothing."""
     member = group.alone(2)
     group.store(member, 0, offset)
@@ -44,7 +40,7 @@ def non_member_of_a_group_with_members(
 
 
 @probe("KIP1251-COMMIT-11", rig=fresh_group(), cases=["unknown-group", "emptied-group"], offset=OFFSETS)
-def no_member_id_in_a_group_without_members(group: Group, case: str, offset: int) -> Generator[Claim, None, None]:
+def no_member_id_in_a_group_without_members(group: Group, case: str, offset: int) -> Claims:
     """A commit without member id and epoch is accepted by a group that has no members."""
     if case == "emptied-group":
         group.alone().leave()
@@ -63,9 +59,7 @@ def no_member_id_in_a_group_without_members(group: Group, case: str, offset: int
     newest=booleans(),
     version=OLD_VERSIONS,
 )
-def member_of_an_unknown_group(
-    group: Group, case: str, epoch: int, newest: bool, version: int
-) -> Generator[Claim, None, None]:
+def member_of_an_unknown_group(group: Group, case: str, epoch: int, newest: bool, version: int) -> Claims:
     """A commit with an epoch to an unknown group is refused with the error of its request version."""
     old = case.endswith("-v8")
     spoken = version if old else None if newest else 9

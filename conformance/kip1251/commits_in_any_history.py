@@ -1,11 +1,11 @@
 """Commits after any history of joins, leaves and bumps: the rule of KIP-1251 as an oracle, in and outside of transactions."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from hypothesis.strategies import integers, lists, sampled_from
 
-from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
+from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, GroupMember, fresh_group
 from conformance.rigs.groups.members import Owners, Ownership
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
@@ -80,7 +80,7 @@ class Offsets:
     changes=CHANGES,
     backs=BACKS,
 )
-def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) -> Generator[Claim, None, None]:
+def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) -> Claims:
     """After any history an older epoch is accepted exactly for what the member has had since then, and offsets go either way."""
     owners, offsets = Owners(group), Offsets()
     for kind in (step for change in changes for step in (change, "revoke")):
@@ -103,9 +103,7 @@ def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) 
     back=integers(1, 6),
     pick=integers(0, 1),
 )
-def transactional_commits_follow_the_rule(
-    group: TxnGroup, changes: list[str], back: int, pick: int
-) -> Generator[Claim, None, None]:
+def transactional_commits_follow_the_rule(group: TxnGroup, changes: list[str], back: int, pick: int) -> Claims:
     """The same for offsets within transactions, one commit for each member and kind of ownership."""
     owners, offsets = Owners(group), Offsets()
     for kind in (step for change in changes for step in (change, "revoke")):

@@ -1,11 +1,11 @@
 """Commits at a coordinator that has loaded the group from its log (KIP-1251, Compatibility)."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hypothesis.strategies import sampled_from
 
-from conformance.core.checks import Claim, premise, probe
+from conformance.core.checks import Claims, premise, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import OFFSETS_TOPIC, GroupLog
 from conformance.rigs.groups.kept_epochs import judged_as_before
@@ -36,9 +36,7 @@ COMPACTED_WITHIN = 60.0
     bumps=EPOCH_BUMPS,
     offset=OFFSETS,
 )
-def restarted_coordinator_keeps_the_epochs(
-    group: Group, case: str, bumps: int, offset: int
-) -> Generator[Claim, None, None]:
+def restarted_coordinator_keeps_the_epochs(group: Group, case: str, bumps: int, offset: int) -> Claims:
     """After a restart commits are accepted and refused as they were before it."""
     hand = group.hand_over_with_commit(offset, bumps, aged=2)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -56,9 +54,7 @@ def restarted_coordinator_keeps_the_epochs(
     offset=OFFSETS,
     how=sampled_from(["move", "kill", "freeze"]),
 )
-def next_coordinator_keeps_the_epochs(
-    group: RoutedGroup, bumps: int, offset: int, how: How
-) -> Generator[Claim, None, None]:
+def next_coordinator_keeps_the_epochs(group: RoutedGroup, bumps: int, offset: int, how: How) -> Claims:
     """Another broker coordinates the group: commits are accepted and refused as they were before."""
     hand = group.hand_over_with_commit(offset, bumps, aged=2)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -80,7 +76,7 @@ def compacting(group: Group) -> Iterator[None]:
 
 
 @probe("KIP1251-PERSIST-06", rig=fresh_group(), examples=2, smoke=False, bumps=EPOCH_BUMPS, offset=OFFSETS)
-def compacted_log_keeps_the_epochs(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
+def compacted_log_keeps_the_epochs(group: Group, case: str, bumps: int, offset: int) -> Claims:
     """When no more than the newest record of a member is left, a restarted coordinator judges its commits as before."""
     log, hand = GroupLog(group), group.hand_over(bumps, aged=2)
     group.await_assignment(hand.new, hand.lost)

@@ -1,10 +1,8 @@
 """Static members that leave to return, and those whose session ends (KIP-848, KIP-1251)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.group import MANY, Group, fresh_group
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
@@ -18,7 +16,7 @@ REMOVED_WITHIN = 40.0
 
 
 @probe("KIP1251-STATIC-05", rig=fresh_group(MANY), cases=["pending"], bumps=EPOCH_BUMPS, waits=integers(1, 3))
-def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int) -> Generator[Claim, None, None]:
+def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int) -> Claims:
     """Partitions that a static member had to revoke are free when it leaves to return; those that it kept stay reserved."""
     old, new = group.alone(bumps, instance_id=group.bench.fresh("instance")), group.member()
     new.join()
@@ -44,7 +42,7 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
 
 
 @probe("KIP1251-STATIC-07", rig=fresh_group(), examples=2, smoke=False, bumps=integers(1, 3), offset=OFFSETS)
-def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
+def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Claims:
     """When its session ends a static member is gone, and the next one with its instance id begins at later epochs."""
     node = group.node
     settings = {"consumer.session.timeout.ms": str(SESSION_MS)}

@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredAssignment, StoredPartitions
 from conformance.rigs.groups.members import Members
@@ -16,7 +16,7 @@ OF_DYNAMIC_MEMBERS = lists(sampled_from(["join", "bump", "revoke", "leave"]), mi
 
 
 @probe("KIP1251-AE-03", rig=fresh_group(), cases=["described"], changes=CHANGES)
-def described_epochs_are_ordered(group: Group, changes: list[str]) -> Generator[Claim, None, None]:
+def described_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
     """In each description a member's epoch is at most the target assignment epoch, and that at most the group's."""
     group_members = Members(group)
     for change in changes:
@@ -31,7 +31,7 @@ def are_ordered(shown: DescribedGroup) -> bool:
 
 
 @probe("KIP1251-AE-03", rig=fresh_group(), cases=["record"], changes=CHANGES)
-def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Generator[Claim, None, None]:
+def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
     """In a member's record no assignment epoch is above its member epoch; of one that left to return all are 0."""
     log, group_members = GroupLog(group), Members(group)
     for change in changes:
@@ -52,7 +52,7 @@ def in_order(record: StoredAssignment, listed: list[StoredPartitions]) -> bool:
 
 
 @probe("KIP1251-BASE-08", rig=fresh_group(), cases=["one-coordinator"], changes=OF_DYNAMIC_MEMBERS)
-def epochs_never_go_back(group: Group, changes: list[str]) -> Generator[Claim, None, None]:
+def epochs_never_go_back(group: Group, changes: list[str]) -> Claims:
     """From answer to answer neither the group's epochs nor a member's are lower than before."""
     group_members, before = Members(group, static=False), group.describe()
     for change in changes:
@@ -67,7 +67,7 @@ def epochs_never_go_back(group: Group, changes: list[str]) -> Generator[Claim, N
     smoke=False,
     bumps=lists(integers(1, 3), min_size=6, max_size=6),
 )
-def epochs_survive_a_fail_over(group: Group, bumps: list[int]) -> Generator[Claim, None, None]:
+def epochs_survive_a_fail_over(group: Group, bumps: list[int]) -> Claims:
     """A restarted coordinator answers no epoch that is below one that was answered before."""
     member, other = group.alone(), group.member()
     other.join()

@@ -1,10 +1,8 @@
 """Heartbeats: answers that a member may miss, rejoining, and the assignment that is described (KIP-848 under KIP-1251)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.group import Group, HandOver, fresh_group
 from fixtures.views.member import list_partitions
 from protocol.codes import Error
@@ -13,7 +11,7 @@ from strategies.epochs import EPOCH_BUMPS
 
 
 @probe("KIP1251-BASE-04", rig=fresh_group(), cases=["previous-epoch"], bumps=EPOCH_BUMPS, unnamed=integers(0, 2))
-def previous_epoch_is_accepted(group: Group, case: str, bumps: int, unnamed: int) -> Generator[Claim, None, None]:
+def previous_epoch_is_accepted(group: Group, case: str, bumps: int, unnamed: int) -> Claims:
     """A member that missed the answer with its new epoch gets the same epoch again."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -31,7 +29,7 @@ def previous_epoch_is_accepted(group: Group, case: str, bumps: int, unnamed: int
     bumps=EPOCH_BUMPS,
     distance=integers(1, 3),
 )
-def other_epochs_are_fenced(group: Group, case: str, bumps: int, distance: int) -> Generator[Claim, None, None]:
+def other_epochs_are_fenced(group: Group, case: str, bumps: int, distance: int) -> Claims:
     """Any other heartbeat that is not at the member epoch is fenced."""
     hand = group.hand_over(bumps)
     epoch = hand.now
@@ -56,7 +54,7 @@ def fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswe
 
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["answer"], bumps=integers(1, 4))
-def rejoin(group: Group, case: str, bumps: int) -> Generator[Claim, None, None]:
+def rejoin(group: Group, case: str, bumps: int) -> Claims:
     """A known member that rejoins with epoch 0 keeps its place and gets its assignment again."""
     member = group.alone(bumps)
     yield group.holding(member, member.epoch, *range(group.partitions))
@@ -69,7 +67,7 @@ def rejoin(group: Group, case: str, bumps: int) -> Generator[Claim, None, None]:
 
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["kept-epochs"], bumps=integers(1, 4), partition=integers(0, 3))
-def commit_from_before_the_rejoin(group: Group, case: str, bumps: int, partition: int) -> Generator[Claim, None, None]:
+def commit_from_before_the_rejoin(group: Group, case: str, bumps: int, partition: int) -> Claims:
     """Commits from before a rejoin are still accepted after it: partitions keep their assignment epochs."""
     member = group.alone(bumps)
     answer = member.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)
@@ -80,7 +78,7 @@ def commit_from_before_the_rejoin(group: Group, case: str, bumps: int, partition
 
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["pending-revocation"], bumps=integers(1, 4))
-def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Generator[Claim, None, None]:
+def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Claims:
     """A rejoin with no owned partitions ends a pending revocation: the next owner gets the partition."""
     old, new = group.alone(bumps), group.member()
     new.join()
@@ -96,7 +94,7 @@ def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Generator[Clai
 
 
 @probe("KIP1251-BASE-07", rig=fresh_group(), bumps=integers(0, 4))
-def describe_while_revoking(group: Group, bumps: int) -> Generator[Claim, None, None]:
+def describe_while_revoking(group: Group, bumps: int) -> Claims:
     """A partition that a member must revoke is described as its own until it acknowledges."""
     old, new = group.alone(bumps), group.member()
     new.join()

@@ -1,10 +1,8 @@
 """Classic groups that become consumer groups, and back: generations and epochs (KIP-848, KIP-1251)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.classic import classic_alone, commit, rejoin, upgrade
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
@@ -23,9 +21,7 @@ REJOINS = integers(1, 3)
     partition=integers(0, 3),
     offset=OFFSETS,
 )
-def classic_member_keeps_its_generation(
-    group: Group, rejoins: int, partition: int, offset: int
-) -> Generator[Claim, None, None]:
+def classic_member_keeps_its_generation(group: Group, rejoins: int, partition: int, offset: int) -> Claims:
     """After the upgrade a classic member commits at its generation, and neither at the one before nor the one after."""
     classic = classic_alone(group, rejoins)
     _, is_upgraded = upgrade(group, classic)
@@ -46,7 +42,7 @@ def classic_member_keeps_its_generation(
 
 
 @probe("KIP1251-UPG-02", rig=fresh_group(), examples=2, cases=["kept"], rejoins=REJOINS, offset=OFFSETS)
-def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> Generator[Claim, None, None]:
+def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> Claims:
     """After a bump whose answer it missed, a classic member commits what it kept at its old generation, and nothing else."""
     log, classic = GroupLog(group), classic_alone(group, rejoins)
     generation = classic.generation
@@ -71,7 +67,7 @@ def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> G
 
 
 @probe("KIP1251-UPG-03", rig=fresh_group(), examples=2, cases=["strict"], rejoins=REJOINS, offset=OFFSETS)
-def downgraded_group_is_strict(group: Group, rejoins: int, offset: int) -> Generator[Claim, None, None]:
+def downgraded_group_is_strict(group: Group, rejoins: int, offset: int) -> Claims:
     """When the last consumer-protocol member has left, older generations are refused, and committed offsets are kept."""
     classic = classic_alone(group, rejoins)
     newcomer, is_upgraded = upgrade(group, classic)

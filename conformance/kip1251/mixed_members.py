@@ -1,11 +1,10 @@
 """Groups with members of the classic and of the consumer protocol: no partition has two owners (KIP-848)."""
 
-from collections.abc import Generator, Iterator
 from typing import TypeAlias
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.groups.classic import MixedMember, classic_alone, upgrade
 from conformance.rigs.groups.group import MANY, Group, GroupMember, classic_member, fresh_group
 
@@ -49,7 +48,7 @@ class MixedGroup:
         self._holders = Holders()
         self._holders.keeps(classic, classic.owned)
 
-    def change(self, kind: str, *, cooperative: bool) -> Iterator[Claim]:
+    def change(self, kind: str, *, cooperative: bool) -> Claims:
         """Let another member join, or the newest one leave."""
         if kind == "leave" and len(self.members) > 2:
             gone = self.members.pop()
@@ -64,7 +63,7 @@ class MixedGroup:
             self.members.append(member)
             yield from self.gets_no_others(member, member.join())
 
-    def turn(self, *, lost: bool) -> Iterator[Claim]:
+    def turn(self, *, lost: bool) -> Claims:
         """Send each member's next heartbeat. Classic members rejoin if told to; the answer to a SyncGroup may be lost."""
         for member in self.members:
             if isinstance(member, GroupMember):
@@ -73,14 +72,14 @@ class MixedGroup:
             elif member.has_to_rejoin():
                 yield from self._rejoin(member, lost=lost)
 
-    def _rejoin(self, member: MixedMember, *, lost: bool) -> Iterator[Claim]:
+    def _rejoin(self, member: MixedMember, *, lost: bool) -> Claims:
         self._holders.keeps(member, member.owned if member.cooperative else frozenset())
         member.rejoin()
         if lost:
             member.sync(received=False)
         yield from self.gets_no_others(member, member.sync())
 
-    def gets_no_others(self, member: Member, answer: object) -> Iterator[Claim]:
+    def gets_no_others(self, member: Member, answer: object) -> Claims:
         """Check that the answer that a member has just received gives it no partition of another."""
         partitions = member.owned if isinstance(member, MixedMember) else member.partitions
         new, shared = self._holders.give(member, partitions)
@@ -105,9 +104,7 @@ class MixedGroup:
     cooperative=booleans(),
     lost=booleans(),
 )
-def a_partition_has_one_owner(
-    group: Group, changes: list[str], cooperative: bool, lost: bool
-) -> Generator[Claim, None, None]:
+def a_partition_has_one_owner(group: Group, changes: list[str], cooperative: bool, lost: bool) -> Claims:
     """Members of both kinds come and go: none is shown a partition that another has not given up."""
     first = classic_alone(group, 0)
     newcomer, is_upgraded = upgrade(group, first)
@@ -131,9 +128,7 @@ def a_partition_has_one_owner(
     waits=integers(1, 3),
     cooperative=booleans(),
 )
-def classic_member_is_told_before_the_next_owner(
-    group: Group, rejoins: int, waits: int, cooperative: bool
-) -> Generator[Claim, None, None]:
+def classic_member_is_told_before_the_next_owner(group: Group, rejoins: int, waits: int, cooperative: bool) -> Claims:
     """A classic member is answered REBALANCE_IN_PROGRESS; once it has rejoined without partitions their next owner gets them."""
     first = classic_alone(group, rejoins)
     newcomer, is_upgraded = upgrade(group, first)

@@ -1,10 +1,8 @@
 """A group whose members and topics are as before keeps its assignment (GEN-14)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, known_to_the_coordinator, new_topic
 from fixtures.views.member import list_partitions
 from protocol.groups import DescribedGroup
@@ -47,7 +45,7 @@ def owners(group: Group, shown: DescribedGroup) -> dict[int, str]:
 
 
 @probe("GEN-14", rig=fresh_group(MANY), others=integers(1, 3), rounds=ROUNDS)
-def nothing_moves(group: Group, case: str, others: int, rounds: int) -> Generator[Claim, None, None]:
+def nothing_moves(group: Group, case: str, others: int, rounds: int) -> Claims:
     """Once all members are in balance again each partition has the owner that it had, and the group was never empty."""
     members = with_others(group, others, static=case == "static-return")
     before = group.describe()

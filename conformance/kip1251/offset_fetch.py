@@ -1,10 +1,8 @@
 """OffsetFetch by a member: its epoch must be the member epoch (KIP-848; KIP-1251 relaxes commits only)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.groups.group import Group, classic_member, fresh_group, join_mixed_group
 from protocol.codes import Error
 from protocol.groups import OffsetFetchAnswer
@@ -20,7 +18,7 @@ def fetch(group: Group, member_id: str | None, epoch: int, *, by_name: bool) -> 
 
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["current", "no-member"], offset=OFFSETS, by_name=booleans())
-def committed_offset_is_served(group: Group, case: str, offset: int, by_name: bool) -> Generator[Claim, None, None]:
+def committed_offset_is_served(group: Group, case: str, offset: int, by_name: bool) -> Claims:
     """A member at its own epoch, and a client without a member id, reads the committed offset."""
     member = group.alone()
     group.store(member, 0, offset)
@@ -37,7 +35,7 @@ def committed_offset_is_served(group: Group, case: str, offset: int, by_name: bo
     distance=integers(1, 3),
     by_name=booleans(),
 )
-def other_epoch(group: Group, case: str, distance: int, by_name: bool) -> Generator[Claim, None, None]:
+def other_epoch(group: Group, case: str, distance: int, by_name: bool) -> Claims:
     """A member at any epoch but its own reads nothing."""
     member = group.alone(3)
     group.store(member, 0, 10)
@@ -48,7 +46,7 @@ def other_epoch(group: Group, case: str, distance: int, by_name: bool) -> Genera
 
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["unknown-member"], distance=integers(-2, 2), by_name=booleans())
-def unknown_member(group: Group, case: str, distance: int, by_name: bool) -> Generator[Claim, None, None]:
+def unknown_member(group: Group, case: str, distance: int, by_name: bool) -> Claims:
     """A client that is not a member reads nothing, whatever epoch it sends."""
     member = group.alone(2)
     group.store(member, 0, 10)
@@ -58,7 +56,7 @@ def unknown_member(group: Group, case: str, distance: int, by_name: bool) -> Gen
 
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["classic-member"], distance=integers(-3, 2), by_name=booleans())
-def other_generation(group: Group, case: str, distance: int, by_name: bool) -> Generator[Claim, None, None]:
+def other_generation(group: Group, case: str, distance: int, by_name: bool) -> Claims:
     """A classic member of the group is refused at any generation but its own, with the classic protocol's error."""
     group.store(group.alone(3), 0, 10)
     classic = classic_member(group)

@@ -1,10 +1,8 @@
 """Partitions that change hands: when they are given, from which epoch on, and which commits they end (KIP-848, KIP-1251)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, new_topic
 from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_while
 from fixtures.wire.retriable import require_accepted
@@ -33,9 +31,7 @@ REMOVED_WITHIN = 30.0
     later=EPOCH_BUMPS,
     offset=OFFSETS,
 )
-def partition_that_came_back(
-    group: Group, case: str, bumps: int, later: int, offset: int
-) -> Generator[Claim, None, None]:
+def partition_that_came_back(group: Group, case: str, bumps: int, later: int, offset: int) -> Claims:
     """After a partition was lost and given back, commits at each epoch of its first ownership are refused."""
     member = group.alone(bumps)
     partition = group.partitions - 1
@@ -74,7 +70,7 @@ def admitted_from(group: Group, member: GroupMember, partition: int, epoch: int,
     steps=integers(6, 7),
     offset=OFFSETS,
 )
-def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: int) -> Generator[Claim, None, None]:
+def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: int) -> Claims:
     """However often the member's epoch rises, the oldest epoch at which it may commit a kept partition stays the same."""
     member = group.alone(aged=2)
     partition, epoch = 0, member.since[0]
@@ -108,9 +104,7 @@ def change_membership(group: Group, member: GroupMember, others: list[GroupMembe
 
 
 @probe("KIP1251-AE-02", rig=fresh_group(MANY), cases=["first"], aged=integers(2, 4), later=EPOCH_BUMPS, offset=OFFSETS)
-def first_assignment_has_the_target_epoch(
-    group: Group, aged: int, later: int, offset: int
-) -> Generator[Claim, None, None]:
+def first_assignment_has_the_target_epoch(group: Group, aged: int, later: int, offset: int) -> Claims:
     """Partitions of a joining member may be committed from the epoch of the answer on that first showed them."""
     member = group.alone(later, aged=aged)
     yield group.holding(member, member.epoch, *range(MANY))
@@ -119,9 +113,7 @@ def first_assignment_has_the_target_epoch(
 
 
 @probe("KIP1251-AE-02", rig=fresh_group(MANY), cases=["later"], bumps=integers(1, 3), later=EPOCH_BUMPS, offset=OFFSETS)
-def later_assignment_has_the_target_epoch(
-    group: Group, bumps: int, later: int, offset: int
-) -> Generator[Claim, None, None]:
+def later_assignment_has_the_target_epoch(group: Group, bumps: int, later: int, offset: int) -> Claims:
     """Partitions that a member gets in a later rebalance may be committed from that epoch on, its others from an older one."""
     heir, _, epoch = group.inherit(bumps, later=later)
     yield group.holding(heir, heir.epoch, *range(MANY))
@@ -136,7 +128,7 @@ def later_assignment_has_the_target_epoch(
 @probe(
     "KIP1251-BASE-02", rig=fresh_group(), cases=["acknowledged", "left", "removed"], bumps=EPOCH_BUMPS, waits=HEARTBEATS
 )
-def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, waits: int) -> Generator[Claim, None, None]:
+def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, waits: int) -> Claims:
     """The next owner is not shown a partition before the former one has given it back, has left or was removed."""
     old, new = group.alone(bumps), group.member()
     if case == "removed":
@@ -169,7 +161,7 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
     bumps=EPOCH_BUMPS,
     leaves=booleans(),
 )
-def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: bool) -> Generator[Claim, None, None]:
+def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: bool) -> Claims:
     """The next owner's first epoch of a partition is above the last one at which the former owner had it."""
     if case == "assignment-interval":
         require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, INTERVAL))
@@ -189,14 +181,14 @@ def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: boo
         yield from later_owner(new, frozenset(before) - lost, last)
 
 
-def later_owner(new: GroupMember, partitions: frozenset[int], last: int) -> Iterator[Claim]:
+def later_owner(new: GroupMember, partitions: frozenset[int], last: int) -> Claims:
     for partition in sorted(partitions & new.partitions):
         first = new.since[partition]
         yield held_if(first > last, detail=f"partition {partition}: owned up to epoch {last}, then from {first}")
 
 
 @probe("KIP1251-BASE-05", rig=fresh_group(), bumps=EPOCH_BUMPS, offset=OFFSETS)
-def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
+def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: int) -> Claims:
     """A member that heartbeats but does not revoke in time is removed, and the next owner gets the partition."""
     old, new = group.alone(bumps), group.member()
     old.rebalance_timeout_ms = IMPATIENT_MS

@@ -1,10 +1,10 @@
 """A loop that reads, processes and writes within transactions, while its group is rebalanced (KIP-447, KIP-1251)."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from hypothesis.strategies import booleans, integers, lists
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.groups.transactions import all_answered
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
@@ -125,7 +125,7 @@ class Loop:
             self.producer.end(committed=True)
         return bool(offsets)
 
-    def ends_behind(self, offsets: dict[int, int], missed: HeartbeatAnswer) -> Iterator[Claim]:
+    def ends_behind(self, offsets: dict[int, int], missed: HeartbeatAnswer) -> Claims:
         """End the transaction that was open during the bump: its commit, at the epoch before, has to be accepted.
 
         Then the member receives the answer that it missed.
@@ -167,7 +167,7 @@ def join(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
     return other
 
 
-def leave(first: Loop, other: Loop) -> Iterator[Claim]:
+def leave(first: Loop, other: Loop) -> Claims:
     """Let the other instance work and leave, which raises the epoch of the first one."""
     other.works()
     offsets = first.begin(first.member.partitions)
@@ -185,9 +185,7 @@ def leave(first: Loop, other: Loop) -> Iterator[Claim]:
     late=lists(booleans(), min_size=2, max_size=3),
     moved=integers(0, 2),
 )
-def loop_goes_on_through_rebalances(
-    group: RoutedGroup, case: str, late: list[bool], moved: int
-) -> Generator[Claim, None, None]:
+def loop_goes_on_through_rebalances(group: RoutedGroup, case: str, late: list[bool], moved: int) -> Claims:
     """An instance that is always one bump behind commits what it kept, and each record is copied exactly once."""
     copying = Copying(group, case)
     first = Loop(copying)

@@ -1,10 +1,8 @@
 """Commits that were refused leave no trace, and the order of those that are accepted (KIP-1251)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.groups.classic import classic_alone, commit, upgrade
 from conformance.rigs.groups.group import SESSION, Group, GroupMember, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
@@ -30,9 +28,7 @@ def refused_commit(
 @probe(
     "KIP1251-COMMIT-13", rig=fresh_group(), cases=["offset-fetch"], wrongs=WRONGS, ahead=EPOCHS_AHEAD, offset=OFFSETS
 )
-def refused_commit_is_not_stored(
-    group: Group, wrongs: list[str], ahead: int, offset: int
-) -> Generator[Claim, None, None]:
+def refused_commit_is_not_stored(group: Group, wrongs: list[str], ahead: int, offset: int) -> Claims:
     """After a refused commit the coordinator answers the offset from before, and its log has no other."""
     log, member = GroupLog(group), group.alone(1)
     group.store(member, 0, offset)
@@ -56,7 +52,7 @@ def refused_commit_is_not_stored(
 )
 def refused_commit_is_unknown_to_the_next_coordinator(
     group: Group, wrongs: list[str], ahead: int, offset: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A restarted coordinator has the offsets from before the refused commits."""
     member = group.alone(1)
     for partition in range(SEVERAL):
@@ -80,7 +76,7 @@ def refused_commit_is_unknown_to_the_next_coordinator(
 )
 def refused_generation_is_not_stored(
     group: Group, case: str, rejoins: int, distances: list[int], offset: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The same for another generation than that of a classic member, in a classic group and in one that was upgraded."""
     log, classic = GroupLog(group), classic_alone(group, rejoins)
     if case == "illegal-generation-upgraded":
@@ -95,9 +91,7 @@ def refused_generation_is_not_stored(
 
 
 @probe("KIP1251-COMMIT-14", rig=fresh_group(), bumps=integers(5, 6), back=integers(1, 100), offset=OFFSETS)
-def delayed_commit_moves_the_offset_back(
-    group: Group, bumps: int, back: int, offset: int
-) -> Generator[Claim, None, None]:
+def delayed_commit_moves_the_offset_back(group: Group, bumps: int, back: int, offset: int) -> Claims:
     """A commit that was held back since an older epoch of the same ownership is accepted after a newer one, and wins."""
     member = group.alone(bumps)
     yield group.holding(member, member.epoch, 0)

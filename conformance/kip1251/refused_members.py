@@ -1,13 +1,13 @@
 """Heartbeats and joins that a coordinator refuses leave a group as it was (GEN-01; errors of KIP-848)."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 from uuid import UUID
 
 import msgspec
 from hypothesis.strategies import lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.group import Group, GroupMember, classic_member, fresh_group
 from conformance.rigs.groups.members import Members
 from fixtures.wire.retriable import error_of
@@ -71,7 +71,7 @@ def at_rest(group: Group) -> DescribedGroup:
 )
 def refused_members_leave_the_group_as_it_was(
     group: Group, case: str, changes: Sequence[str], wrong: Sequence[str]
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """Epochs, members and assignments are described as before, right after each refusal and after the next good heartbeats."""
     members = Members(group)
     for change in changes:

@@ -1,10 +1,8 @@
 """Offsets of an open transaction hold back their readers (KIP-447)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.transactions import TxnGroup, fresh_txn_group
 from conformance.rigs.producers.combined_node import STAGE, Stage
 from fixtures.wire.retriable import require_accepted
@@ -21,9 +19,7 @@ from strategies.offsets import OFFSETS
     before=OFFSETS,
     step=integers(-5, 5).filter(bool),
 )
-def open_transaction_holds_back_readers(
-    stage: Stage, case: str, before: int, step: int
-) -> Generator[Claim, None, None]:
+def open_transaction_holds_back_readers(stage: Stage, case: str, before: int, step: int) -> Claims:
     """A reader that asks for stable offsets has to wait while a transaction is open, and then gets the decided offset."""
     log, group = stage.log(), stage.bench.fresh("group")
     offset = before + abs(step) if before + step < 0 else before + step
@@ -63,7 +59,7 @@ def open_transaction_holds_back_readers(
 )
 def next_owner_waits_for_the_decision(
     group: TxnGroup, case: str, bumps: int, pick: int, before: int, step: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The owner loses the partition before the transaction ends: the next one is held back, too, and has the decided offset."""
     old = group.alone(bumps)
     offset = before + abs(step) if before + step < 0 else before + step

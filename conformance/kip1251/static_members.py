@@ -1,10 +1,8 @@
 """Static members: leaving temporarily, returning, and commits with the old member id (KIP-1251)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
+from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, GroupMember, fresh_group
 from fixtures.views.member import list_partitions
 from protocol.codes import Error
@@ -30,9 +28,7 @@ def has_left_temporarily(group: Group, member: GroupMember) -> PremiseClaim:
 @probe(
     "KIP1251-STATIC-01", rig=fresh_group(), cases=["old-id"], bumps=EPOCH_BUMPS, epoch=integers(0, 8), offset=OFFSETS
 )
-def commit_with_the_id_of_a_departed_member(
-    group: Group, case: str, bumps: int, epoch: int, offset: int
-) -> Generator[Claim, None, None]:
+def commit_with_the_id_of_a_departed_member(group: Group, case: str, bumps: int, epoch: int, offset: int) -> Claims:
     """After a static member left with -2, its old member id cannot commit at any epoch from 0 on."""
     member = static_member(group, bumps)
     group.store(member, 0, offset)
@@ -44,7 +40,7 @@ def commit_with_the_id_of_a_departed_member(
 
 
 @probe("KIP1251-STATIC-01b", rig=fresh_group(), partition=PARTITION, offset=OFFSETS)
-def commit_at_minus_two(group: Group, case: str, partition: int, offset: int) -> Generator[Claim, None, None]:
+def commit_at_minus_two(group: Group, case: str, partition: int, offset: int) -> Claims:
     """After a static member left with -2, its old member id cannot commit at -2 either."""
     member = static_member(group, 0)
     group.store(member, partition, offset)
@@ -60,9 +56,7 @@ def commit_at_minus_two(group: Group, case: str, partition: int, offset: int) ->
 @probe(
     "KIP1251-STATIC-02", rig=fresh_group(), bumps=EPOCH_BUMPS, epoch=integers(0, 4), partition=PARTITION, offset=OFFSETS
 )
-def returning_instance(
-    group: Group, bumps: int, epoch: int, partition: int, offset: int
-) -> Generator[Claim, None, None]:
+def returning_instance(group: Group, bumps: int, epoch: int, partition: int, offset: int) -> Claims:
     """A returning instance has its partitions at once and may commit from epoch 0 up to its member epoch."""
     old = static_member(group, bumps)
     old.leave_to_return()
@@ -84,7 +78,7 @@ def returning_instance(
 
 
 @probe("KIP1251-STATIC-03", rig=fresh_group(), bumps=EPOCH_BUMPS, epoch=integers(-2, 8), with_instance=booleans())
-def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance: bool) -> Generator[Claim, None, None]:
+def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance: bool) -> Claims:
     """After its instance returned under a new id, the old member id is unknown."""
     old = static_member(group, bumps)
     old.leave_to_return()
@@ -101,7 +95,7 @@ def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance:
 
 
 @probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["second-member"], bumps=EPOCH_BUMPS)
-def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Generator[Claim, None, None]:
+def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Claims:
     """A member cannot join with the instance id of a member that has not left."""
     first = static_member(group, bumps)
     yield group.holding(first, first.epoch, 0)
@@ -112,7 +106,7 @@ def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Generato
 
 
 @probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["replaced-id"], bumps=EPOCH_BUMPS)
-def heartbeat_of_a_replaced_id(group: Group, case: str, bumps: int) -> Generator[Claim, None, None]:
+def heartbeat_of_a_replaced_id(group: Group, case: str, bumps: int) -> Claims:
     """After a return, the replaced member id is fenced if it sends the instance id."""
     old = static_member(group, bumps)
     old.leave_to_return()

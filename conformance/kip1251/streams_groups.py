@@ -1,10 +1,8 @@
 """OffsetCommit by members of Streams groups: assignment epochs of active tasks (KIP-1071, as KIP-1251 has them)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.group import new_topic
 from conformance.rigs.groups.streams import STREAMS_GROUP, StreamsGroup
 from protocol.codes import Error
@@ -15,9 +13,7 @@ OFFSET = integers(1, 1000)
 
 
 @probe("KIP1251-STR-01", rig=STREAMS_GROUP, cases=["kept", "before-assignment"], back=BACK, offset=OFFSET)
-def older_epoch_of_an_active_task(
-    group: StreamsGroup, case: str, back: int, offset: int
-) -> Generator[Claim, None, None]:
+def older_epoch_of_an_active_task(group: StreamsGroup, case: str, back: int, offset: int) -> Claims:
     """At an older epoch a commit for a task that the member has had since is accepted, and for a later one refused."""
     hand = group.hand_over_tasks()
     member, partition = (hand.old, hand.kept) if case == "kept" else (hand.new, hand.lost)
@@ -32,7 +28,7 @@ def older_epoch_of_an_active_task(
 
 
 @probe("KIP1251-STR-01", rig=STREAMS_GROUP, cases=["outside-topology"], back=BACK, offset=OFFSET)
-def topic_outside_the_topology(group: StreamsGroup, back: int, offset: int) -> Generator[Claim, None, None]:
+def topic_outside_the_topology(group: StreamsGroup, back: int, offset: int) -> Claims:
     """At an older epoch a topic that the topology does not read is refused, and sinks a task of the member's own with it."""
     other = new_topic(group.bench, 1)
     hand = group.hand_over_tasks()
@@ -47,7 +43,7 @@ def topic_outside_the_topology(group: StreamsGroup, back: int, offset: int) -> G
 
 
 @probe("KIP1251-STR-01", rig=STREAMS_GROUP, cases=["not-active"], back=BACK, offset=OFFSET)
-def standby_task(group: StreamsGroup, back: int, offset: int) -> Generator[Claim, None, None]:
+def standby_task(group: StreamsGroup, back: int, offset: int) -> Claims:
     """At an older epoch a commit for a partition of which the member has only the standby task is refused."""
     group.with_standbys()
     hand = group.hand_over_tasks()

@@ -1,10 +1,8 @@
 """Commits before KIP-1251: only the member epoch is accepted (KIP-848)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, kept_if, probe
+from conformance.core.checks import Claims, held_if, kept_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
 from protocol.codes import Error
@@ -18,7 +16,7 @@ from protocol.codes import Error
     bumps=integers(1, 4),
     ahead=integers(1, 100),
 )
-def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Generator[Claim, None, None]:
+def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Claims:
     """Any epoch but the member's own is refused, even for a partition that it has had since then."""
     member = group.alone()
     older = member.epoch
@@ -40,7 +38,7 @@ def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Generato
     bumps=integers(1, 4),
     pick=integers(0, 1),
 )
-def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
+def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
     """A transaction is refused an older epoch, too, and has to be aborted for it."""
     member = group.alone()
     older = member.epoch

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from, tuples, uuids
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claim, Claims, held_if, kept_if, premise, probe
 from conformance.rigs.groups.group import SESSION, GroupMember, new_group
 from conformance.rigs.groups.members import loses_all_for_a_while
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
@@ -33,7 +33,7 @@ OLD = (3, 4, 5)
 
 def accepted_and_stored(
     group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """Check that the commit was accepted, and that its offset is visible once the transaction is committed."""
     if all_answered(answer, Error.NONE):
         producer.end(committed=True)
@@ -43,7 +43,7 @@ def accepted_and_stored(
 
 def commit_is_refused(
     group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """Check that the commit was refused for its epoch, and the earlier offset outlasts the transaction's commit."""
     producer.end(committed=True)
     after = group.stable_offset(partition)
@@ -53,9 +53,7 @@ def commit_is_refused(
 @probe(
     "KIP1251-TXN-01", rig=fresh_txn_group(), cases=["legacy", "tv2"], bumps=EPOCH_BUMPS, v3=booleans(), offset=OFFSETS
 )
-def kept_partition_at_an_older_epoch(
-    group: TxnGroup, case: str, bumps: int, v3: bool, offset: int
-) -> Generator[Claim, None, None]:
+def kept_partition_at_an_older_epoch(group: TxnGroup, case: str, bumps: int, v3: bool, offset: int) -> Claims:
     """A heartbeat in flight aborts no transaction: the previous epoch is still accepted for partitions that the member kept."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -66,7 +64,7 @@ def kept_partition_at_an_older_epoch(
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["before-assignment"], back=integers(1, 3), pick=PICK)
-def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int) -> Generator[Claim, None, None]:
+def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int) -> Claims:
     """An epoch below the partition's assignment epoch is refused."""
     heir, partition, epoch = group.inherit(2, later=1)
     group.store(heir, partition, 10)
@@ -79,7 +77,7 @@ def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int
 @probe(
     "KIP1251-TXN-01", rig=fresh_txn_group(), cases=["current"], bumps=EPOCH_BUMPS, pick=PICK, partition=integers(0, 3)
 )
-def current_epoch(group: TxnGroup, case: str, bumps: int, pick: int, partition: int) -> Generator[Claim, None, None]:
+def current_epoch(group: TxnGroup, case: str, bumps: int, pick: int, partition: int) -> Claims:
     """The member epoch is accepted for a partition that the member owns."""
     member = group.alone(bumps)
     yield group.holding(member, member.epoch, partition)
@@ -89,7 +87,7 @@ def current_epoch(group: TxnGroup, case: str, bumps: int, pick: int, partition: 
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["future", "future-unowned"], ahead=EPOCHS_AHEAD, pick=PICK)
-def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> Generator[Claim, None, None]:
+def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> Claims:
     """An epoch that the member has not reached is refused, for a partition of another member as well."""
     hand = group.hand_over()
     group.await_assignment(hand.new, hand.lost)
@@ -103,7 +101,7 @@ def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> 
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost", "unowned"], bumps=EPOCH_BUMPS, pick=PICK)
-def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
+def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
     """For a partition with a new owner the old epoch is refused and the member epoch accepted."""
     hand = group.hand_over_with_commit(10, bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -118,7 +116,7 @@ def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: in
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost-free", "unowned-free"], bumps=EPOCH_BUMPS, pick=PICK)
-def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
+def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
     """The old epoch is refused and the member epoch accepted while no member owns the partition that this one has revoked."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -135,9 +133,7 @@ def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) ->
 @probe(
     "KIP1251-TXN-01", rig=fresh_txn_group(), cases=["came-back"], bumps=integers(1, 3), back=integers(0, 2), pick=PICK
 )
-def partition_that_came_back(
-    group: TxnGroup, case: str, bumps: int, back: int, pick: int
-) -> Generator[Claim, None, None]:
+def partition_that_came_back(group: TxnGroup, case: str, bumps: int, back: int, pick: int) -> Claims:
     """An epoch of an ownership that ended is refused, although the member owns the partition again."""
     member = group.alone(bumps)
     former = max(member.since[0], member.epoch - back)
@@ -159,9 +155,7 @@ def partition_that_came_back(
     back=integers(1, 3),
     pick=PICK,
 )
-def partition_not_pending_at_that_epoch(
-    group: TxnGroup, case: str, bumps: int, back: int, pick: int
-) -> Generator[Claim, None, None]:
+def partition_not_pending_at_that_epoch(group: TxnGroup, case: str, bumps: int, back: int, pick: int) -> Claims:
     """Below the assignment epoch of a pending partition, and once its revocation is acknowledged, a commit is refused."""
     member = group.alone(bumps, aged=3)
     since = dict(member.since)
@@ -179,7 +173,7 @@ def partition_not_pending_at_that_epoch(
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["pending-revocation"], bumps=integers(1, 3), pick=PICK)
-def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
+def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
     """Until it acknowledges the revocation a member may commit from the assignment epoch on."""
     member = group.alone(bumps)
     since = dict(member.since)
@@ -198,7 +192,7 @@ def versions_of(group: TxnGroup, case: str) -> list[int]:
 
 def refused_by_version(
     group: TxnGroup, member: GroupMember, partition: int, epoch: int, before: int, case: str, own: Error
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """Check that the commit gets ILLEGAL_GENERATION up to v5, its `own` error from v6 on, and is not stored when the
     transaction is committed.
 
@@ -223,7 +217,7 @@ def refused_by_version(
     cases=["epoch-v5", "epoch-v6", "epoch"],
     ahead=integers(1, 9),
 )
-def refused_epoch(group: TxnGroup, case: str, ahead: int) -> Generator[Claim, None, None]:
+def refused_epoch(group: TxnGroup, case: str, ahead: int) -> Claims:
     """An epoch above the member's gets the error of the request version."""
     member = group.alone()
     group.store(member, 0, 10)
@@ -238,7 +232,7 @@ def refused_epoch(group: TxnGroup, case: str, ahead: int) -> Generator[Claim, No
     back=integers(1, 3),
     later=integers(0, 2),
 )
-def epoch_that_is_over(group: TxnGroup, case: str, back: int, later: int) -> Generator[Claim, None, None]:
+def epoch_that_is_over(group: TxnGroup, case: str, back: int, later: int) -> Claims:
     """An epoch from before the partition's assignment gets the error of the request version."""
     heir, partition, epoch = group.inherit(2, later=later)
     group.store(heir, partition, 10)
@@ -253,13 +247,13 @@ def epoch_that_is_over(group: TxnGroup, case: str, back: int, later: int) -> Gen
     cases=["group-v5", "group-v6", "group"],
     epoch=integers(0, 9),
 )
-def unknown_group(group: TxnGroup, case: str, epoch: int) -> Generator[Claim, None, None]:
+def unknown_group(group: TxnGroup, case: str, epoch: int) -> Claims:
     """A member of an unknown group is refused with the error of the request version."""
     yield from refused_by_version(group, group.member(), 0, epoch, -1, case, Error.GROUP_ID_NOT_FOUND)
 
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["unknown-member", "unknown-member-v6"], distance=integers(-2, 2))
-def unknown_member(group: TxnGroup, case: str, distance: int) -> Generator[Claim, None, None]:
+def unknown_member(group: TxnGroup, case: str, distance: int) -> Claims:
     """A member id that is not in the group is unknown in every version."""
     member = group.alone(2)
     group.store(member, 0, 10)
@@ -273,7 +267,7 @@ def unknown_member(group: TxnGroup, case: str, distance: int) -> Generator[Claim
 
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["topic-v6"], topic_id=uuids(version=4))
-def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Generator[Claim, None, None]:
+def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Claims:
     """An unknown topic id is answered as such."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)
@@ -285,7 +279,7 @@ def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Generator[Claim
 
 
 @probe("KIP1251-TXN-03", rig=fresh_txn_group(), cases=["nothing-given"], pick=PICK)
-def commit_without_a_member_id(group: TxnGroup, case: str, pick: int) -> Generator[Claim, None, None]:
+def commit_without_a_member_id(group: TxnGroup, case: str, pick: int) -> Claims:
     """A commit without a member id is accepted although the group has members."""
     member = group.alone()
     group.store(member, 0, 10)
@@ -298,7 +292,7 @@ def commit_without_a_member_id(group: TxnGroup, case: str, pick: int) -> Generat
 @probe(
     "KIP1251-TXN-03", rig=fresh_txn_group(), cases=["member-id-given", "instance-id-given", "epoch-given"], pick=PICK
 )
-def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) -> Generator[Claim, None, None]:
+def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) -> Claims:
     """With a member id, epoch -1 is an epoch like any other, and refused; without one there is no such member."""
     member = group.alone(instance_id=group.bench.fresh("instance") if case == "instance-id-given" else None)
     group.store(member, 0, 10)
@@ -313,9 +307,7 @@ def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) ->
 
 
 @probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["legacy", "tv2"], offset=OFFSETS, step=STEPS, plains=PLAINS)
-def plain_commit_before_the_marker(
-    group: TxnGroup, case: str, offset: int, step: int, plains: int
-) -> Generator[Claim, None, None]:
+def plain_commit_before_the_marker(group: TxnGroup, case: str, offset: int, step: int, plains: int) -> Claims:
     """A plain commit after a transactional one stays when the transaction is committed."""
     newest = yield from late_marker(group, case, offset, step, plains)
     after = group.stable_offset(0)
@@ -354,7 +346,7 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: i
 )
 def plain_commit_before_the_marker_loaded(
     group: TxnGroup, case: str, offset: int, step: int, plains: int, pick: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A plain commit after a transactional one also stays for a coordinator that loads the offsets from the log."""
     other = TxnGroup(group.bench, new_group(group.bench))
     first = yield from late_marker(group, group.dialect(pick), offset, step, plains)
@@ -366,7 +358,7 @@ def plain_commit_before_the_marker_loaded(
 
 
 @probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["any-order"], moves=MOVES, pick=PICK)
-def offsets_in_any_order(group: TxnGroup, moves: list[tuple[str, int]], pick: int) -> Generator[Claim, None, None]:
+def offsets_in_any_order(group: TxnGroup, moves: list[tuple[str, int]], pick: int) -> Claims:
     """The last of the plain commits and those of committed transactions is stored, whenever transactions end."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)

@@ -1,11 +1,11 @@
 """Groups whose coordinator is upgraded from a release without assignment epochs, or goes back to one (KIP-1251)."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.groups.group import ON_FORMER_LEVEL, Group, GroupMember, HandOver, await_coordinator
 from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_ON_FORMER_LEVEL, RoutedGroup
@@ -67,9 +67,7 @@ def commit_is_accepted(
     later=integers(1, 2),
     offset=OFFSETS,
 )
-def group_of_the_former_release(
-    group: Group, release: str, bumps: int, later: int, offset: int
-) -> Generator[Claim, None, None]:
+def group_of_the_former_release(group: Group, release: str, bumps: int, later: int, offset: int) -> Claims:
     """Loaded after the upgrade, partitions are assigned since the record's member epoch, and later ones since their own."""
     with on_release(group, release):
         member, other = group.alone(), group.member()
@@ -108,9 +106,7 @@ def group_of_the_former_release(
     bumps=integers(2, 4),
     offset=OFFSETS,
 )
-def group_on_the_former_release_again(
-    group: Group, release: str, bumps: int, offset: int
-) -> Generator[Claim, None, None]:
+def group_on_the_former_release_again(group: Group, release: str, bumps: int, offset: int) -> Claims:
     """The former release loads the group from the records of this one, and applies its strict rule."""
     member = group.alone(bumps)
     group.store(member, 0, offset)
@@ -134,9 +130,7 @@ def group_on_the_former_release_again(
     bumps=EPOCH_BUMPS,
     offset=OFFSETS,
 )
-def static_member_that_left_on_the_former_release(
-    group: Group, release: str, bumps: int, offset: int
-) -> Generator[Claim, None, None]:
+def static_member_that_left_on_the_former_release(group: Group, release: str, bumps: int, offset: int) -> Claims:
     """A static member that left with -2 before the upgrade may, once returned, commit from epoch 0 on, and not at -1."""
     with on_release(group, release):
         old = group.alone(bumps, instance_id=group.bench.fresh("instance"))
@@ -161,9 +155,7 @@ def static_member_that_left_on_the_former_release(
     bumps=EPOCH_BUMPS,
     offset=OFFSETS,
 )
-def group_of_another_release_with_epochs(
-    group: Group, case: str, pick: int, bumps: int, offset: int
-) -> Generator[Claim, None, None]:
+def group_of_another_release_with_epochs(group: Group, case: str, pick: int, bumps: int, offset: int) -> Claims:
     """A coordinator keeps the epochs that another release wrote, an older one or a newer one."""
     others = [release for release in WITH_EPOCHS if release != group.bench.column.version]
     with on_release(group, others[pick % len(others)]):
@@ -182,9 +174,7 @@ def group_of_another_release_with_epochs(
     bumps=EPOCH_BUMPS,
     offset=OFFSETS,
 )
-def coordinators_of_two_releases(
-    group: RoutedGroup, release: str, bumps: int, offset: int
-) -> Generator[Claim, None, None]:
+def coordinators_of_two_releases(group: RoutedGroup, release: str, bumps: int, offset: int) -> Claims:
     """While a group goes to and fro between brokers of two releases, each applies its rule, and neither lets a zombie commit."""
     hand = group.hand_over_with_commit(offset, bumps, aged=2)
     yield group.holding(hand.old, hand.now, hand.kept)

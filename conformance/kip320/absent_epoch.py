@@ -1,10 +1,8 @@
 """Fetch without a current leader epoch: only leadership and the offset are checked (KIP-320, Fetch)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FROM, same_leader_and_epoch, sender
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import FetchedLog, reads_nothing, replica_log, serves
@@ -30,9 +28,7 @@ VERSIONS: dict[str, tuple[int, int | None]] = {
     back=BACK,
     below=integers(-(2**31), -2),
 )
-def absent_epoch_is_not_compared(
-    partition: Partition, case: str, offset: int, back: int, below: int
-) -> Generator[Claim, None, None]:
+def absent_epoch_is_not_compared(partition: Partition, case: str, offset: int, back: int, below: int) -> Claims:
     """A fetch with no current epoch is served by the leader; a follower refuses it up to version 10 and serves it from 11."""
     node, _, state = sender(partition, "follower" if case.startswith("follower") else "consumer")
     log = replica_log(partition, node)

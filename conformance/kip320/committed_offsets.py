@@ -1,11 +1,9 @@
 """Committed offsets and the leader epoch that is stored with them (KIP-320, OffsetCommit, OffsetFetch, TxnOffsetCommit)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, premise, probe
+from conformance.core.checks import Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import COMBINED
 from conformance.rigs.groups.offsets import (
     COMMITS_EPOCH_FROM,
@@ -45,7 +43,7 @@ BY_ID_FROM = since("OffsetFetchRequest", "TopicId")
 )
 def committed_epoch_is_returned(
     partition: Partition, case: str, which: int, ahead: int, offset: int, commit_back: int, fetch_back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The epoch of a commit is returned as it was sent, whether or not the partition ever had it."""
     bench, offsets = partition.bench, Offsets(partition)
     never_had = LARGEST_EPOCH if which == 0 else partition.epoch() + ahead
@@ -71,7 +69,7 @@ def committed_epoch_is_returned(
 )
 def absent_epoch_is_returned_as_none(
     partition: Partition, case: str, which: int, offset: int, commit_back: int, fetch_back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """After a commit without an epoch none is returned, even if an earlier commit had one."""
     bench, offsets = partition.bench, Offsets(partition)
     if case == "cleared":
@@ -98,7 +96,7 @@ def absent_epoch_is_returned_as_none(
 )
 def epoch_is_visible_once_its_transaction_commits(
     partition: Partition, case: str, epoch: int, offset: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """An offset and its epoch become visible when the transaction commits, not while it is open or after an abort."""
     bench, offsets = partition.bench, Offsets(partition)
     earlier = partition.data.boundaries[-1].epoch
@@ -134,9 +132,7 @@ def on_one_node(bench: Bench) -> PartitionData:
     epoch=integers(0, LARGEST_EPOCH),
     back=BACK,
 )
-def epoch_survives_a_restart_of_the_coordinator(
-    partition: Partition, epoch: int, back: int
-) -> Generator[Claim, None, None]:
+def epoch_survives_a_restart_of_the_coordinator(partition: Partition, epoch: int, back: int) -> Claims:
     """After the coordinator was killed, OffsetFetch has the epochs of committed transactions and not those of aborted ones."""
     bench, groups = partition.bench, [Offsets(partition), Offsets(partition)]
     version = choose_version(bench, "TxnOffsetCommit", back, low=TXN_COMMITS_EPOCH_FROM, high=LEGACY.txn_offset_commit)

@@ -2,10 +2,9 @@
 Handling).
 """
 
-from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, Offsets, holds
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, ENDS_FENCED_FROM, same_leader_and_epoch
 from conformance.rigs.log.partition import Partition, fresh_partition
@@ -29,7 +28,7 @@ class Confirmation(NamedTuple):
     fetches: list[tuple[FetchedPartition, FetchedLog]]
     end: EpochEnd
 
-    def claims(self) -> Iterator[Claim]:
+    def claims(self) -> Claims:
         for answer, log in self.fetches:
             yield held_if(serves(answer, log, self.found.offset), self.found, answer)
         ended = (self.end.error, self.end.leader_epoch) == (Error.NONE, self.found.leader_epoch)
@@ -59,9 +58,7 @@ def confirm(partition: Partition, found: CommittedOffset, nodes: list[NodeClient
     fetch_back=BACK,
     back=BACK,
 )
-def committed_position_is_not_diverged(
-    partition: Partition, commit_back: int, fetch_back: int, back: int
-) -> Generator[Claim, None, None]:
+def committed_position_is_not_diverged(partition: Partition, commit_back: int, fetch_back: int, back: int) -> Claims:
     """After a clean election OffsetFetch returns positions that leader, follower and epoch lookup confirm."""
     bench = partition.bench
     commits = choose_version(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)

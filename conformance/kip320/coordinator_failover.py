@@ -1,13 +1,13 @@
 """Committed epochs when the group coordinator dies or another broker takes over (KIP-320, Offset Schema Changes)."""
 
 import struct
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, premise, probe
+from conformance.core.checks import Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import COMBINED
 from conformance.rigs.groups.group_log import OFFSETS_TOPIC
 from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, holds
@@ -96,13 +96,13 @@ class Commits:
             offset_if_loaded, f"the committed offset of {commit.group}", COORDINATES_WITHIN, due="coordinator"
         )
 
-    def all_stored(self) -> Iterator[Claim]:
+    def all_stored(self) -> Claims:
         """Yield, for each commit, the premise that it is readable before the fault."""
         for commit in self.sent:
             found = self.fetch(commit)
             yield premise(holds(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
 
-    def all_returned(self, case: str) -> Iterator[Claim]:
+    def all_returned(self, case: str) -> Claims:
         """Observe that each commit is returned as soon as the coordinator answers for the group, which has to be in time
         (GEN-08).
         """
@@ -136,7 +136,7 @@ def one_broker(bench: Bench) -> PartitionData:
     epoch=EPOCHS,
     back=BACK,
 )
-def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back: int) -> Generator[Claim, None, None]:
+def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back: int) -> Claims:
     """The only coordinator is killed and loads the offsets that it had stored."""
     commits = Commits(partition, offset, epoch, back)
     yield from commits.all_stored()
@@ -166,9 +166,7 @@ def offsets_log(bench: Bench, asked: str) -> Partition:
     killed=booleans(),
     back=BACK,
 )
-def offsets_survive_a_move(
-    partition: Partition, offset: int, epoch: int, killed: bool, back: int
-) -> Generator[Claim, None, None]:
+def offsets_survive_a_move(partition: Partition, offset: int, epoch: int, killed: bool, back: int) -> Claims:
     """The coordinator is killed, or its partition moves to another leader: the new one has all offsets and epochs."""
     bench, commits = partition.bench, Commits(partition, offset, epoch, back)
     yield from commits.all_stored()
@@ -227,9 +225,7 @@ def newest_value(records: Sequence[Record], key: bytes) -> tuple[int, int, int] 
     epoch=EPOCHS,
     back=BACK,
 )
-def stored_value_has_the_epoch(
-    partition: Partition, offset: int, epoch: int, back: int
-) -> Generator[Claim, None, None]:
+def stored_value_has_the_epoch(partition: Partition, offset: int, epoch: int, back: int) -> Claims:
     """The value in __consumer_offsets has version 3 or higher, and the offset and epoch that were committed."""
     first = Commits(partition, offset, epoch, back)  # the log exists after the first commit
     log = offsets_log(partition.bench, first.via)

@@ -1,12 +1,11 @@
 """Fetches in purgatory: events that complete them before MaxWaitMs (KIP-320 as released, delayed fetch)."""
 
-from collections.abc import Generator
 from typing import NamedTuple
 
 from hypothesis.strategies import booleans
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
+from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
 from conformance.judging.facts.log import FUTURE_REPLICA
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, FENCED_FROM, FOLLOWERS_SERVE_FROM, diverges
 from conformance.rigs.log.follower_fetches import reassign
@@ -62,9 +61,7 @@ def send_delayed(
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["superseded"], at_leader=booleans(), back=BACK)
-def fetch_of_an_old_epoch_is_completed(
-    partition: Partition, at_leader: bool, back: int
-) -> Generator[Claim, None, None]:
+def fetch_of_an_old_epoch_is_completed(partition: Partition, at_leader: bool, back: int) -> Claims:
     """A delayed fetch with the current epoch is fenced as soon as another broker leads."""
     waiting = delayed_at_log_end(partition, at_leader, back)
     # A follower that becomes the leader itself completes nothing in any release, and the row does not require it.
@@ -78,9 +75,7 @@ def fetch_of_an_old_epoch_is_completed(
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["removed"], at_leader=booleans(), back=BACK)
-def fetch_at_a_removed_replica_is_completed(
-    partition: Partition, at_leader: bool, back: int
-) -> Generator[Claim, None, None]:
+def fetch_at_a_removed_replica_is_completed(partition: Partition, at_leader: bool, back: int) -> Claims:
     """A delayed fetch at a broker whose replica is removed is answered that the partition is not there."""
     waiting = delayed_at_log_end(partition, at_leader, back)
     asked = partition.bench.id_of(waiting.client.node)
@@ -110,7 +105,7 @@ def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> Dela
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["diverged"], records=RECORDS, back=BACK)
-def fetch_past_a_truncation_is_completed(partition: Partition, records: int, back: int) -> Generator[Claim, None, None]:
+def fetch_past_a_truncation_is_completed(partition: Partition, records: int, back: int) -> Claims:
     """A delayed fetch past records that a new leader lacks is answered with the end of its epoch."""
     version = choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     with suffix_to_truncate(partition, records) as suffix:

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers, just
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, kept_if, probe
+from conformance.core.checks import Claim, Claims, Rig, held_if, kept_if, probe
 from conformance.core.topologies import CLUSTER
 from conformance.rigs.log.epoch_histories import RaisedStart, RaisedStartPartitions, trimmed_to
 from conformance.rigs.log.epoch_requests import (
@@ -58,7 +58,7 @@ def earliest_is(
 )
 def earliest_offset_is_the_new_start(
     trimmed: RaisedStartPartitions, number: int, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The earliest offset is the new log start, with the epoch that covers it."""
     one = trimmed.one(number)
     held, answer = yield from earliest_is(one.start, one, with_epoch, back)
@@ -75,9 +75,7 @@ def earliest_offset_is_the_new_start(
     which=integers(0, 1),
     back=BACK,
 )
-def deleted_epoch_ends_at_the_first_entry(
-    trimmed: RaisedStartPartitions, number: int, which: int, back: int
-) -> Generator[Claim, None, None]:
+def deleted_epoch_ends_at_the_first_entry(trimmed: RaisedStartPartitions, number: int, which: int, back: int) -> Claims:
     """A deleted epoch ends where the first entry starts, and the answer keeps its number."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
@@ -100,7 +98,7 @@ def deleted_epoch_ends_at_the_first_entry(
 )
 def log_with_a_raised_start_is_fetched(
     trimmed: RaisedStartPartitions, case: str, number: int, which: int, distance: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """Below the log start a fetch is out of range with any last epoch; above it a deleted epoch diverges at the log start."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
@@ -121,7 +119,7 @@ def log_with_a_raised_start_is_fetched(
 @probe("KIP320-DR-01", rig=trimmed_to(9), cases=["everything"], which=integers(0, 1), with_epoch=booleans(), back=BACK)
 def full_deletion_keeps_the_current_epoch(
     trimmed: RaisedStartPartitions, which: int, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """After deletion up to the log end the current epoch still ends there, and so does a deleted one."""
     one = trimmed.one(0)
     node, _, state = sender(one.partition, "consumer")
@@ -138,9 +136,7 @@ def full_deletion_keeps_the_current_epoch(
 
 
 @probe("KIP320-DR-01", rig=trimmed_to(9), cases=["everything"], with_epoch=booleans(), back=BACK)
-def earliest_offset_of_an_empty_log(
-    trimmed: RaisedStartPartitions, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+def earliest_offset_of_an_empty_log(trimmed: RaisedStartPartitions, with_epoch: bool, back: int) -> Claims:
     """After deletion up to the log end the earliest offset is the log end, still with the current epoch."""
     one = trimmed.one(0)
     held, answer = yield from earliest_is(one.end, one, with_epoch, back)
@@ -163,9 +159,7 @@ def refused_unchanged(answer: DeletedRecords, error: Error, before: ListedOffset
     above=integers(0, 9),
     back=BACK,
 )
-def deletion_above_the_high_watermark_is_refused(
-    partition: Partition, records: int, above: int, back: int
-) -> Generator[Claim, None, None]:
+def deletion_above_the_high_watermark_is_refused(partition: Partition, records: int, above: int, back: int) -> Claims:
     """Neither uncommitted records nor offsets past the log end can be deleted."""
     version = choose_version(partition.bench, "DeleteRecords", back, low=0)
     with watermark_behind(partition, records) as behind:
@@ -188,7 +182,7 @@ def deletion_above_the_high_watermark_is_refused(
 )
 def misplaced_deletion_is_refused(
     trimmed: RaisedStartPartitions, case: str, number: int, offset: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """An offset below -1 is out of range, and a follower deletes nothing."""
     partition = trimmed.one(number).partition
     node, _, state = sender(partition, "follower" if case == "follower" else "consumer")
@@ -225,7 +219,7 @@ def delete_as_drawn(partition: Partition, offset: int, back: int) -> tuple[Delet
 
 
 @probe("KIP320-DR-03", rig=keyed_partition("compact"), cases=["compact"], offset=integers(1, 6) | just(-1), back=BACK)
-def compacted_topic_refuses_deletion(partition: Partition, offset: int, back: int) -> Generator[Claim, None, None]:
+def compacted_topic_refuses_deletion(partition: Partition, offset: int, back: int) -> Claims:
     """With cleanup.policy=compact every DeleteRecords is refused."""
     answer, before, after = delete_as_drawn(partition, offset, back)
     yield held_if(refused_unchanged(answer, Error.POLICY_VIOLATION, before, after), answer, after)
@@ -239,9 +233,7 @@ def compacted_topic_refuses_deletion(partition: Partition, offset: int, back: in
     offset=integers(1, 6) | just(-1),
     back=BACK,
 )
-def empty_policy_allows_or_refuses_deletion(
-    partition: Partition, expected: str, offset: int, back: int
-) -> Generator[Claim, None, None]:
+def empty_policy_allows_or_refuses_deletion(partition: Partition, expected: str, offset: int, back: int) -> Claims:
     """An empty cleanup.policy forbids DeleteRecords up to 4.1, and allows it from 4.2."""
     answer, before, after = delete_as_drawn(partition, offset, back)
     deleted = answer.error is Error.NONE and after.offset == (6 if offset == -1 else offset)

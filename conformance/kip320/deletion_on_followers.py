@@ -1,11 +1,9 @@
 """DeleteRecords on the followers: log start, leader epoch cache, and the low watermark of the answer (KIP-107)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import integers, lists
 
 from conformance.core.bench import File
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.core.waiting import Settled
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.epoch_requests import start_of
@@ -41,7 +39,7 @@ def begins_at(partition: Partition, id: int, start: int) -> Settled:
     )
 
 
-def log_starts_agree(partition: Partition, start: int) -> Iterator[Claim]:
+def log_starts_agree(partition: Partition, start: int) -> Claims:
     """Observe the log start and leader epoch cache of every replica."""
     wanted = expected_cache(partition, start)
     for id in partition.await_agreement().replicas:
@@ -61,7 +59,7 @@ def log_starts_agree(partition: Partition, start: int) -> Iterator[Claim]:
     offsets=lists(integers(1, END - 1), min_size=5, max_size=5, unique=True),
     which=integers(0, 1),
 )
-def deletions_reach_every_replica(partition: Partition, offsets: list[int], which: int) -> Generator[Claim, None, None]:
+def deletions_reach_every_replica(partition: Partition, offsets: list[int], which: int) -> Claims:
     """After each DeleteRecords all replicas begin where the leader does; the answer waits for them, or times out."""
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)

@@ -1,12 +1,11 @@
 """Fetch with LastFetchedEpoch: divergence, an offset out of range, and records that are merely not committed (KIP-595)."""
 
-from collections.abc import Generator
 from functools import partial
 from itertools import product
 
 from hypothesis.strategies import booleans, integers, lists
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.epoch_histories import AWAY_AND_BACK, Gap, RaisedStartPartitions
 from conformance.rigs.log.epoch_requests import (
     DIVERGES_FROM,
@@ -35,9 +34,7 @@ from strategies.epochs import EPOCHS_AHEAD
     with_epoch=booleans(),
     back=BACK,
 )
-def ended_epoch_diverges(
-    partition: Partition, case: str, which: int, past: int, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+def ended_epoch_diverges(partition: Partition, case: str, which: int, past: int, with_epoch: bool, back: int) -> Claims:
     """A position past the end of its epoch is answered with that epoch and its end offset, and without records."""
     node, replica_id, state = sender(partition, case)
     log = replica_log(partition, node)
@@ -64,7 +61,7 @@ def ended_epoch_diverges(
 )
 def range_errors_are_below_the_log_start(
     trimmed: RaisedStartPartitions, number: int, far: list[int], unknown: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A position is out of range below the log start, or if its epoch never existed, and nowhere else in and around the log."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
@@ -86,9 +83,7 @@ def range_errors_are_below_the_log_start(
 
 
 @probe("KIP320-FETCH-06", rig=AWAY_AND_BACK, cases=["floor"], past=integers(1, 4), with_epoch=booleans(), back=BACK)
-def epoch_without_records_diverges_at_the_one_below(
-    gap: Gap, past: int, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+def epoch_without_records_diverges_at_the_one_below(gap: Gap, past: int, with_epoch: bool, back: int) -> Claims:
     """For an epoch that left no record, the largest epoch below it is returned, with its end offset."""
     partition = gap.partition
     node, _, state = sender(partition, "consumer")
@@ -116,7 +111,7 @@ def epoch_without_records_diverges_at_the_one_below(
 )
 def below_the_start_is_out_of_range(
     trimmed: RaisedStartPartitions, number: int, below: int, last: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """Below the log start the answer is always out of range, whatever LastFetchedEpoch is sent, deleted or kept."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
@@ -143,7 +138,7 @@ def below_the_start_is_out_of_range(
 )
 def out_of_range_or_diverging(
     partition: Partition, case: str, offset: int, past: int, ahead: int, which: int, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """An unknown epoch is out of range, an offset past the end diverges, and without an epoch it is out of range."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
@@ -168,9 +163,7 @@ def out_of_range_or_diverging(
     with_last=booleans(),
     back=BACK,
 )
-def uncommitted_is_empty(
-    partition: Partition, records: int, position: int, with_last: bool, back: int
-) -> Generator[Claim, None, None]:
+def uncommitted_is_empty(partition: Partition, records: int, position: int, with_last: bool, back: int) -> Claims:
     """A consumer between the high watermark and the log end gets error 0 and no records."""
     with watermark_behind(partition, records) as behind:
         answer = behind.leader.fetch(

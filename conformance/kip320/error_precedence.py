@@ -1,11 +1,9 @@
 """Order of the checks in a broker: first the epoch, then leadership, then replica membership (KIP-320)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers, permutations, sampled_from
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.epoch_histories import LED_APART, ON_TWO_BROKERS, OppositeLeaders
 from conformance.rigs.log.epoch_requests import (
     APIS,
@@ -48,7 +46,7 @@ def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, ver
 )
 def epoch_is_checked_before_leadership(
     partition: Partition, case: str, epochs_back: int, epochs_ahead: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A follower distinguishes a stale and an unknown epoch; with its own epoch it answers NOT_LEADER_OR_FOLLOWER."""
     state = partition.await_agreement()
     follower = partition.followers()[0]
@@ -74,7 +72,7 @@ def epoch_is_checked_before_leadership(
 )
 def epoch_is_irrelevant_without_a_replica(
     partition: Partition, case: str, api: str, distance: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A broker that does not host the partition, or does not know the topic, says so whatever the epoch."""
     state, bench = partition.await_agreement(), partition.bench
     outside = next(name for name in bench.brokers if bench.id_of(name) not in state.replicas)
@@ -105,9 +103,7 @@ STRANGER = 1000
     past=integers(1, 1000),
     back=BACK,
 )
-def refusals_come_in_their_order(
-    partition: Partition, case: str, epochs_back: int, past: int, back: int
-) -> Generator[Claim, None, None]:
+def refusals_come_in_their_order(partition: Partition, case: str, epochs_back: int, past: int, back: int) -> Claims:
     """The leader checks the epoch first, then that the replica is assigned, then offset and divergence."""
     state, node = partition.await_agreement(), partition.leader()
     beyond = replica_log(partition, node).end + past
@@ -140,9 +136,7 @@ def unknown_topic(bench: Bench, topic: Topic) -> Topic:
     id=integers(1000, 2**31 - 1),
     back=BACK,
 )
-def unassigned_replica_is_not_served(
-    partition: Partition, case: str, real: bool, id: int, back: int
-) -> Generator[Claim, None, None]:
+def unassigned_replica_is_not_served(partition: Partition, case: str, real: bool, id: int, back: int) -> Claims:
     """A replica id outside the assignment, of a live broker or of none, is refused by the leader."""
     state, bench = partition.await_agreement(), partition.bench
     outside = next(bench.id_of(name) for name in bench.brokers if bench.id_of(name) not in state.replicas)
@@ -158,9 +152,7 @@ def unassigned_replica_is_not_served(
 
 
 @probe("KIP320-FETCH-13", rig=partition_at_epoch(3), cases=["non-leader"], with_epoch=booleans(), back=BACK)
-def follower_does_not_serve_a_follower(
-    partition: Partition, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+def follower_does_not_serve_a_follower(partition: Partition, with_epoch: bool, back: int) -> Claims:
     """A follower refuses a fetch with an assigned follower's id, with the correct epoch or without."""
     state = partition.await_agreement()
     asked, other = partition.followers()
@@ -183,7 +175,7 @@ def follower_does_not_serve_a_follower(
 )
 def each_partition_is_answered_on_its_own(
     apart: OppositeLeaders, case: str, order: list[str], epoch: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A request for several partitions is answered for the one that the broker leads, and refused for the others."""
     one, other = apart.one.await_agreement(), apart.other.await_agreement()
     yield premise(one.leader != other.leader, f"{apart.one.name} and {apart.other.name} have different leaders")

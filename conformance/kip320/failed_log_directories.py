@@ -1,10 +1,8 @@
 """Partitions in a failed log directory, and those beside them, on a broker with another directory that works (KIP-112)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers, permutations, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.epoch_requests import ends, is_refusal
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoLogDirs
@@ -26,7 +24,7 @@ from protocol.since import since
 )
 def offline_partition_has_a_storage_error(
     disks: TwoLogDirs, order: list[str], epoch: int, which: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """In one request the partition of the failed directory is answered KAFKA_STORAGE_ERROR, and the other one as usual."""
     named = {"sound": disks.sound, "offline": disks.offline}
     chosen = {kind: of[which % len(of)] for kind, of in named.items()}
@@ -54,9 +52,7 @@ def offline_partition_has_a_storage_error(
     acks=sampled_from([-1, 1]),
     which=integers(0, 3),
 )
-def partitions_of_the_other_directory_go_on(
-    disks: TwoLogDirs, records: int, acks: int, which: int
-) -> Generator[Claim, None, None]:
+def partitions_of_the_other_directory_go_on(disks: TwoLogDirs, records: int, acks: int, which: int) -> Claims:
     """A partition of the other directory takes a write and returns it; one of the failed directory does not."""
     sound, offline = (of[which % len(of)] for of in (disks.sound, disks.offline))
     values = [f"value {number}".encode() for number in range(records)]

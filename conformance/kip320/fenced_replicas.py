@@ -2,14 +2,13 @@
 Handling).
 """
 
-from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers, sampled_from
 from msgspec.structs import replace
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.core.topologies import LAG
 from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.follower_fetches import (
@@ -146,7 +145,7 @@ def watermarks_after(duo: OneFollower, cast: FollowerRoles, case: str, distance:
 
 
 @probe("KIP320-FETCH-10", rig=DUO, distance=integers(1, 3), records=RECORDS)
-def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) -> Generator[Claim, None, None]:
+def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) -> Claims:
     """A follower's fetch that gets an error or a diverging epoch moves no high watermark or ISR and acknowledges no write."""
     for case in HOPELESS:
         cast = duo.cast()
@@ -208,9 +207,7 @@ def tried_by_a_stranger(duo: OneFollower, cast: FollowerRoles, stranger: int, re
     id=integers(1000, 2**31 - 1),
     records=RECORDS,
 )
-def unassigned_replica_is_no_progress(
-    duo: OneFollower, real: bool, id: int, records: int
-) -> Generator[Claim, None, None]:
+def unassigned_replica_is_no_progress(duo: OneFollower, real: bool, id: int, records: int) -> Claims:
     """Fetches with the id of a broker that is no replica move neither high watermark nor ISR, and delay no later write."""
     cast = duo.cast()
     stranger = duo.bench.id_of(cast.outsider.node) if real else id
@@ -229,7 +226,7 @@ def unassigned_replica_is_no_progress(
 # --- KIP320-REPL-02, -03 and the fenced member of -04
 
 
-def stayed_out(pairs: SharedFollower, tries: list[FollowerFetch], case: str) -> Iterator[Claim]:
+def stayed_out(pairs: SharedFollower, tries: list[FollowerFetch], case: str) -> Claims:
     """Check that no fetch adds the follower to an ISR. At a new epoch some may be refused, but most are served."""
     served = [all(one.error is Error.NONE for one in try_.fetched.partitions) for try_ in tries]
     yield premise(sum(served) >= SERVED, f"{sum(served)} of {len(tries)} fetches answered 0 throughout")
@@ -240,7 +237,7 @@ def stayed_out(pairs: SharedFollower, tries: list[FollowerFetch], case: str) -> 
         yield held_if(not entered, tries[-1].fetched, *shown, case=case, detail=detail)
 
 
-def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Iterator[Claim]:
+def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Claims:
     """Write with acks=all right after the fenced follower fetched at the log end: it neither counts nor delays."""
     tempted = pairs.fetch_as_follower(end)
     free = pairs.produce(pairs.data.free, b"needs one", timeout_ms=AT_ONCE_MS)
@@ -254,7 +251,7 @@ def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Iterator[Claim]:
         yield held_if(written.error in TOO_FEW, strict, row="KIP320-REPL-03", case="not-counted", detail=repr(written))
 
 
-def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Iterator[Claim]:
+def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Claims:
     """Propose an ISR with the fenced follower, as the leader would (AlterPartition): the proposal is refused."""
     epochs = controller.broker_epochs()
     for topic, state in zip(pairs.data.free, pairs.states(), strict=False):
@@ -266,7 +263,7 @@ def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Iter
 
 
 @probe("KIP320-REPL-02", "KIP320-REPL-03", "KIP320-REPL-04", rig=PAIRS, examples=1, records=RECORDS)
-def fenced_replica_stays_out(pairs: SharedFollower, records: int) -> Generator[Claim, None, None]:
+def fenced_replica_stays_out(pairs: SharedFollower, records: int) -> Claims:
     """A broker in shutdown or fenced stays out of every ISR, does not count for acks=all and does not delay it."""
     bench = pairs.bench
     filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
@@ -312,7 +309,7 @@ def is_unchanged(right: IsrChange, after: AlteredPartition) -> bool:
 
 
 @probe("KIP320-REPL-04", rig=DUO, distance=integers(1, 3), newer=sampled_from(["leader_epoch", "partition_epoch"]))
-def stale_isr_change_is_refused(duo: OneFollower, distance: int, newer: str) -> Generator[Claim, None, None]:
+def stale_isr_change_is_refused(duo: OneFollower, distance: int, newer: str) -> Claims:
     """An ISR shrink with stale or unknown epochs, or sent by a follower, is refused and changes nothing."""
     cast = duo.cast()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
@@ -342,9 +339,7 @@ def stale_isr_change_is_refused(duo: OneFollower, distance: int, newer: str) -> 
     smoke=False,
     records=RECORDS,
 )
-def fenced_replica_stays_out_for_longer_than_the_lag(
-    pairs: SharedFollower, records: int
-) -> Generator[Claim, None, None]:
+def fenced_replica_stays_out_for_longer_than_the_lag(pairs: SharedFollower, records: int) -> Claims:
     """Matching fetches with a killed broker's id, for longer than replica.lag.time.max.ms, do not bring it into the ISR."""
     bench = pairs.bench
     filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
@@ -398,7 +393,7 @@ def expel(duo: OneFollower, cast: FollowerRoles, controller: Controller, epochs:
 
 
 @probe("KIP320-REPL-05", rig=DUO, distance=integers(1, 3))
-def other_incarnation_is_refused(duo: OneFollower, distance: int) -> Generator[Claim, None, None]:
+def other_incarnation_is_refused(duo: OneFollower, distance: int) -> Claims:
     """A follower's fetch with an older broker epoch is no progress and no way into the ISR; -1 skips that check."""
     cast = duo.cast()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))

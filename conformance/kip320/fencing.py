@@ -1,10 +1,8 @@
 """Fetch: fencing by the current leader epoch of the request (KIP-320)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.log.epoch_requests import (
     FENCED_FROM,
     FOLLOWERS_SERVE_FROM,
@@ -26,7 +24,7 @@ HINTS_FROM = since("FetchResponse", "NodeEndpoints")
 
 
 @probe("KIP320-FETCH-01", rig=partition_at_epoch(3), offset=integers(0, 11), back=BACK)
-def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: int) -> Generator[Claim, None, None]:
+def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: int) -> Claims:
     """A fetch with the broker's own epoch gets records, high watermark and log start."""
     node, replica_id, state = sender(partition, case)
     log = replica_log(partition, node)
@@ -42,7 +40,7 @@ def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: in
 
 
 @probe("KIP320-FETCH-02", rig=partition_at_epoch(3), epochs_back=EPOCHS_BACK, back=BACK)
-def older_epoch_is_fenced(partition: Partition, case: str, epochs_back: int, back: int) -> Generator[Claim, None, None]:
+def older_epoch_is_fenced(partition: Partition, case: str, epochs_back: int, back: int) -> Claims:
     """A fetch with an older epoch is refused without records, and a consumer gets the current leader."""
     node, replica_id, state = sender(partition, case)
     hinted = case in ("hint", "no-endpoints")
@@ -67,9 +65,7 @@ def names_leader(partition: Partition, node: NodeClient, answer: FetchedPartitio
 
 
 @probe("KIP320-FETCH-03", rig=partition_at_epoch(3), epochs_ahead=integers(1, 1000), back=BACK)
-def newer_epoch_is_unknown(
-    partition: Partition, case: str, epochs_ahead: int, back: int
-) -> Generator[Claim, None, None]:
+def newer_epoch_is_unknown(partition: Partition, case: str, epochs_ahead: int, back: int) -> Claims:
     """A fetch with a newer epoch is refused without records or leader, and the broker's own epoch is unchanged."""
     node, replica_id, state = sender(partition, case)
     version = choose_version(partition.bench, "Fetch", back, low=FENCED_FROM)

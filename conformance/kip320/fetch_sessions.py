@@ -1,10 +1,8 @@
 """Fetch sessions: partitions that an incremental answer may leave out, and those that it must not (KIP-227 with KIP-595)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.judging.facts.log import CONSUMER, FUTURE_REPLICA
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges, sender
 from conformance.rigs.log.partition import Partition, fresh_partition
@@ -67,7 +65,7 @@ def only(answer: FetchAnswer) -> FetchedPartition | None:
 )
 def session_repeats_divergence_and_errors(
     partition: Partition, with_epoch: bool, past: int, rereads: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A partition with nothing new is left out; one that diverges or is fenced is in every answer until it is sent again."""
     state = partition.await_agreement()
     node = partition.bench.node(state.leader)
@@ -102,7 +100,7 @@ def session_repeats_divergence_and_errors(
 )
 def session_at_a_follower_repeats_them_too(
     partition: Partition, with_epoch: bool, past: int, rereads: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A follower also leaves out a partition with nothing new, and one that diverges or is fenced is in every answer."""
     node, _, state = sender(partition, "follower")
     log = replica_log(partition, node)
@@ -125,9 +123,7 @@ def session_at_a_follower_repeats_them_too(
 @probe(
     "KIP320-FETCH-11", rig=fresh_partition(), cases=["truncated"], records=RECORDS, rereads=integers(0, 2), back=BACK
 )
-def session_reports_a_truncation(
-    partition: Partition, records: int, rereads: int, back: int
-) -> Generator[Claim, None, None]:
+def session_reports_a_truncation(partition: Partition, records: int, rereads: int, back: int) -> Claims:
     """A cached partition whose log is truncated below the position is in every answer from then on."""
     version = choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     with suffix_to_truncate(partition, records) as suffix:
@@ -145,7 +141,7 @@ def session_reports_a_truncation(
 
 def diverging(
     session: Session, log: FetchedLog, current: int, past: int, rereads: int, case: str = "diverging"
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """Check that the partition, sent with an ended epoch as LastFetchedEpoch, diverges in this answer and the next."""
     epoch = log.ended_epochs()[0]
     offset = log.end_of(epoch) + past

@@ -1,11 +1,9 @@
 """A group stops, its committed position is truncated and overwritten, and a new member continues (KIP-320, KIP320-SC-11)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, premise
+from conformance.core.checks import Claim, Claims, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM
 from conformance.rigs.log.quiescence import at_rest
@@ -95,7 +93,7 @@ class ClassicGroup:
 
 def truncation_is_detected(
     couple: UncleanPartition, group: ClassicGroup, state: PartitionMetadata, reader: Reader, cut: int, version: int
-) -> Iterator[Claim]:
+) -> Claims:
     """Check that the new member finds the position with its epoch, which OffsetForLeaderEpoch ends before the
     position.
 
@@ -137,7 +135,7 @@ def truncation_goes_undetected(
 )
 def group_restarts(
     couple: UncleanPartition, kept: int, lost: int, more: int, leaves: bool, commit_back: int, fetch_back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A new member at a new coordinator detects the truncation of a position committed with its epoch, and only then."""
     bench, first, second = couple.bench, couple.first, couple.second
     commits = choose_version(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)

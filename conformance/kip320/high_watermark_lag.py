@@ -1,10 +1,10 @@
 """A new leader whose high watermark is still below the start of its epoch returns no latest offset (KIP-207)."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.follower_fetches import PATIENCE, freeze
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
@@ -72,9 +72,7 @@ CASES = {
 
 
 @probe("KIP320-LO-06", rig=fresh_partition(0), examples=3, smoke=False, records=RECORDS, back=BACK)
-def no_latest_offset_below_the_epoch_start(
-    partition: Partition, records: int, back: int
-) -> Generator[Claim, None, None]:
+def no_latest_offset_below_the_epoch_start(partition: Partition, records: int, back: int) -> Claims:
     """While the high watermark is below the start of the epoch, lookups at or above it are refused; then they are answered."""
     bench, began = partition.bench, partition.bench.now().seconds
     with lagging_leader(partition, records) as lagging:

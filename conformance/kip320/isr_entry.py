@@ -1,12 +1,11 @@
 """A follower outside the ISR joins it only after it has reached the start of the current epoch (KAFKA-7128)."""
 
-from collections.abc import Generator
 from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.epoch_histories import JOINED
 from conformance.rigs.log.follower_fetches import PATIENCE, freeze
 from conformance.rigs.log.lagging_watermark import watermark_and_end
@@ -73,7 +72,7 @@ def led_without(partition: Partition, state: PartitionMetadata, successor: int) 
 
 
 @probe("KIP320-REPL-06", rig=fresh_partition(0), smoke=False, records=integers(2, 5), below=integers(0, 3))
-def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below: int) -> Generator[Claim, None, None]:
+def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below: int) -> Claims:
     """A follower that has the high watermark but not the uncommitted suffix of a new leader stays out of the ISR."""
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
@@ -137,7 +136,7 @@ def is_failed(answer: FetchedPartition) -> bool:
 
 
 @probe("KIP320-FETCH-10", rig=JOINED, cases=["out-of-sync"], records=integers(1, 6))
-def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Generator[Claim, None, None]:
+def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Claims:
     """Fetches at the log end that get an error or a diverging epoch do not bring a replica into the ISR; a served one does."""
     bench, state = partition.bench, partition.whole()
     [outsider] = {bench.id_of(name) for name in bench.brokers} - set(state.replicas)

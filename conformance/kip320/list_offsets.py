@@ -1,11 +1,9 @@
 """ListOffsets: the leader epoch of a returned offset, and the fencing of the request (KIP-320, ListOffsets)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers, sampled_from
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, premise, probe
+from conformance.core.checks import Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import CLUSTER
 from conformance.rigs.log.epoch_requests import FENCED_APIS_FROM, is_refusal, same_leader_and_epoch, sender
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition, partition_at_epoch
@@ -53,9 +51,7 @@ def timed_batch(first: int, *steps: int) -> NewBatch:
 
 
 @probe("KIP320-LO-01", rig=fresh_partition(), cases=["high-watermark"], records=RECORDS, back=BACK)
-def latest_offset_carries_the_current_epoch(
-    partition: Partition, records: int, back: int
-) -> Generator[Claim, None, None]:
+def latest_offset_carries_the_current_epoch(partition: Partition, records: int, back: int) -> Claims:
     """The latest offset has the leader's epoch even before its first record, up to the high watermark or stable offset."""
     transaction = Transaction(partition.bench)
     transaction.enter(partition)
@@ -81,9 +77,7 @@ def latest_offset_carries_the_current_epoch(
 
 
 @probe("KIP320-LO-02", rig=partition_at_epoch(3), cases=["untrimmed"], with_epoch=booleans(), back=BACK)
-def earliest_offset_carries_its_own_epoch(
-    partition: Partition, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+def earliest_offset_carries_its_own_epoch(partition: Partition, with_epoch: bool, back: int) -> Claims:
     """After leader changes the earliest offset has the epoch of the record there, not the current one."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
@@ -119,7 +113,7 @@ TIMED = Rig(CLUSTER, _with_timestamps, Partition, shared=True)
 )
 def timestamp_lookup_carries_the_records_epoch(
     partition: Partition, case: str, which: int, off: int, later: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A timestamp leads to the first record that reaches it, with its epoch; past the last one to nothing."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
@@ -143,7 +137,7 @@ def timestamp_lookup_carries_the_records_epoch(
 )
 def largest_timestamp_carries_the_records_epoch(
     partition: Partition, order: tuple[int, ...], ahead: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The record with the largest timestamp has the epoch of its batch, whatever was written since."""
     before, first = partition.epoch(), partition.bench.now().unix_ms + A_MINUTE_MS
     written = partition.append(timed_batch(first, *(ahead + n for n in order)))
@@ -177,7 +171,7 @@ def largest_timestamp_carries_the_records_epoch(
 )
 def current_epoch_fences_list_offsets(
     partition: Partition, case: str, timestamp: int, epochs_back: int, ahead: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The leader refuses an older and a newer epoch, even -2, and answers with its own epoch or none."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
@@ -195,9 +189,7 @@ def current_epoch_fences_list_offsets(
 
 
 @probe("KIP320-LO-05", rig=partition_at_epoch(3), cases=["follower", "debug-replica"], with_epoch=booleans(), back=BACK)
-def follower_answers_the_debugging_replica_only(
-    partition: Partition, case: str, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+def follower_answers_the_debugging_replica_only(partition: Partition, case: str, with_epoch: bool, back: int) -> Claims:
     """A follower refuses a consumer, but answers replica id -2 with its own log end."""
     node, _, state = sender(partition, "follower")
     log = replica_log(partition, partition.bench.node(state.leader))
@@ -220,9 +212,7 @@ def log_end(partition: Partition, node: NodeClient) -> int:
 
 
 @probe("KIP320-LO-05", rig=quick_partition(0), cases=["own-log-end"], records=RECORDS, back=BACK)
-def isolated_follower_answers_its_own_log_end(
-    partition: Partition, records: int, back: int
-) -> Generator[Claim, None, None]:
+def isolated_follower_answers_its_own_log_end(partition: Partition, records: int, back: int) -> Claims:
     """A follower that is cut off from its leader's new records answers replica id -2 with the end of its own log."""
     bench, state = partition.bench, partition.whole()
     leader, epoch = bench.node(state.leader), state.leader_epoch

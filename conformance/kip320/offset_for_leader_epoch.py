@@ -1,10 +1,8 @@
 """OffsetForLeaderEpoch: the leader's epoch end offsets (KIP-101), and the fencing of the request (KIP-320)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.epoch_requests import ENDS_FENCED_FROM, ends, is_refusal, same_leader_and_epoch
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
@@ -21,7 +19,7 @@ ANSWERS_EPOCH_FROM = since("OffsetForLeaderEpochResponse", "LeaderEpoch")
 
 
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["empty"], records=RECORDS, back=BACK)
-def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int) -> Generator[Claim, None, None]:
+def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int) -> Claims:
     """The current epoch ends at the log end: before its first write where the previous one ended, then further on."""
     version = choose_version(partition.bench, API, back, low=ENDS_FENCED_FROM)
     before = partition.epoch()
@@ -40,9 +38,7 @@ def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int)
 
 
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["above-watermark"], records=RECORDS, back=BACK)
-def high_watermark_does_not_bound_the_end(
-    partition: Partition, records: int, back: int
-) -> Generator[Claim, None, None]:
+def high_watermark_does_not_bound_the_end(partition: Partition, records: int, back: int) -> Claims:
     """The current epoch ends at the log end even while the high watermark is below it, for consumers and replicas alike."""
     version = choose_version(partition.bench, API, back, low=ENDS_FENCED_FROM)
     with watermark_behind(partition, records) as behind:
@@ -57,9 +53,7 @@ def high_watermark_does_not_bound_the_end(
 @probe(
     "KIP320-OFLE-02", rig=partition_at_epoch(3), cases=["older"], which=integers(0, 2), with_epoch=booleans(), back=BACK
 )
-def older_epoch_ends_where_next_starts(
-    partition: Partition, which: int, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+def older_epoch_ends_where_next_starts(partition: Partition, which: int, with_epoch: bool, back: int) -> Claims:
     """An older epoch ends at the first offset with a later leader epoch."""
     state = partition.await_agreement()
     node = partition.bench.node(state.leader)
@@ -77,9 +71,7 @@ def older_epoch_ends_where_next_starts(
 
 
 @probe("KIP320-OFLE-05", rig=partition_at_epoch(3), ahead=integers(1, 2**30), with_epoch=booleans(), back=BACK)
-def unknown_epoch_has_no_end(
-    partition: Partition, case: str, ahead: int, with_epoch: bool, back: int
-) -> Generator[Claim, None, None]:
+def unknown_epoch_has_no_end(partition: Partition, case: str, ahead: int, with_epoch: bool, back: int) -> Claims:
     """For an epoch above the newest, and for -1, the answer is error 0 with epoch and offset -1."""
     state = partition.await_agreement()
     answer = partition.bench.node(state.leader).offset_for_leader_epoch(
@@ -103,7 +95,7 @@ def unknown_epoch_has_no_end(
 )
 def current_epoch_fences_the_lookup(
     partition: Partition, case: str, which: int, epochs_back: int, ahead: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A lookup with an older or newer current epoch is refused without an offset; otherwise it is answered."""
     state = partition.await_agreement()
     node = partition.bench.node(state.leader)

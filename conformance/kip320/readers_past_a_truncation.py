@@ -1,10 +1,8 @@
 """Readers at the end of a log that an unclean election truncates and that grows past them again (KIP-320, KIP320-SC-03)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claim, Claims, held_if, premise
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.reader import Reader, common_prefix, delivered_of
@@ -21,9 +19,7 @@ OLDEST_FETCH = 4
 # --- FETCH-08
 
 
-def unchecked_fetches(
-    couple: UncleanPartition, state: PartitionMetadata, cut: int, reader: Reader, old: int
-) -> Iterator[Claim]:
+def unchecked_fetches(couple: UncleanPartition, state: PartitionMetadata, cut: int, reader: Reader, old: int) -> Claims:
     """Fetch at the reader's position, truncated and overwritten since: with LastFetchedEpoch, without it, and in a
     version that lacks it.
 
@@ -43,9 +39,7 @@ def unchecked_fetches(
 # --- CONS-01
 
 
-def follows(
-    couple: UncleanPartition, reader: Reader, state: PartitionMetadata, case: str, *, exact: bool
-) -> Iterator[Claim]:
+def follows(couple: UncleanPartition, reader: Reader, state: PartitionMetadata, case: str, *, exact: bool) -> Claims:
     """Let the reader meet a leader with another log: it goes back to where the two diverge, and reads on.
 
     After the first time nothing about the reader's position is a premise, so that a reader that went wrong then is not excused.
@@ -79,9 +73,7 @@ def follows(
     more=integers(1, 3),
     old=integers(OLDEST_FETCH, DIVERGES_FROM - 1),
 )
-def suffix_is_truncated_and_overwritten(
-    couple: UncleanPartition, kept: int, lost: int, more: int, old: int
-) -> Generator[Claim, None, None]:
+def suffix_is_truncated_and_overwritten(couple: UncleanPartition, kept: int, lost: int, more: int, old: int) -> Claims:
     """Readers past a truncation detect it, go back no further than needed, and miss no record."""
     first, second = couple.first, couple.second
     couple.write(*values(kept, "on both"))
@@ -116,9 +108,7 @@ def past_the_end(couple: UncleanPartition, state: PartitionMetadata, reader: Rea
     return premise(answer.error is Error.OFFSET_OUT_OF_RANGE, f"{offset} past the end: {answer}")
 
 
-def two_more_elections(
-    couple: UncleanPartition, awake: tuple[Reader, ...], asleep: Reader, records: int
-) -> Iterator[Claim]:
+def two_more_elections(couple: UncleanPartition, awake: tuple[Reader, ...], asleep: Reader, records: int) -> Claims:
     """Hold two more unclean elections, each of a replica that has the records that the readers gave up before."""
     for heir in (couple.first, couple.second):
         state = take_over(couple, heir)

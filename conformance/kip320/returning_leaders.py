@@ -1,11 +1,10 @@
 """Fetches from a former leader from the moment it listens: its uncommitted suffix must stay hidden (KIP320-SC-13)."""
 
-from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claims, held_if, premise
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.many_partitions import CROWD, ManyPartitions, RepeatedFetches, not_in
 from conformance.rigs.log.quiescence import at_rest
@@ -18,7 +17,7 @@ SILENT = 0.4
 """
 
 
-def suffix_never_returned(crowd: ManyPartitions, hammer: RepeatedFetches, case: str) -> Iterator[Claim]:
+def suffix_never_returned(crowd: ManyPartitions, hammer: RepeatedFetches, case: str) -> Claims:
     """Check that every record returned to the concurrent fetches is in the final logs."""
     logs = crowd.logs()
     gone = not_in(hammer.served_records(), logs)
@@ -34,7 +33,7 @@ def suffix_never_returned(crowd: ManyPartitions, hammer: RepeatedFetches, case: 
 @log_scenario(
     "KIP320-SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["restarted"], doomed=integers(3, 10), more=integers(1, 3)
 )
-def former_leader_restarts(crowd: ManyPartitions, doomed: int, more: int) -> Generator[Claim, None, None]:
+def former_leader_restarts(crowd: ManyPartitions, doomed: int, more: int) -> Claims:
     """A former leader restarts with records that were never committed, under a leader from an unclean election."""
     bench, heir = crowd.bench, crowd.bench.id_of(crowd.second)
     crowd.write(crowd.first, b"on both")
@@ -66,7 +65,7 @@ def former_leader_restarts(crowd: ManyPartitions, doomed: int, more: int) -> Gen
 @log_scenario(
     "KIP320-SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["healed"], doomed=integers(3, 10), more=integers(1, 3)
 )
-def stale_leader_is_healed(crowd: ManyPartitions, doomed: int, more: int) -> Generator[Claim, None, None]:
+def stale_leader_is_healed(crowd: ManyPartitions, doomed: int, more: int) -> Claims:
     """A stale leader learns of its successor and must truncate what it took alone."""
     faults = crowd.bench.faults(crowd.topics[0])
     crowd.write(crowd.first, b"on both")

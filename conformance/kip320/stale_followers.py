@@ -1,11 +1,9 @@
 """A follower cut off from the controllers: fenced without knowing it, and later at an old epoch (KIP-320, KIP320-SC-04)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, premise
+from conformance.core.checks import Claims, Rig, held_if, premise
 from conformance.core.faulting import Faults
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.core.waiting import Settled
@@ -87,7 +85,7 @@ class StaleFollower:
         return ends, states
 
 
-def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Claim]:
+def copies_but_stays_out(stale: StaleFollower, records: int) -> Claims:
     """Check REPL-02: at an unchanged epoch the fenced follower keeps copying, and is never added to the ISR."""
     for _ in range(ROUNDS):
         stale.partition.write(*[b"while fenced"] * records, to=stale.leader)
@@ -99,7 +97,7 @@ def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Claim]:
         yield held_if(not entered, row="KIP320-REPL-02", case="fenced", detail=detail)
 
 
-def neither_counts_nor_delays(stale: StaleFollower) -> Iterator[Claim]:
+def neither_counts_nor_delays(stale: StaleFollower) -> Claims:
     """Check REPL-03: acks=all is acknowledged at once by the other two, and fails once the leader is alone in the ISR.
 
     The first write without the other replica may still wait for it: Metadata shows the ISR a moment before the leader
@@ -119,7 +117,7 @@ def neither_counts_nor_delays(stale: StaleFollower) -> Iterator[Claim]:
     yield held_if(by_one.error in TOO_FEW, by_one, row="KIP320-REPL-03", case="not-counted")
 
 
-def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Iterator[Claim]:
+def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Claims:
     """Check REPL-01: the leader refuses the follower's fetch at the old epoch once it leads at a newer one."""
     partition, end = stale.partition, stale.log_end(stale.follower)
     answer = stale.leader.fetch(
@@ -134,7 +132,7 @@ def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Iterator
     yield held_if(held, answer, row="KIP320-REPL-01", case="refused")
 
 
-def gets_nothing(stale: StaleFollower, records: int) -> Iterator[Claim]:
+def gets_nothing(stale: StaleFollower, records: int) -> Claims:
     """Check REPL-01: the follower does not get the records that the leader takes meanwhile."""
     stood = stale.log_end(stale.follower)
     written = stale.partition.write(*[b"at the newer epoch"] * records, to=stale.leader)
@@ -146,7 +144,7 @@ def gets_nothing(stale: StaleFollower, records: int) -> Iterator[Claim]:
     yield held_if(held, written, row="KIP320-REPL-01", case="parked", detail=detail)
 
 
-def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Claim]:
+def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Claims:
     """Check REPL-01: once the link is restored, the follower recovers without further action."""
     try:
         faults.heal(fault)
@@ -177,7 +175,7 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Clai
     records=FEW_RECORDS,
     sends_last=booleans(),
 )
-def stale_follower(partition: Partition, pick: int, records: int, sends_last: bool) -> Generator[Claim, None, None]:
+def stale_follower(partition: Partition, pick: int, records: int, sends_last: bool) -> Claims:
     """A follower that misses a new epoch gets nothing at the old one, and resumes on its own once it is reconnected."""
     partition.write(*[b"on all"] * records)
     before, faults = partition.whole(), partition.bench.faults(partition.topic)

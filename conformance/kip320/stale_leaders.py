@@ -1,11 +1,10 @@
 """A leader that missed its replacement: the requests it must refuse, and those it must not commit (KIP-320, KIP320-SC-05)."""
 
-from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claims, held_if, premise
 from conformance.core.topologies import LAG, SHRINKING
 from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.lagging_watermark import watermark_and_end
@@ -39,7 +38,7 @@ def all_answer(answers: dict[str, PartitionAnswer], error: Error) -> bool:
     return all(answer.error is error for answer in answers.values())
 
 
-def of_two_epochs(couple: UncleanPartition, old: int, new: int) -> Iterator[Claim]:
+def of_two_epochs(couple: UncleanPartition, old: int, new: int) -> Claims:
     """Check REPL-07: each of the two leaders serves its own epoch and refuses the other's."""
     stale, true = couple.node(couple.first), couple.node(couple.second)
     served = answers_by_case(couple, stale, old, old), answers_by_case(couple, true, old, new)
@@ -62,7 +61,7 @@ class TwoLeaders(NamedTuple):
     old: int
 
 
-def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_ms: int) -> Iterator[Claim]:
+def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_ms: int) -> Claims:
     """Check REPL-08: no write to the stale leader commits while the true one works. A write with acks=1 may be
     answered 0 and still be lost.
     """
@@ -91,7 +90,7 @@ def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_
     alone=integers(1, 3),
     meanwhile=integers(1, 4),
 )
-def two_leaders(couple: UncleanPartition, settled: int, alone: int, meanwhile: int) -> Generator[Claim, None, None]:
+def two_leaders(couple: UncleanPartition, settled: int, alone: int, meanwhile: int) -> Claims:
     """A leader cut off from the controllers knows no newer epoch and commits nothing; its successor fences its clients."""
     couple.write(*[b"on both"] * settled)
     before = couple.whole()
@@ -128,7 +127,7 @@ def successor_of(partition: Partition, before: PartitionMetadata) -> NodeClient:
 @log_scenario(
     "KIP320-SC-05", "KIP320-REPL-08", rig=led_by_one(MANY), examples=5, alone=integers(1, 3), meanwhile=integers(1, 2)
 )
-def stale_leader_of_many(several: Several, alone: int, meanwhile: int) -> Generator[Claim, None, None]:
+def stale_leader_of_many(several: Several, alone: int, meanwhile: int) -> Claims:
     """A broker cut off from the controllers leads many partitions, and later has an uncommitted suffix in each to truncate."""
     befores = [partition.whole() for partition in several.partitions]
     several.write(b"on all")

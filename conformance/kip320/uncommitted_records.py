@@ -1,10 +1,8 @@
 """Records above the high watermark: what consumers get from leader and follower, and which answers name the log end (KIP-320)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.log.epoch_requests import (
     DIVERGES_FROM,
     ENDS_FENCED_FROM,
@@ -38,7 +36,7 @@ class Uncommitted:
 
     # --- KIP320-FETCH-04, KIP320-FETCH-07
 
-    def reads(self, offset: int, above: int, *, named: bool) -> Iterator[Claim]:
+    def reads(self, offset: int, above: int, *, named: bool) -> Claims:
         """Observe consumer fetches below the high watermark, and from there to the log end, at leader and follower."""
         behind, copy = self.behind, self.behind.copy(self.partition)
         beyond = behind.watermark + above % (behind.end - behind.watermark + 1)
@@ -57,7 +55,7 @@ class Uncommitted:
 
     # --- KIP320-LO-01, KIP320-LO-05
 
-    def latest_offsets(self) -> Iterator[Claim]:
+    def latest_offsets(self) -> Claims:
         """Observe that a consumer gets the high watermark as latest offset; replica id -2 a follower's log end."""
         name, behind = self.partition.name, self.behind
         version = choose_version(self._bench, "ListOffsets", self._back, low=FENCED_APIS_FROM["list-offsets"])
@@ -75,7 +73,7 @@ class Uncommitted:
 
     # --- KIP320-OFLE-06
 
-    def fenced_lookups(self, ahead: int) -> Iterator[Claim]:
+    def fenced_lookups(self, ahead: int) -> Claims:
         """Observe that OffsetForLeaderEpoch is fenced as always, and otherwise answered with the log end."""
         behind = self.behind
         version = choose_version(self._bench, "OffsetForLeaderEpoch", self._back, low=ENDS_FENCED_FROM)
@@ -108,7 +106,7 @@ class Uncommitted:
 )
 def high_watermark_bounds_what_consumers_see(
     partition: Partition, records: int, offset: int, above: int, named: bool, ahead: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """Below the log end consumers get records and offsets only up to the high watermark, from leader and follower."""
     committed = replica_log(partition, partition.leader())
     with watermark_behind(partition, records) as behind:

@@ -1,11 +1,10 @@
 """The first version that has each epoch field, and removed versions (KIP-320, KIP-595, KIP-896)."""
 
 import re
-from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.groups.offsets import TXN_COMMITS_EPOCH_FROM, Offsets, commit_in, holds
 from conformance.rigs.log.epoch_requests import diverges, same_leader_and_epoch, sender
 from conformance.rigs.log.partition import Partition, partition_at_epoch
@@ -39,7 +38,7 @@ KEPT: dict[str, tuple[int, bytes]] = {
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["advertised"])
-def api_versions_match_the_release(partition: Partition, expected: str) -> Generator[Claim, None, None]:
+def api_versions_match_the_release(partition: Partition, expected: str) -> Claims:
     """Every broker offers the lowest version listed, and at least the highest."""
     listed = {api: Versions(int(low), int(high)) for api, low, high in RANGE.findall(expected)}
     for name in partition.bench.brokers:
@@ -53,7 +52,7 @@ def api_versions_match_the_release(partition: Partition, expected: str) -> Gener
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["fetch"], ahead=EPOCHS_AHEAD, which=integers(0, 2))
-def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Generator[Claim, None, None]:
+def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Claims:
     """A newer current epoch is detected from version 9, and an ended last epoch from version 12."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
@@ -76,9 +75,7 @@ def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Gen
     ahead=EPOCHS_AHEAD,
     which=integers(0, 2),
 )
-def offset_for_leader_epoch_checks_its_epochs(
-    partition: Partition, ahead: int, which: int
-) -> Generator[Claim, None, None]:
+def offset_for_leader_epoch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Claims:
     """The answer has an epoch from version 1, a newer current epoch is detected from 2, and 3 has a replica id."""
     node, replica_id, state = sender(partition, "replica")
     log = replica_log(partition, node)
@@ -95,7 +92,7 @@ def offset_for_leader_epoch_checks_its_epochs(
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["list-offsets"], ahead=EPOCHS_AHEAD)
-def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Generator[Claim, None, None]:
+def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Claims:
     """Version 4 adds the epoch to the answer, and detects a newer current one."""
     node, _, state = sender(partition, "consumer")
     before = node.list_offsets(partition.name, 0, LATEST, version=3)
@@ -110,7 +107,7 @@ def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Generato
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["metadata"])
 def metadata_has_the_leader_epoch(
     partition: Partition,
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """Metadata has the leader epoch from version 7: the one by which the leader fences."""
     node, _, state = sender(partition, "consumer")
     before, since = (node.metadata([partition.name], version=version) for version in (6, 7))
@@ -127,7 +124,7 @@ def metadata_has_the_leader_epoch(
     epoch=integers(0, 1000),
     offset=integers(0, 1000),
 )
-def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> Generator[Claim, None, None]:
+def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> Claims:
     """OffsetCommit 6, OffsetFetch 5 and TxnOffsetCommit 2 are the first versions with an epoch."""
     offsets = Offsets(partition)
     offsets.commit(offset, -1, 5)
@@ -152,7 +149,7 @@ def committed_in_transaction(partition: Partition, offset: int, version: int, ep
 @probe("KIP320-VER-01", "KIP320-VER-01-L", rig=partition_at_epoch(3), cases=["removed"])
 def removed_versions_close_the_connection(
     partition: Partition,
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A request in a removed version closes the connection; the same request in the next version is answered."""
     node = partition.leader()
     kept = [node.reception(api, version, body) for api, (version, body) in KEPT.items()]

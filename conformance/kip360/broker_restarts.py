@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial, reduce
 from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers, lists
 
-from conformance.core.checks import Claim, PremiseClaim, all_met, held_if, premise, probe
+from conformance.core.checks import Claim, Claims, PremiseClaim, all_met, held_if, premise, probe
 from conformance.core.damaging import Disk, Snapshots
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.outcomes import MARKED_WITHIN, MARKERS, KnownRecords
@@ -49,7 +49,7 @@ WAITS_MS = 1_500
 """A transaction time-out in milliseconds, shorter than a restart, so that it passes without a coordinator."""
 
 
-def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generator[Claim, None, None]:
+def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Claims:
     """Run each part up to its restart, restart once for all, and run the rest of each.
 
     An unmet premise ends its own part at once, and the example once the other parts are done.
@@ -63,7 +63,7 @@ def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generat
     yield all_met(lost)
 
 
-def up_to_the_restart(part: Part, lost: list[PremiseClaim]) -> Iterator[Claim]:
+def up_to_the_restart(part: Part, lost: list[PremiseClaim]) -> Claims:
     """Yield the claims of a part until it yields None, ends, or has an unmet premise, which is added to `lost`."""
     for claim in part:
         if claim is None:
@@ -243,9 +243,7 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     sizes=SIZES,
     ends=ENDS,
 )
-def clean_restart(
-    stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: list[bool]
-) -> Generator[Claim, None, None]:
+def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: list[bool]) -> Claims:
     """After a clean restart duplicates are recognised, zombies refused, and the coordinator's answers are unchanged."""
     parts = [
         lost_bump(stage, bumps),
@@ -453,9 +451,7 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
     ends=ENDS,
     committed=booleans(),
 )
-def killed_broker(
-    stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: list[bool], committed: bool
-) -> Generator[Claim, None, None]:
+def killed_broker(stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: list[bool], committed: bool) -> Claims:
     """After a kill producer state matches the log, and the coordinator's transactions and time-outs are unchanged."""
     parts = [rebuilt_from_the_log(stage, epoch, sizes), rebuilt_from_a_truncated_log(stage, epoch, sizes)]
     parts.extend(rebuilt_beside_snapshots(stage, epoch, sizes, case) for case in BESIDE_SNAPSHOTS)

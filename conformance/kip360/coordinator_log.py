@@ -1,10 +1,10 @@
 """A transaction coordinator says what its log says (GEN-13): each transactional id, also after it was loaded."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.coordinator_logs import described_at_rest
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.transaction_log import TransactionLog
@@ -60,7 +60,7 @@ class Instance:
         return self._producer.describe()
 
 
-def as_logged(instance: Instance, case: str) -> Generator[Claim, None, None]:
+def as_logged(instance: Instance, case: str) -> Claims:
     """Check that the transaction at rest is described as its newest record gives it."""
     shown, logged = yield from described_at_rest(instance.describe, instance.log.newest, _rests)
     held = logged is not None and logged.is_described_by(shown)
@@ -82,7 +82,7 @@ def _rests(shown: DescribedTransaction) -> bool:
 )
 def transaction_is_described_as_logged(
     stage: Stage, case: str, steps: Sequence[str], timeout_ms: int, records: int, newest: bool
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """After each step the transaction is described as its newest record has it."""
     instance = Instance(stage, stage.dialects[-1 if newest else 0], timeout_ms)
     for step in steps:
@@ -110,7 +110,7 @@ def loaded_transaction_is_as_logged(
     records: int,
     newest: bool,
     clean: bool,
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The same at a coordinator that has loaded the transactional ids, each with a history of its own."""
     instances = [Instance(stage, stage.dialects[-1 if newest else 0], timeout_ms) for _ in histories]
     for instance, steps in zip(instances, histories, strict=True):

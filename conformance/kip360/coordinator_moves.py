@@ -1,6 +1,6 @@
 """Transactional ids and their transactions at another coordinator than before (KIP-360, Public Interfaces; KIP-664)."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 
@@ -8,7 +8,7 @@ import msgspec
 from hypothesis.strategies import booleans, integers, lists, permutations, sampled_from
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, premise, probe
+from conformance.core.checks import Claim, Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import LOG_QUORUM
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
@@ -49,9 +49,7 @@ def in_state(brokers: ThreeBrokers, state: str, dialect: str, partitions: list[P
     newest=booleans(),
     how=HOW,
 )
-def next_coordinator_describes_the_same(
-    brokers: ThreeBrokers, states: list[str], newest: bool, how: How
-) -> Generator[Claim, None, None]:
+def next_coordinator_describes_the_same(brokers: ThreeBrokers, states: list[str], newest: bool, how: How) -> Claims:
     """Transactions in each state are described by the next coordinator as they were by the one before."""
     dialect = brokers.dialects[-1 if newest else 0]
     partitions = brokers.partitions()
@@ -76,7 +74,7 @@ def next_coordinator_describes_the_same(
     smoke=False,
     states=lists(sampled_from(STATES), min_size=3, max_size=4),
 )
-def other_brokers_do_not_describe(brokers: ThreeBrokers, states: list[str]) -> Generator[Claim, None, None]:
+def other_brokers_do_not_describe(brokers: ThreeBrokers, states: list[str]) -> Claims:
     """A broker that does not coordinate a transactional id answers NOT_COORDINATOR."""
     partitions = brokers.partitions()
     for state in states:
@@ -94,9 +92,7 @@ def other_brokers_do_not_describe(brokers: ThreeBrokers, states: list[str]) -> G
     bumps=EPOCH_BUMPS,
     how=HOW,
 )
-def bump_is_retried_at_the_next_coordinator(
-    brokers: ThreeBrokers, bumps: int, how: How
-) -> Generator[Claim, None, None]:
+def bump_is_retried_at_the_next_coordinator(brokers: ThreeBrokers, bumps: int, how: How) -> Claims:
     """The answer to a bump was lost; the next coordinator gives the same one, and its epoch can still be bumped."""
     producer, bystander = brokers.transactional("legacy"), brokers.partition()
     producer.bump(bumps)
@@ -136,7 +132,7 @@ BETWEEN = 4
     kinds=lists(KINDS, min_size=8, max_size=10),
     how=HOW,
 )
-def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: How) -> Generator[Claim, None, None]:
+def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: How) -> Claims:
     """Each answer for a transactional id has a larger epoch than the one before, or another producer id."""
     producer = brokers.transactional("legacy")
     last, sent = producer.require(producer.init(), "producer"), NO_EPOCH
@@ -177,9 +173,7 @@ KNOWN_WITHIN = 60.0
     order=permutations([0, 1, 2]),
     first=integers(1, AT_ONCE),
 )
-def brokers_give_different_producer_ids(
-    brokers: ThreeBrokers, order: list[int], first: int
-) -> Generator[Claim, None, None]:
+def brokers_give_different_producer_ids(brokers: ThreeBrokers, order: list[int], first: int) -> Claims:
     """No producer id that one broker gives, over more than a block, is given by it or another again."""
     given: set[int] = set()
     nodes = [brokers.bench.node(brokers.bench.brokers[turn]) for turn in order]
@@ -198,9 +192,7 @@ def brokers_give_different_producer_ids(
     which=integers(0, 2),
     count=integers(6, 9),
 )
-def restarted_broker_gives_new_producer_ids(
-    brokers: ThreeBrokers, how: How, which: int, count: int
-) -> Generator[Claim, None, None]:
+def restarted_broker_gives_new_producer_ids(brokers: ThreeBrokers, how: How, which: int, count: int) -> Claims:
     """A broker that restarts within its block of producer ids gives none of them again, nor do the others."""
     names, given = brokers.bench.brokers, set[int]()
     for name in names:
@@ -246,7 +238,7 @@ def giving(bench: Bench) -> Brokers:
     how=sampled_from(["kill", "stop"]),
     first=integers(1, AT_ONCE),
 )
-def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Generator[Claim, None, None]:
+def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Claims:
     """Blocks that the next active controller hands out have no producer id of earlier ones."""
     given: set[int] = set()
     for name in bench.brokers:

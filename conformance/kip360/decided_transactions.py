@@ -1,11 +1,10 @@
 """Transactions that were decided before something broke: their markers, coordinators and partitions (KIP-98, KIP-360)."""
 
-from collections.abc import Generator, Iterator
 from typing import Literal
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -27,7 +26,7 @@ COMPLETE = {True: "CompleteCommit", False: "CompleteAbort"}
 
 def completed_on(
     brokers: ThreeBrokers, producer: CheckProducer, partitions: list[Partition], committed: bool, case: str
-) -> Iterator[Claim]:
+) -> Claims:
     """Check TXN-12: the transaction is described as complete; each partition has its marker and nothing open."""
     shown = producer.await_completion()
     right = shown.state == COMPLETE[committed]
@@ -49,7 +48,7 @@ def completed_on(
 )
 def broker_lost_after_the_decision(
     brokers: ThreeBrokers, case: str, how: How, whom: Literal["coordinator", "leader"], records: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A coordinator or a leader is replaced right after EndTxn was answered; commit and abort complete everywhere."""
     partitions = brokers.partitions()
     producers = {committed: brokers.transactional(case) for committed in (False, True)}
@@ -75,9 +74,7 @@ def broker_lost_after_the_decision(
     newest=booleans(),
     records=FEW_RECORDS,
 )
-def coordinator_loads_a_prepared_transaction(
-    brokers: ThreeBrokers, how: How, newest: bool, records: int
-) -> Generator[Claim, None, None]:
+def coordinator_loads_a_prepared_transaction(brokers: ThreeBrokers, how: How, newest: bool, records: int) -> Claims:
     """The markers hang at a frozen leader, so that the next coordinator loads the decision; it writes them all."""
     written: list[Partition] = []
     for committed in (True, False):
@@ -102,9 +99,7 @@ def coordinator_loads_a_prepared_transaction(
     newest=booleans(),
     records=FEW_RECORDS,
 )
-def partition_without_a_leader_at_the_end(
-    brokers: ThreeBrokers, newest: bool, records: int
-) -> Generator[Claim, None, None]:
+def partition_without_a_leader_at_the_end(brokers: ThreeBrokers, newest: bool, records: int) -> Claims:
     """A partition of the transaction has no leader when EndTxn is sent; it gets its marker when its broker is back."""
     written: list[Partition] = []
     for committed in (True, False):
@@ -133,7 +128,7 @@ def partition_without_a_leader_at_the_end(
 )
 def init_while_markers_are_outstanding(
     brokers: ThreeBrokers, case: str, versions: list[int], newest: bool, records: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """While a frozen leader keeps a transaction from completing, InitProducerId is answered "retry" and changes nothing."""
     producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
     _, leader = brokers.beside(producer)
@@ -168,9 +163,7 @@ WAITS_MS = 5_000
     newest=booleans(),
     records=FEW_RECORDS,
 )
-def coordinator_lost_before_the_time_out(
-    brokers: ThreeBrokers, how: How, newest: bool, records: int
-) -> Generator[Claim, None, None]:
+def coordinator_lost_before_the_time_out(brokers: ThreeBrokers, how: How, newest: bool, records: int) -> Claims:
     """The next coordinator aborts a transaction that is open for too long, on each partition, and fences its epoch."""
     producer = brokers.transactional(brokers.dialects[-1 if newest else 0], WAITS_MS)
     state, partitions = brokers.state_partition(producer), brokers.partitions()

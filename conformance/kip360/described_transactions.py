@@ -1,12 +1,11 @@
 """DescribeTransactions shows what its coordinator has acknowledged (KIP-664)."""
 
-from collections.abc import Generator, Iterator
 from functools import partial
 
 import msgspec
 from hypothesis.strategies import integers, lists, sampled_from, text
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from protocol.codes import Error
 from protocol.transactions import DescribedTransaction
@@ -64,7 +63,7 @@ class Known(msgspec.Struct):
 @probe("KIP360-TXN-06", rig=STAGE, cases=["legacy", "tv2"], steps=STEPS, timeout_ms=TIMEOUTS_MS, records=FEW_RECORDS)
 def transaction_is_described_after_each_step(
     stage: Stage, case: str, steps: list[str], timeout_ms: int, records: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """State, producer id, epoch, time-out, start and partitions are those of the last acknowledged request."""
     producer = stage.transactional(case, timeout_ms)
     known = Known(producer)
@@ -73,7 +72,7 @@ def transaction_is_described_after_each_step(
         yield from take(stage, known, step, records)
 
 
-def take(stage: Stage, known: Known, step: str, records: int) -> Iterator[Claim]:
+def take(stage: Stage, known: Known, step: str, records: int) -> Claims:
     """Let the producer take one step, and observe what is described after it. An empty transaction is opened before it is
     ended.
     """
@@ -119,7 +118,7 @@ def is_described(known: Known) -> Claim:
     cases=["unknown-id", "empty-id"],
     names=lists(text("abcdef", min_size=1), min_size=6, max_size=6, unique=True),
 )
-def undescribed_transactions(stage: Stage, case: str, names: list[str]) -> Generator[Claim, None, None]:
+def undescribed_transactions(stage: Stage, case: str, names: list[str]) -> Claims:
     """A transactional id that no producer took is answered with TRANSACTIONAL_ID_NOT_FOUND, an empty one with INVALID_REQUEST."""
     for name in names:
         asked = f"{stage.bench.fresh('never')}-{name}" if case == "unknown-id" else ""

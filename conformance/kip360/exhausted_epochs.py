@@ -1,11 +1,10 @@
 """The end of a producer id's epochs (KIP-360, Safe Epoch Incrementing)."""
 
-from collections.abc import Generator
 from functools import partial
 
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
+from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
@@ -50,7 +49,7 @@ def at_last_epoch(producer: CheckProducer) -> PremiseClaim:
 
 
 @probe("KIP360-INIT-15", "KIP360-INIT-16", rig=STAGE, smoke=False, examples=1, back=integers(1, 30_000))
-def last_epoch_is_followed_by_a_new_producer_id(stage: Stage, back: int) -> Generator[Claim, None, None]:
+def last_epoch_is_followed_by_a_new_producer_id(stage: Stage, back: int) -> Claims:
     """The bump at 32766 gives a new producer id at epoch 0, and its retry the same; other epochs of the old id are fenced."""
     for producer in exhausted_producers(stage, IDS):
         yield at_last_epoch(producer)
@@ -68,7 +67,7 @@ def last_epoch_is_followed_by_a_new_producer_id(stage: Stage, back: int) -> Gene
 
 
 @probe("KIP360-INIT-17", rig=STAGE, cases=["init"], smoke=False, examples=2, clean=booleans())
-def rotation_outlives_its_coordinator(stage: Stage, clean: bool) -> Generator[Claim, None, None]:
+def rotation_outlives_its_coordinator(stage: Stage, clean: bool) -> Claims:
     """The coordinator rotates producer ids and is restarted: the same requests give the new pairs, whose holders go on."""
     producers, rotated = exhausted_producers(stage, FEW_IDS), []
     for producer in producers:
@@ -86,7 +85,7 @@ def rotation_outlives_its_coordinator(stage: Stage, clean: bool) -> Generator[Cl
 
 
 @probe("KIP360-INIT-17", rig=STAGE, cases=["time-out"], smoke=False, examples=2, count=integers(1, 3))
-def time_out_at_the_last_epoch_rotates(stage: Stage, count: int) -> Generator[Claim, None, None]:
+def time_out_at_the_last_epoch_rotates(stage: Stage, count: int) -> Claims:
     """A transaction that times out at the last epoch leaves no producer beyond it: the next instance gets a new producer id."""
     log = stage.log()
     for producer in exhausted_producers(stage, FEW_IDS, "tv2", TIMES_OUT_MS):
@@ -107,9 +106,7 @@ def time_out_at_the_last_epoch_rotates(stage: Stage, count: int) -> Generator[Cl
     how=sampled_from(["kill", "stop", "freeze"]),
     committed=booleans(),
 )
-def end_at_the_last_epoch_outlives_its_coordinator(
-    brokers: ThreeBrokers, how: How, committed: bool
-) -> Generator[Claim, None, None]:
+def end_at_the_last_epoch_outlives_its_coordinator(brokers: ThreeBrokers, how: How, committed: bool) -> Claims:
     """EndTxn at the last epoch rotates the producer id; the next coordinator loads the decision before its markers are written.
 
     It gives the same new producer id to the request sent again, and the producer that was answered goes on with it.

@@ -1,10 +1,8 @@
 """Producers and transactional ids that were idle for too long (KIP-360, Unknown Producer Fencing; KIP-854)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.core.topologies import EXPIRY
 from conformance.core.waiting import Settled
 from conformance.rigs.producers.combined_node import EXPIRING_STAGE, Log, Stage, StageProducer
@@ -60,7 +58,7 @@ def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restar
     records=FEW_RECORDS,
     batches=integers(1, 3),
 )
-def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batches: int) -> Generator[Claim, None, None]:
+def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batches: int) -> Claims:
     """A producer that was idle for longer is not listed any more, and its duplicate is appended as by an unknown one."""
     log = stage.log()
     producer = just_written(stage, log, records, batches)
@@ -82,7 +80,7 @@ def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batche
     records=FEW_RECORDS,
     skipped=integers(0, 1_000),
 )
-def forgotten_producer_is_admitted(stage: Stage, records: int, skipped: int) -> Generator[Claim, None, None]:
+def forgotten_producer_is_admitted(stage: Stage, records: int, skipped: int) -> Claims:
     """A producer that the partition knew and forgot may go on at any sequence."""
     log = stage.log()
     producer = just_written(stage, log, records)
@@ -94,7 +92,7 @@ def forgotten_producer_is_admitted(stage: Stage, records: int, skipped: int) -> 
 
 
 @probe("KIP360-SEQ-17", rig=EXPIRING_STAGE, cases=["not-yet"], smoke=False, records=FEW_RECORDS, batches=integers(1, 3))
-def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) -> Generator[Claim, None, None]:
+def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) -> Claims:
     """Until the expiry a producer is listed, and its duplicate recognised, however often the partition is looked at."""
     log = stage.log()
     producer = just_written(stage, log, records, batches)
@@ -116,9 +114,7 @@ def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) 
 
 
 @probe("KIP360-SEQ-18", rig=EXPIRING_STAGE, smoke=False, bumps=EPOCH_BUMPS, records=FEW_RECORDS, plain=integers(0, 2))
-def open_transaction_keeps_its_producer(
-    stage: Stage, case: str, bumps: int, records: int, plain: int
-) -> Generator[Claim, None, None]:
+def open_transaction_keeps_its_producer(stage: Stage, case: str, bumps: int, records: int, plain: int) -> Claims:
     """When an idle producer of the same partition has been forgotten, one with an open transaction is still listed."""
     log = stage.log()
     stage.began = stage.bench.now().unix_ms
@@ -138,7 +134,7 @@ def open_transaction_keeps_its_producer(
 
 
 @probe("KIP360-INIT-13", "KIP360-INIT-14", rig=EXPIRING_STAGE, smoke=False, bumps=EPOCH_BUMPS, records=integers(0, 2))
-def forgotten_transactional_id(stage: Stage, bumps: int, records: int) -> Generator[Claim, None, None]:
+def forgotten_transactional_id(stage: Stage, bumps: int, records: int) -> Claims:
     """The old producer id and epoch of a forgotten transactional id get a new producer id; the retry gets the same one."""
     producer = stage.transactional()
     producer.bump(bumps)

@@ -1,10 +1,8 @@
 """InitProducerId of the current producer (KIP-360, Safe Epoch Incrementing)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
+from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
 from conformance.rigs.producers.sequences import described_as, gives, is_bumped
 from fixtures.views.producer import COMPLETE, LEGACY
@@ -25,9 +23,7 @@ def rests(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
 
 
 @probe("KIP360-INIT-01", rig=STAGE, others=integers(1, 3), timeout_ms=integers(1_000, 60_000), version=integers(0, 5))
-def new_id_starts_at_epoch_zero(
-    stage: Stage, others: int, timeout_ms: int, version: int
-) -> Generator[Claim, None, None]:
+def new_id_starts_at_epoch_zero(stage: Stage, others: int, timeout_ms: int, version: int) -> Claims:
     """A new transactional id gets a producer id of its own at epoch 0, and is described as Empty."""
     taken = {stage.transactional().producer_id for _ in range(others)}
     fresh = StageProducer(stage, LEGACY, stage.bench.fresh("tid"), timeout_ms)
@@ -41,9 +37,7 @@ def new_id_starts_at_epoch_zero(
 
 
 @probe("KIP360-INIT-02", rig=STAGE, bumps=EPOCH_BUMPS, calls=integers(1, 4), committed=booleans())
-def new_instances_bump_one_by_one(
-    stage: Stage, case: str, bumps: int, calls: int, committed: bool
-) -> Generator[Claim, None, None]:
+def new_instances_bump_one_by_one(stage: Stage, case: str, bumps: int, calls: int, committed: bool) -> Claims:
     """Each call without producer id and epoch keeps the producer id and raises the epoch by one."""
     producer = stage.resting(case, bumps, committed)
     before = producer.describe()
@@ -55,9 +49,7 @@ def new_instances_bump_one_by_one(
 
 
 @probe("KIP360-INIT-03", rig=STAGE, bumps=integers(0, 6), committed=booleans(), version=integers(3, 5))
-def matching_id_and_epoch_bump_by_one(
-    stage: Stage, case: str, bumps: int, committed: bool, version: int
-) -> Generator[Claim, None, None]:
+def matching_id_and_epoch_bump_by_one(stage: Stage, case: str, bumps: int, committed: bool, version: int) -> Claims:
     """A call with the coordinator's producer id and epoch gets the same id and the next epoch."""
     producer = stage.resting(case, bumps, committed)
     before = producer.describe()
@@ -68,9 +60,7 @@ def matching_id_and_epoch_bump_by_one(
 
 
 @probe("KIP360-INIT-04", rig=STAGE, bumps=EPOCH_BUMPS, repeats=integers(1, 5), version=integers(3, 5))
-def repeated_bump_gets_the_same_answer(
-    stage: Stage, case: str, bumps: int, repeats: int, version: int
-) -> Generator[Claim, None, None]:
+def repeated_bump_gets_the_same_answer(stage: Stage, case: str, bumps: int, repeats: int, version: int) -> Claims:
     """A repeated bump, as after a lost answer, gets the epoch that was assigned first."""
     producer = stage.resting(case, bumps)
     version = stage.at_most("InitProducerId", version)
@@ -83,9 +73,7 @@ def repeated_bump_gets_the_same_answer(
 
 
 @probe("KIP360-INIT-07", rig=STAGE, bumps=integers(0, 6), version=integers(0, 2))
-def versions_without_id_and_epoch_bump(
-    stage: Stage, case: str, bumps: int, version: int
-) -> Generator[Claim, None, None]:
+def versions_without_id_and_epoch_bump(stage: Stage, case: str, bumps: int, version: int) -> Claims:
     """A version without producer id and epoch, or a call that leaves them out, bumps like a new instance."""
     producer = stage.resting("untouched", bumps)
     before = producer.describe()
@@ -96,9 +84,7 @@ def versions_without_id_and_epoch_bump(
 
 
 @probe("KIP360-INIT-18", rig=STAGE, epoch=integers(0, LAST_EPOCH), calls=integers(1, 3), version=integers(3, 5))
-def idempotent_producers_always_get_a_new_id(
-    stage: Stage, epoch: int, calls: int, version: int
-) -> Generator[Claim, None, None]:
+def idempotent_producers_always_get_a_new_id(stage: Stage, epoch: int, calls: int, version: int) -> Claims:
     """An idempotent producer gets a new id at epoch 0 from every call, whatever producer id and epoch it sends."""
     producer = stage.idempotent(epoch)
     version = stage.at_most("InitProducerId", version)

@@ -1,10 +1,8 @@
 """InitProducerId of a producer that was replaced (KIP-360, Safe Epoch Incrementing, rule 2.3)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer, is_unchanged
 from conformance.rigs.producers.sequences import described_as, gives, is_fenced, open_at
 from protocol.codes import Error
@@ -31,7 +29,7 @@ def at_rest(stage: Stage, rested: str, bumps: int) -> StageProducer:
 )
 def wrong_id_or_epoch_is_fenced(
     stage: Stage, case: str, rested: str, bumps: int, back: int, ahead: int, version: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A producer id and epoch that are neither the current nor the last ones are refused, and nothing changes."""
     producer = at_rest(stage, rested, bumps)
     pairs = {
@@ -49,9 +47,7 @@ def wrong_id_or_epoch_is_fenced(
 
 
 @probe("KIP360-INIT-06", rig=STAGE, epoch=integers(0, LAST_EPOCH), bumps=integers(0, 2), version=integers(3, 5))
-def id_without_epoch_is_invalid(
-    stage: Stage, case: str, epoch: int, bumps: int, version: int
-) -> Generator[Claim, None, None]:
+def id_without_epoch_is_invalid(stage: Stage, case: str, epoch: int, bumps: int, version: int) -> Claims:
     """A producer id without an epoch, or the reverse, is an invalid request."""
     producer = stage.resting("untouched", bumps)
     half = (producer.producer_id, -1) if case == "id-only" else (-1, epoch)
@@ -60,9 +56,7 @@ def id_without_epoch_is_invalid(
 
 
 @probe("KIP360-INIT-08", rig=STAGE, rested=RESTED, bumps=integers(1, 6), version=integers(3, 5))
-def new_instance_ends_retries(
-    stage: Stage, case: str, rested: str, bumps: int, version: int
-) -> Generator[Claim, None, None]:
+def new_instance_ends_retries(stage: Stage, case: str, rested: str, bumps: int, version: int) -> Claims:
     """After a new instance neither the last nor the current epoch of the old one can bump, and nothing changes."""
     old = at_rest(stage, rested, bumps)
     new = old.init()
@@ -85,7 +79,7 @@ def new_instance_ends_retries(
 )
 def stale_epoch_leaves_an_open_transaction_alone(
     stage: Stage, case: str, bumps: int, back: int, ahead: int, records: int, version: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A zombie's bump is fenced while the owner's transaction is open, and the owner can commit."""
     owner = stage.transactional("tv2" if case == "tv2" else "legacy")
     owner.bump(bumps)
@@ -103,7 +97,7 @@ def stale_epoch_leaves_an_open_transaction_alone(
 @probe("KIP360-INIT-11", "KIP360-INIT-11-L", rig=STAGE, bumps=EPOCH_BUMPS, records=FEW_RECORDS, version=integers(3, 5))
 def owners_epoch_aborts_its_open_transaction(
     stage: Stage, case: str, expected: str, bumps: int, records: int, version: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The current producer's bump first aborts its open transaction; the retry is fenced or bumped, by transaction version."""
     owner, log = stage.transactional(case), stage.log()
     owner.bump(bumps)
@@ -121,9 +115,7 @@ def owners_epoch_aborts_its_open_transaction(
 
 
 @probe("KIP360-INIT-21", rig=STAGE, bumps=EPOCH_BUMPS, records=FEW_RECORDS, version=integers(3, 5))
-def fence_of_a_new_instance_is_final(
-    stage: Stage, case: str, bumps: int, records: int, version: int
-) -> Generator[Claim, None, None]:
+def fence_of_a_new_instance_is_final(stage: Stage, case: str, bumps: int, records: int, version: int) -> Claims:
     """After a new instance has aborted the old one's transaction, the old one's epoch cannot bump."""
     old = stage.transactional(case)
     old.bump(bumps)

@@ -1,10 +1,8 @@
 """Transactions beside one that cannot complete: it keeps no other from its end (KIP-98; the general law GEN-20)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.producer import CheckProducer
@@ -58,7 +56,7 @@ def short_of_replicas(brokers: ThreeBrokers, partition: Partition, seen_by: str)
 )
 def transactions_end_beside_one_that_hangs(
     brokers: ThreeBrokers, case: str, how: How, newest: bool, committed: bool, records: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """While a partition is short of replicas, and takes no marker, another transaction ends by EndTxn or its time-out.
 
     It writes at another leader: a coordinator sends a broker no markers while it waits for the answer to others.

@@ -1,12 +1,11 @@
 """ListTransactions and its filters (KIP-664, KIP-994, KIP-1152)."""
 
-from collections.abc import Generator
 from functools import partial
 from typing import Any
 
 from hypothesis.strategies import integers, sampled_from, sets, text
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from protocol.codes import Error
 from protocol.transactions import ListTransactionsAnswer
@@ -29,7 +28,7 @@ def in_each_state(stage: Stage) -> dict[str, StageProducer]:
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["state", "producer-id", "name-pattern"], wanted=SOME_STATES)
-def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str]) -> Generator[Claim, None, None]:
+def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str]) -> Claims:
     """ListTransactions returns all that match its filter, and nothing else."""
     producers = in_each_state(stage)
     shown = {producer.transactional_id: producer.describe().state for producer in producers.values()}
@@ -52,7 +51,7 @@ def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str])
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["unknown-state"], name=text("abcdefgh", min_size=3, max_size=8))
-def unknown_state_is_returned(stage: Stage, name: str) -> Generator[Claim, None, None]:
+def unknown_state_is_returned(stage: Stage, name: str) -> Claims:
     """A name that is not a state matches nothing and is returned as unknown."""
     in_each_state(stage)
     listed = stage.answer_when_ready(lambda: stage.broker.list_transactions(states=[name]))
@@ -64,7 +63,7 @@ def running(stage: Stage, duration_ms: int) -> ListTransactionsAnswer:
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["duration"], longer_ms=integers(60_000, 10_000_000), count=integers(1, 3))
-def duration_filter_is_applied(stage: Stage, longer_ms: int, count: int) -> Generator[Claim, None, None]:
+def duration_filter_is_applied(stage: Stage, longer_ms: int, count: int) -> Claims:
     """The duration filter matches transactions open for longer, and no others."""
     owners = [stage.transactional() for _ in range(count)]
     for owner in owners:

@@ -1,11 +1,11 @@
 """Metrics of late transactions, of producers and of refused verifications (KIP-664, KIP-847, KIP-890)."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 import msgspec
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.producers.combined_node import MEASURED_STAGE, Log, Stage, StageProducer
 from protocol.codes import Error
 from protocol.configs import ResourceType
@@ -54,7 +54,7 @@ def written_before(producer: StageProducer, log: Log, age_ms: int, records: int)
 )
 def late_transaction_is_counted(
     stage: Stage, case: str, records: int, late_s: int, committed: bool, second: bool
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A partition with a transaction that is too old is counted until it is ended, one that may still be in time is not."""
     log, in_time = stage.logs(2)
     dialect = stage.newest_dialect if second else "legacy"
@@ -82,7 +82,7 @@ def late_transaction_is_counted(
 
 
 @probe("KIP360-TXN-15", rig=MEASURED_STAGE, cases=["producer-id-count"], smoke=False, producers=integers(1, 5))
-def producers_are_counted(stage: Stage, producers: int) -> Generator[Claim, None, None]:
+def producers_are_counted(stage: Stage, producers: int) -> Claims:
     """ProducerIdCount is the number of producers that DescribeProducers lists, over all partitions of the broker."""
     logs, answers = stage.logs(2), []
     for n in range(producers):
@@ -109,7 +109,7 @@ def producers_are_counted(stage: Stage, producers: int) -> Generator[Claim, None
     version=integers(3, 10),
     batches=integers(1, 3),
 )
-def refused_verifications_are_counted(stage: Stage, version: int, batches: int) -> Generator[Claim, None, None]:
+def refused_verifications_are_counted(stage: Stage, version: int, batches: int) -> Claims:
     """VerificationFailureRate counts each batch of a partition that is in no transaction, and none that is in one."""
     producer, added, log = stage.transactional(), stage.log(), stage.log()
     counted = [count_of_failures(stage)]

@@ -1,10 +1,8 @@
 """How transactions end, read from the log: markers, what read_committed consumers get, last stable offsets (KIP-98, KIP-360)."""
 
-from collections.abc import Generator, Iterator
-
 from hypothesis.strategies import booleans, integers, lists, permutations, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.outcomes import ALL, KnownRecords
 from conformance.rigs.producers.sequences import open_at
@@ -30,7 +28,7 @@ ENDS = lists(booleans(), min_size=3, max_size=5)
 )
 def whole_transactions_are_read(
     stage: Stage, case: str, ends: list[bool], records: int, between: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A read_committed consumer is given the committed transactions on each of their partitions, and no others."""
     producer, plain = stage.transactional(case), stage.idempotent()
     partitions = [KnownRecords(log) for log in stage.logs(2)]
@@ -62,7 +60,7 @@ def whole_transactions_are_read(
 )
 def any_range_shows_whole_transactions(
     stage: Stage, turns: list[int], ends: list[bool], records: int, most: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A Fetch from any offset of overlapping transactions shows the committed ones, and lists the aborted ones."""
     known = KnownRecords(stage.log())
     dialects = ("legacy", stage.newest_dialect)
@@ -84,7 +82,7 @@ class StableOffsets:
         self.log = log
         self._seen = 0
 
-    def look(self, open_from: dict[str, int]) -> Iterator[Claim]:
+    def look(self, open_from: dict[str, int]) -> Claims:
         """Ask for the last stable offset in both ways; `open_from` has the first offset of each open transaction, by
         transactional id.
         """
@@ -114,7 +112,7 @@ class StableOffsets:
 )
 def last_stable_offset_follows_open_transactions(
     stage: Stage, order: list[int], ends: list[bool], records: int, trimmed: bool
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The last stable offset stays below open transactions, moves on as they end, and at rest is the high watermark."""
     log, plain = stage.log(), stage.idempotent()
     producers = [stage.transactional(dialect) for dialect in ("legacy", stage.newest_dialect, "legacy")]
@@ -139,9 +137,7 @@ def last_stable_offset_follows_open_transactions(
 
 
 @probe("KIP360-TXN-07", rig=STAGE, cases=["legacy", "tv2"], ends=ENDS, records=FEW_RECORDS)
-def partition_describes_its_producers(
-    stage: Stage, case: str, ends: list[bool], records: int
-) -> Generator[Claim, None, None]:
+def partition_describes_its_producers(stage: Stage, case: str, ends: list[bool], records: int) -> Claims:
     """After each batch and each marker DescribeProducers shows what the log holds of the producer."""
     log, producer = stage.log(), stage.transactional(case)
     for committed in ends:

@@ -1,10 +1,8 @@
 """Fetches of a read_committed consumer next to open, aborted and committed transactions."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage
 from conformance.rigs.producers.sequences import open_at
 from conformance.rigs.versions import choose_version
@@ -18,9 +16,7 @@ LOWEST = since("FetchRequest", "IsolationLevel")
     "GEN-17", rig=STAGE, cases=["open-transaction", "aborted-transaction"], before=integers(2, 4), size=integers(1, 4),
     after=integers(1, 3), back=integers(0, 12),
 )  # fmt: skip
-def read_committed_stops_at_its_bound(
-    stage: Stage, case: str, before: int, size: int, after: int, back: int
-) -> Generator[Claim, None, None]:
+def read_committed_stops_at_its_bound(stage: Stage, case: str, before: int, size: int, after: int, back: int) -> Claims:
     """A fetch from any offset returns nothing from the first record of an open transaction on, and nothing of an aborted one."""
     log, plain, producer = stage.log(), stage.idempotent(), stage.transactional(stage.newest_dialect)
     version = choose_version(stage.bench, "Fetch", back, low=LOWEST)

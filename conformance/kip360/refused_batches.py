@@ -1,11 +1,10 @@
 """Batches that a partition refuses leave no trace (KIP-360, Motivation)."""
 
-from collections.abc import Generator
 from typing import Any
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import REFUSED, at_epoch, described_as
 from protocol.codes import Error
@@ -40,7 +39,7 @@ def without_trace(log: Log, producer: StageProducer, batch: NewBatch, error: Err
 )
 def refused_batch_leaves_the_state(
     stage: Stage, case: str, tries: list[int], transactional: bool, records: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A gap in the sequence or an older epoch is refused; offsets and producer state are as before."""
     log = stage.log()
     producer = writer(stage, log, transactional, records)
@@ -55,9 +54,7 @@ def refused_batch_leaves_the_state(
 
 
 @probe("KIP360-SEQ-21", rig=STAGE, cases=["transaction-state"], tries=TRIES, known=booleans(), records=FEW_RECORDS)
-def write_outside_a_transaction_leaves_the_state(
-    stage: Stage, tries: list[int], known: bool, records: int
-) -> Generator[Claim, None, None]:
+def write_outside_a_transaction_leaves_the_state(stage: Stage, tries: list[int], known: bool, records: int) -> Claims:
     """A batch to a partition that the open transaction does not have is refused; nothing of it is left there."""
     log, producer = stage.log(), stage.transactional("legacy")
     if known:
@@ -80,9 +77,7 @@ HOSTILE = lists(
 
 
 @probe("KIP360-SEQ-07", rig=STAGE, cases=["any-produce"], sends=HOSTILE, emptied=booleans(), records=FEW_RECORDS)
-def former_errors_do_not_appear(
-    stage: Stage, sends: list[str], emptied: bool, records: int
-) -> Generator[Claim, None, None]:
+def former_errors_do_not_appear(stage: Stage, sends: list[str], emptied: bool, records: int) -> Claims:
     """Whatever a producer sends, no answer to Produce is UNKNOWN_PRODUCER_ID or DUPLICATE_SEQUENCE_NUMBER."""
     log, producer = stage.log(), stage.idempotent(1)
     first = producer.batch(log, records)

@@ -1,10 +1,10 @@
 """Requests of a producer that was replaced (KIP-360, Motivation and Unknown Producer Fencing)."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer, is_unchanged
 from conformance.rigs.producers.sequences import described_as
 from fixtures.views.producer import LEGACY
@@ -59,9 +59,7 @@ def version_of(case: str, request: str, version: int) -> int:
     version=integers(2, 5),
     committed=booleans(),
 )
-def old_epoch_is_refused_by_the_coordinator(
-    stage: Stage, case: str, version: int, committed: bool
-) -> Generator[Claim, None, None]:
+def old_epoch_is_refused_by_the_coordinator(stage: Stage, case: str, version: int, committed: bool) -> Claims:
     """A request of a replaced instance is fenced and leaves the owner's transaction as it was; the owner can commit it."""
     zombie, owner = replaced_instance(stage, "tv2" if case == "tv2" else "legacy")
     log, request = stage.log(), CASES[case.removeprefix(OLD)]
@@ -86,9 +84,7 @@ def old_epoch_is_refused_by_the_coordinator(
     version=integers(0, 5),
     committed=booleans(),
 )
-def foreign_ids_are_refused_by_the_coordinator(
-    stage: Stage, case: str, version: int, committed: bool
-) -> Generator[Claim, None, None]:
+def foreign_ids_are_refused_by_the_coordinator(stage: Stage, case: str, version: int, committed: bool) -> Claims:
     """A producer id that does not belong to the transactional id, or an unknown transactional id, is refused as such."""
     _, owner = replaced_instance(stage, "legacy")
     foreigner, log = stage.transactional(), stage.log()
@@ -116,7 +112,7 @@ def foreign_ids_are_refused_by_the_coordinator(
 )
 def zombie_cannot_write_to_a_partition_without_the_epoch(
     stage: Stage, case: str, known: bool, is_open: bool, version: int, records: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A transactional batch with an old epoch is refused by a partition that never saw the newer one."""
     log, zombie = stage.log(), stage.transactional(case)
     if known:
@@ -151,9 +147,7 @@ def committed_offset(stage: Stage, group: str, log: Log) -> OffsetFetchAnswer:
     offset=integers(101, 1000),
     version=integers(0, 4),
 )
-def fenced_offset_commit_leaves_nothing(
-    stage: Stage, case: str, owned: int, offset: int, version: int
-) -> Generator[Claim, None, None]:
+def fenced_offset_commit_leaves_nothing(stage: Stage, case: str, owned: int, offset: int, version: int) -> Claims:
     """TxnOffsetCommit of a replaced instance, or one not announced by AddOffsetsToTxn, is refused and leaves nothing pending."""
     log, group = stage.log(), stage.bench.fresh("group")
     zombie = stage.transactional("tv2" if case == "tv2" else "legacy")

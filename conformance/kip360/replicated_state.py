@@ -1,13 +1,12 @@
 """Producer state on replicas: described alike, and in force when another replica leads (KIP-360, KIP-101)."""
 
-from collections.abc import Generator
 from contextlib import ExitStack
 from functools import partial
 
 import msgspec
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -64,7 +63,7 @@ def several_states(brokers: ThreeBrokers, partition: Partition, sizes: list[int]
 
 
 @probe("KIP360-SEQ-14", "KIP360-TXN-07", rig=THREE_BROKERS, cases=["described"], smoke=False, sizes=SIZES)
-def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) -> Generator[Claim, None, None]:
+def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) -> Claims:
     """At rest each replica describes each producer as the leader does."""
     partition = brokers.partition()
     producers = several_states(brokers, partition, sizes)
@@ -92,9 +91,7 @@ def describes(
 @probe(
     "KIP360-TXN-07", rig=THREE_BROKERS, cases=["no-replica"], smoke=False, which=integers(0, 2), count=integers(6, 7)
 )
-def broker_without_the_partition_describes_nothing(
-    brokers: ThreeBrokers, which: int, count: int
-) -> Generator[Claim, None, None]:
+def broker_without_the_partition_describes_nothing(brokers: ThreeBrokers, which: int, count: int) -> Claims:
     """A broker without a replica refuses to describe a partition's producers."""
     without = brokers.bench.brokers[which]
     producer = brokers.idempotent()
@@ -114,9 +111,7 @@ def broker_without_the_partition_describes_nothing(
     sizes=SIZES,
     gaps=lists(integers(1, 1_000_000), min_size=4, max_size=4),
 )
-def next_leader_knows_producers(
-    brokers: ThreeBrokers, how: How, sizes: list[int], gaps: list[int]
-) -> Generator[Claim, None, None]:
+def next_leader_knows_producers(brokers: ThreeBrokers, how: How, sizes: list[int], gaps: list[int]) -> Claims:
     """The next leader refuses a gap in a producer's sequence, and recognises its last five batches."""
     partition = brokers.partition()
     sent = {
@@ -144,7 +139,7 @@ def next_leader_knows_producers(
 @log_scenario(
     "KIP360-SC-04", "KIP360-SEQ-15", rig=THREE_BROKERS, sizes=SIZES, epoch=integers(0, 5), kept=integers(1, 3)
 )
-def log_start_goes_back(brokers: ThreeBrokers, sizes: list[int], epoch: int, kept: int) -> Generator[Claim, None, None]:
+def log_start_goes_back(brokers: ThreeBrokers, sizes: list[int], epoch: int, kept: int) -> Claims:
     """A follower that missed a trim leads: the producer continues, and its last batch is recognised."""
     leader, follower, bystander = brokers.bench.brokers
     partition, producer = brokers.partition(leader, follower, min_insync_replicas="1"), brokers.idempotent(epoch)
@@ -172,9 +167,7 @@ def log_start_goes_back(brokers: ThreeBrokers, sizes: list[int], epoch: int, kep
 
 
 @log_scenario("KIP360-SC-05", "KIP360-SEQ-16", rig=THREE_BROKERS, sizes=SIZES, epoch=integers(1, 5), newest=booleans())
-def replica_made_after_a_trim_leads(
-    brokers: ThreeBrokers, sizes: list[int], epoch: int, newest: bool
-) -> Generator[Claim, None, None]:
+def replica_made_after_a_trim_leads(brokers: ThreeBrokers, sizes: list[int], epoch: int, newest: bool) -> Claims:
     """A replica that was created after DeleteRecords leads: bumped epochs begin at sequence 0, and none is lowered."""
     former, latter, _ = brokers.bench.brokers
     partition = brokers.partition(former, min_insync_replicas="1")
@@ -241,9 +234,7 @@ def with_keys(records: NewBatch) -> NewBatch:
     sizes=SIZES,
     gap=integers(1, 1_000_000),
 )
-def state_outlives_retention(
-    brokers: ThreeBrokers, case: str, sizes: list[int], gap: int
-) -> Generator[Claim, None, None]:
+def state_outlives_retention(brokers: ThreeBrokers, case: str, sizes: list[int], gap: int) -> Claims:
     """Retention has deleted every segment of a producer: its duplicate is recognised, a gap refused, the next one accepted."""
     partition, producer = brokers.partition(**RETENTION[case]), brokers.idempotent()
     for size in sizes:

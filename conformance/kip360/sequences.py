@@ -1,10 +1,8 @@
 """Sequence numbers and a partition's producer state (KIP-360, Motivation and Unknown Producer Fencing)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers, lists
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import (
     REFUSED,
@@ -36,7 +34,7 @@ MANY_SIZES = lists(integers(1, 4), min_size=REMEMBERED + 1, max_size=8)
     sequence=integers(1, SEQUENCES - 10),
     records=integers(1, 5),
 )
-def unknown_producer_is_admitted(stage: Stage, case: str, sequence: int, records: int) -> Generator[Claim, None, None]:
+def unknown_producer_is_admitted(stage: Stage, case: str, sequence: int, records: int) -> Claims:
     """A producer unknown to the partition may start at any sequence; in TV2 only at 0."""
     idempotent = case == "idempotent"
     producer = stage.idempotent() if idempotent else stage.transactional(case.removesuffix(AT_ZERO))
@@ -56,7 +54,7 @@ def unknown_producer_is_admitted(stage: Stage, case: str, sequence: int, records
 @probe("KIP360-SEQ-02", rig=STAGE, epoch=EPOCHS, sizes=SIZES, records=RECORDS, sequence=integers(1, 20))
 def new_epoch_starts_at_zero(
     stage: Stage, case: str, epoch: int, sizes: list[int], records: int, sequence: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The first batch of the next epoch is accepted at sequence 0 and refused at any other."""
     log, (kind, which) = stage.log(), kind_and(case)
     producer = ready_to_write(stage, kind, log, epoch)
@@ -73,9 +71,7 @@ def new_epoch_starts_at_zero(
 
 
 @probe("KIP360-SEQ-03", rig=STAGE, epoch=EPOCHS, sizes=SIZES, gap=integers(1, 1_000_000), records=RECORDS)
-def gap_is_refused(
-    stage: Stage, case: str, epoch: int, sizes: list[int], gap: int, records: int
-) -> Generator[Claim, None, None]:
+def gap_is_refused(stage: Stage, case: str, epoch: int, sizes: list[int], gap: int, records: int) -> Claims:
     """A batch that leaves a gap after the last sequence, or begins inside an old batch, is refused; the log does not grow."""
     log, (kind, which) = stage.log(), kind_and(case)
     producer = ready_to_write(stage, kind, log, epoch)
@@ -100,7 +96,7 @@ def gap_is_refused(
 )
 def last_five_batches_are_recognised(
     stage: Stage, case: str, epoch: int, sizes: list[int], back: int, later: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """One of the last five batches, sent again, is answered with its base offset and not appended."""
     log, (kind, which) = stage.log(), kind_and(case)
     producer = ready_to_write(stage, kind, log, epoch)
@@ -128,7 +124,7 @@ def last_five_batches_are_recognised(
 )
 def older_and_overlapping_batches_are_refused(
     stage: Stage, case: str, epoch: int, sizes: list[int], over: int, back: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The sixth-newest batch, or one that overlaps old and new, is refused, and the log does not grow."""
     log, (kind, which) = stage.log(), kind_and(case)
     producer = ready_to_write(stage, kind, log, epoch)
@@ -160,9 +156,7 @@ def at_a_newer_epoch(stage: Stage, case: str, log: Log, is_open: bool) -> StageP
 
 
 @probe("KIP360-SEQ-06", rig=STAGE, is_open=booleans(), sequence=integers(0, 3), records=RECORDS)
-def older_epoch_is_refused(
-    stage: Stage, case: str, is_open: bool, sequence: int, records: int
-) -> Generator[Claim, None, None]:
+def older_epoch_is_refused(stage: Stage, case: str, is_open: bool, sequence: int, records: int) -> Claims:
     """A batch with an epoch below the partition's is refused, and the log does not grow."""
     log = stage.log()
     producer = at_a_newer_epoch(stage, case, log, is_open)
@@ -185,7 +179,7 @@ def older_epoch_is_refused(
 )
 def state_outlives_deleted_records(
     stage: Stage, case: str, epoch: int, sizes: list[int], back: int, gap: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """With every record deleted the producer is still listed, its duplicate recognised, a gap refused, the next one accepted."""
     log, prefix = stage.log(), case.removesuffix("described")
     producer = ready_to_write(stage, kind_and(case)[0], log, epoch)
@@ -207,7 +201,7 @@ def state_outlives_deleted_records(
 
 
 @probe("KIP360-SEQ-20", rig=STAGE, before=integers(1, 5), after=integers(1, 5), epoch=EPOCHS)
-def sequences_wrap(stage: Stage, case: str, before: int, after: int, epoch: int) -> Generator[Claim, None, None]:
+def sequences_wrap(stage: Stage, case: str, before: int, after: int, epoch: int) -> Claims:
     """After sequence 2147483647 comes 0, between two batches or inside one."""
     log, (kind, which) = stage.log(), kind_and(case)
     producer = ready_to_write(stage, kind, log, epoch)

@@ -1,11 +1,11 @@
 """Several partitions in one request: Produce, and AddPartitionsToTxn of one or several transactions (KIP-98, KIP-890)."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, LogState, Stage, StageProducer, is_unchanged
 from conformance.rigs.producers.sequences import REFUSED, described_as
 from fixtures.views.producer import LEGACY
@@ -84,7 +84,7 @@ def is_answered(item: Item, before: LogState, after: LogState, log: Log, answer:
 )
 def partitions_of_a_produce_are_answered_for_themselves(
     stage: Stage, case: str, kinds: list[str], turn: int, one_topic: bool, records: int, gap: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """Some of several partitions in one Produce are refused, the others appended to; each is answered for itself."""
     verified = stage.bench.column.ranges["AddPartitionsToTxn"] >= ADD_PARTITIONS_BATCHED_FROM
     other = ALSO_REFUSED[case] if verified or case != "legacy" else "gap"
@@ -137,7 +137,7 @@ def absent_partitions(stage: Stage, logs: Sequence[Log], count: int) -> list[Pai
 )
 def partitions_are_added_together_or_not_at_all(
     stage: Stage, known: int, absent: int, version: int, is_open: bool
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """With an unknown partition among them none is added; without it all are."""
     producer, logs = stage.transactional(), stage.logs_of_a_topic(known)
     if is_open:
@@ -202,7 +202,7 @@ def asked_for(stage: Stage, kind: str, bumps: int, partitions: int) -> Asked:
 )
 def transactions_of_a_request_are_answered_for_themselves(
     stage: Stage, kinds: list[str], bumps: int, partitions: int, version: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The transactions of a request that are in order get their partitions, the others nothing."""
     several = [asked_for(stage, kind, bumps, partitions) for kind in (*kinds, "fine")]
     before = [one.producer.describe() for one in several]
@@ -228,9 +228,7 @@ NOT_IN_IT = (Error.INVALID_TXN_STATE, Error.TRANSACTION_ABORTABLE)
     others=integers(1, 3),
     version=integers(ADD_PARTITIONS_BATCHED_FROM, 5),
 )
-def verification_answers_for_each_partition(
-    stage: Stage, added: int, others: int, version: int
-) -> Generator[Claim, None, None]:
+def verification_answers_for_each_partition(stage: Stage, added: int, others: int, version: int) -> Claims:
     """Asked whether partitions belong to a transaction, the coordinator tells those that do from the others, and adds none."""
     logs = stage.logs_of_a_topic(added + others)
     producer = stage.transactional("legacy")

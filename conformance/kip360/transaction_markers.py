@@ -1,10 +1,8 @@
 """Transaction markers that arrive late (KIP-890, KIP-1228)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.sequences import at_epoch
@@ -45,7 +43,7 @@ def mark(
 )
 def old_coordinator_is_fenced(
     stage: Stage, case: str, epoch: int, raised: int, coordinator_epoch: int, back: int, committed: bool
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A marker with an older coordinator epoch is refused, and the partition's producer state stays as it was."""
     producer, log = stage.idempotent(epoch), stage.log()
     producer.write(log)
@@ -74,7 +72,7 @@ def old_coordinator_is_fenced(
 )
 def older_marker_is_refused(
     stage: Stage, case: str, bumps: int, committed: bool, version: int, strict: bool, newest: bool, records: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A marker with a producer epoch below the partition's is refused, and leaves a transaction of the newer epoch alone."""
     producer, log = stage.transactional(stage.newest_dialect if newest else "legacy"), stage.log()
     old = producer.epoch
@@ -109,9 +107,7 @@ def at_large(state: ProducerState) -> tuple[int, ...]:
     committed=booleans(),
     records=FEW_RECORDS,
 )
-def marker_of_the_same_epoch(
-    stage: Stage, case: str, finished: int, committed: bool, records: int
-) -> Generator[Claim, None, None]:
+def marker_of_the_same_epoch(stage: Stage, case: str, finished: int, committed: bool, records: int) -> Claims:
     """In TV2 the last transaction's marker, sent again, is a harmless repeat until the next transaction opens."""
     producer, log = stage.transactional(stage.newest_dialect), stage.log()
     for _ in range(finished):

@@ -1,10 +1,8 @@
 """Transactions that open, end and time out (KIP-360, Motivation; KIP-890)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.sequences import described_as, ends_at, gives, is_fenced, is_rolled_back, open_at
@@ -29,7 +27,7 @@ TIMEOUTS_MS = integers(300, 500)
 )
 def finished_transaction_bumps_the_epoch(
     stage: Stage, case: str, bumps: int, partitions: int, records: int, sequence: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """EndTxn v5 returns the next epoch; the old one is refused from then on, and the new one starts at sequence 0."""
     producer, logs = stage.transactional("tv2"), stage.logs(partitions)
     producer.bump(bumps)
@@ -56,9 +54,7 @@ def finished_transaction_bumps_the_epoch(
 
 
 @probe("KIP360-FENCE-07-L", rig=STAGE, cases=["commit", "abort"], bumps=EPOCH_BUMPS, records=FEW_RECORDS)
-def epoch_after_a_finished_transaction(
-    stage: Stage, case: str, bumps: int, records: int
-) -> Generator[Claim, None, None]:
+def epoch_after_a_finished_transaction(stage: Stage, case: str, bumps: int, records: int) -> Claims:
     """The epoch that the coordinator holds after a transaction in the cluster's newest protocol has ended."""
     producer = stage.transactional(stage.newest_dialect)
     producer.bump(bumps)
@@ -70,7 +66,7 @@ def epoch_after_a_finished_transaction(
 
 
 @probe("KIP360-FENCE-07", rig=STAGE, cases=["empty-abort", "empty-commit"], bumps=integers(0, 5), used=booleans())
-def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool) -> Generator[Claim, None, None]:
+def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool) -> Claims:
     """EndTxn v5 without any partition bumps the epoch for an abort and is refused for a commit."""
     producer = stage.resting("tv2" if used else "untouched", bumps)
     before = producer.describe()
@@ -91,9 +87,7 @@ def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool)
     committed=booleans(),
     repeats=integers(1, 3),
 )
-def repeated_end_of_a_transaction(
-    stage: Stage, case: str, committed: bool, repeats: int
-) -> Generator[Claim, None, None]:
+def repeated_end_of_a_transaction(stage: Stage, case: str, committed: bool, repeats: int) -> Claims:
     """A repeated EndTxn, as after a lost answer, gets the same answer; with the opposite result it is refused."""
     producer, log = stage.transactional("legacy" if case == "legacy" else "tv2"), stage.log()
     producer.enter(log)
@@ -112,9 +106,7 @@ def repeated_end_of_a_transaction(
 
 
 @probe("KIP360-TXN-01", rig=STAGE, version=integers(3, 13), is_open=booleans(), records=RECORDS)
-def write_outside_the_transaction(
-    stage: Stage, case: str, version: int, is_open: bool, records: int
-) -> Generator[Claim, None, None]:
+def write_outside_the_transaction(stage: Stage, case: str, version: int, is_open: bool, records: int) -> Claims:
     """A transactional batch to a partition not in the transaction is refused without effect; Produce v12 adds the partition."""
     producer = stage.transactional("tv2" if case == "tv2" else "legacy")
     if is_open:
@@ -135,9 +127,7 @@ def write_outside_the_transaction(
 
 
 @probe("KIP360-TXN-11", rig=STAGE, records=RECORDS, bystanders=integers(1, 3), more=integers(0, 2))
-def deleted_records_of_an_open_transaction(
-    stage: Stage, case: str, records: int, bystanders: int, more: int
-) -> Generator[Claim, None, None]:
+def deleted_records_of_an_open_transaction(stage: Stage, case: str, records: int, bystanders: int, more: int) -> Claims:
     """With its records deleted a transaction stays open from the new log start, and commits."""
     producer, log = stage.transactional(case), stage.log()
     producer.enter(log, records)
@@ -170,9 +160,7 @@ def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
     bumps=EPOCH_BUMPS,
     records=FEW_RECORDS,
 )
-def timed_out_transaction_is_aborted(
-    stage: Stage, case: str, timeout_ms: int, bumps: int, records: int
-) -> Generator[Claim, None, None]:
+def timed_out_transaction_is_aborted(stage: Stage, case: str, timeout_ms: int, bumps: int, records: int) -> Claims:
     """A transaction that is open for too long is aborted on its partitions, and its epoch fenced."""
     producer, log = stage.transactional(case, timeout_ms), stage.log()
     producer.bump(bumps)
@@ -192,7 +180,7 @@ def timed_out_transaction_is_aborted(
 )
 def commit_after_the_time_out(
     stage: Stage, case: str, expected: str, timeout_ms: int, records: int, version: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A commit after the time-out is refused; whether the producer can continue depends on the transaction version."""
     producer = stage.transactional(case, timeout_ms)
     aborted = timed_out(producer, records)
@@ -208,7 +196,7 @@ def commit_after_the_time_out(
 
 
 @probe("KIP360-TXN-04", rig=STAGE, cases=["tv2-abort"], timeout_ms=TIMEOUTS_MS, records=FEW_RECORDS)
-def abort_after_the_time_out(stage: Stage, timeout_ms: int, records: int) -> Generator[Claim, None, None]:
+def abort_after_the_time_out(stage: Stage, timeout_ms: int, records: int) -> Claims:
     """An abort by EndTxn v5 after the time-out succeeds, since it has already happened."""
     producer = stage.transactional("tv2", timeout_ms)
     aborted = timed_out(producer, records)

@@ -1,10 +1,8 @@
 """Producers and transactions after an unclean election (KIP-360, KIP-664)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claims, held_if, premise
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.unclean_elections import COUPLE, UncleanPartition
@@ -36,9 +34,7 @@ def end_of(couple: UncleanPartition, node: NodeClient, isolation_level: int = 0)
 
 
 @log_scenario("KIP360-SC-07", "KIP360-SEQ-19", rig=COUPLE, kept=FEW_RECORDS, lost=integers(2, 4), size=FEW_RECORDS)
-def producer_notices_lost_records(
-    couple: UncleanPartition, kept: int, lost: int, size: int
-) -> Generator[Claim, None, None]:
+def producer_notices_lost_records(couple: UncleanPartition, kept: int, lost: int, size: int) -> Claims:
     """An unclean leader that has the producer's earlier batches refuses the next one; a bumped epoch goes on from there."""
     producer, heir = producer_on(couple), couple.node(couple.second)
     for _ in range(kept):
@@ -77,9 +73,7 @@ def producer_notices_lost_records(
     records=FEW_RECORDS,
     before=FEW_RECORDS,
 )
-def transaction_without_its_marker(
-    couple: UncleanPartition, case: str, records: int, before: int
-) -> Generator[Claim, None, None]:
+def transaction_without_its_marker(couple: UncleanPartition, case: str, records: int, before: int) -> Claims:
     """The marker of a transaction was lost: the open transaction is found, and ended without harm to another's records."""
     other = producer_on(couple, couple.bench.fresh("other"), case)
     other.enter(couple, before)

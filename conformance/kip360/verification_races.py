@@ -1,11 +1,11 @@
 """An epoch that grows stale between the coordinator's verification of a batch and its append (KIP-890, KAFKA-19690)."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise
+from conformance.core.checks import Claims, held_if, premise
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -70,9 +70,7 @@ def aborted_after_the_verification(
     count=integers(8, 12),
     records=FEW_RECORDS,
 )
-def epoch_grows_stale_behind_the_verification(
-    brokers: ThreeBrokers, case: str, count: int, records: int
-) -> Generator[Claim, None, None]:
+def epoch_grows_stale_behind_the_verification(brokers: ThreeBrokers, case: str, count: int, records: int) -> Claims:
     """A new instance aborts a transaction whose batches were verified and not yet appended: those refused are fenced."""
     producer = brokers.transactional(case)
     _, leader = brokers.beside(producer)

@@ -1,13 +1,12 @@
 """The APIs that listeners offer, and what configuration and storage declare (KIP-595, KIP-631)."""
 
 import json
-from collections.abc import Generator
 from itertools import permutations
 from typing import Any
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.rigs.quorum.quorum import FAR, QUORUM, QUORUM_STATE, Quorum
 from fixtures.wire import ConnectionClosed
 from protocol.codes import Error
@@ -21,7 +20,7 @@ DEFAULT = 5
 
 
 @probe("KIP595-API-01", rig=QUORUM)
-def raft_apis_are_on_controller_listeners_only(quorum: Quorum, case: str) -> Generator[Claim, None, None]:
+def raft_apis_are_on_controller_listeners_only(quorum: Quorum, case: str) -> Claims:
     """Controller listeners offer the raft requests; broker listeners neither offer nor answer them."""
     for name in quorum.controllers if case == "controller" else quorum.bench.brokers:
         if case == "vote-at-broker":
@@ -66,7 +65,7 @@ CASES = {"raft": CONTROLLER_ONLY, "describe-quorum": {"DescribeQuorum"}, "fetch"
 
 
 @probe("KIP595-API-02", rig=QUORUM)
-def api_versions_match_the_release(quorum: Quorum, case: str, expected: str) -> Generator[Claim, None, None]:
+def api_versions_match_the_release(quorum: Quorum, case: str, expected: str) -> Claims:
     """Every controller offers exactly the versions that its release declares."""
     for name in quorum.controllers:
         answer = quorum.client(name).api_versions()
@@ -95,7 +94,7 @@ SETTINGS = {"BASE": BASE, "BOOTSTRAP_SERVERS": BOOTSTRAP_SERVERS, "AUTO_JOIN": A
 
 
 @probe("KIP595-CONF-01", rig=QUORUM, cases=["defaults"])
-def settings_have_their_defaults(quorum: Quorum, expected: str) -> Generator[Claim, None, None]:
+def settings_have_their_defaults(quorum: Quorum, expected: str) -> Claims:
     """A broker shows the quorum's settings as read-only, with the defaults of its release."""
     for name in quorum.bench.brokers:
         answer = quorum.bench.node(name).describe_configs(ResourceType.BROKER, str(quorum.bench.id_of(name)))
@@ -109,7 +108,7 @@ def settings_have_their_defaults(quorum: Quorum, expected: str) -> Generator[Cla
 
 
 @probe("KIP595-BOOT-02", rig=QUORUM, cases=["apis"])
-def cluster_id_is_the_formatted_one(quorum: Quorum) -> Generator[Claim, None, None]:
+def cluster_id_is_the_formatted_one(quorum: Quorum) -> Claims:
     """Every node has on disk the cluster id that Metadata and DescribeCluster return."""
     for name in quorum.bench.members:
         file = quorum.bench.read_file(name, "meta.properties")
@@ -121,7 +120,7 @@ def cluster_id_is_the_formatted_one(quorum: Quorum) -> Generator[Claim, None, No
 
 
 @probe("KIP595-BOOT-02", rig=QUORUM, cases=["raft"], member=integers(0, 2))
-def raft_accepts_the_formatted_cluster_id(quorum: Quorum, member: int) -> Generator[Claim, None, None]:
+def raft_accepts_the_formatted_cluster_id(quorum: Quorum, member: int) -> Claims:
     """A raft request with the cluster id that Metadata returns is not refused for it."""
     shown = quorum.bench.node(quorum.bench.brokers[0]).metadata([]).cluster_id
     name = quorum.any(member)
@@ -142,7 +141,7 @@ STATE = {"clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "cu
 
 
 @probe("KIP595-QS-01", rig=QUORUM, cases=["controller", "broker"])
-def quorum_state_has_the_documented_form(quorum: Quorum, case: str) -> Generator[Claim, None, None]:
+def quorum_state_has_the_documented_form(quorum: Quorum, case: str) -> Claims:
     """Controllers and brokers keep one line of JSON with the fields of version 0; a broker never votes."""
     voters = sorted(quorum.bench.id_of(name) for name in quorum.controllers)
     for name in quorum.controllers if case == "controller" else quorum.bench.brokers:

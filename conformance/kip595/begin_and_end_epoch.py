@@ -1,10 +1,8 @@
 """BeginQuorumEpoch and EndQuorumEpoch at a settled quorum (KIP-595)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.quorum.quorum import QUORUM, Quorum, Tried, of
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
@@ -25,9 +23,7 @@ def answers_with(tried: Tried[RaftAnswer], error: Error) -> bool:
 
 
 @probe("KIP595-BEGIN-03", rig=QUORUM, cases=["begin"], member=CONTROLLERS, leader=CONTROLLERS, back=BACK, older=OLDER)
-def older_leader_is_fenced(
-    quorum: Quorum, member: int, leader: int, back: int, older: int
-) -> Generator[Claim, None, None]:
+def older_leader_is_fenced(quorum: Quorum, member: int, leader: int, back: int, older: int) -> Claims:
     """Leader and followers fence a BeginQuorumEpoch of an older epoch."""
     name, version = quorum.any(member), quorum.version("BeginQuorumEpoch", older)
     id = quorum.bench.id_of(quorum.any(leader))
@@ -43,7 +39,7 @@ def older_leader_is_fenced(
 
 
 @probe("KIP595-BEGIN-04", rig=QUORUM, cases=["repeat"], follower=integers(0, 1), times=integers(1, 3), older=OLDER)
-def repeated_begin_is_harmless(quorum: Quorum, follower: int, times: int, older: int) -> Generator[Claim, None, None]:
+def repeated_begin_is_harmless(quorum: Quorum, follower: int, times: int, older: int) -> Claims:
     """A follower answers a repeated BeginQuorumEpoch of its leader without error and keeps following."""
     name, version = quorum.followers()[follower], quorum.version("BeginQuorumEpoch", older)
 
@@ -64,9 +60,7 @@ def repeated_begin_is_harmless(quorum: Quorum, follower: int, times: int, older:
 
 @probe("KIP595-BEGIN-04", rig=QUORUM, cases=["negative-id"], member=CONTROLLERS, ahead=AHEAD, older=OLDER,
        id=sampled_from([-1, -2, -(1 << 31)]))  # fmt: skip
-def negative_leader_cannot_begin(
-    quorum: Quorum, member: int, ahead: int, older: int, id: int
-) -> Generator[Claim, None, None]:
+def negative_leader_cannot_begin(quorum: Quorum, member: int, ahead: int, older: int, id: int) -> Claims:
     """A negative leader id is invalid, and its higher epoch is not adopted."""
     name, version = quorum.any(member), quorum.version("BeginQuorumEpoch", older)
 
@@ -82,7 +76,7 @@ def negative_leader_cannot_begin(
 @probe(
     "KIP595-END-01", rig=QUORUM, cases=["older-epoch"], member=CONTROLLERS, leader=CONTROLLERS, back=BACK, older=OLDER
 )
-def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, older: int) -> Generator[Claim, None, None]:
+def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, older: int) -> Claims:
     """EndQuorumEpoch of an earlier leader is fenced and starts no election, even if it names a successor."""
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
     id = quorum.bench.id_of(quorum.any(leader))
@@ -99,9 +93,7 @@ def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, olde
 
 @probe("KIP595-END-01", rig=QUORUM, cases=["negative-id"], member=CONTROLLERS, ahead=AHEAD, older=OLDER,
        id=sampled_from([-1, -2, -(1 << 31)]))  # fmt: skip
-def negative_leader_cannot_resign(
-    quorum: Quorum, member: int, ahead: int, older: int, id: int
-) -> Generator[Claim, None, None]:
+def negative_leader_cannot_resign(quorum: Quorum, member: int, ahead: int, older: int, id: int) -> Claims:
     """A negative leader id is invalid: its epoch is not adopted and no election starts."""
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
 

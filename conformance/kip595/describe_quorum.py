@@ -1,10 +1,8 @@
 """DescribeQuorum (KIP-595, KIP-836, KIP-853), and the values its fields must agree with."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import majority_has, own_end
 from conformance.rigs.quorum.quorum import GHOSTS, LISTENER, QUORUM, Quorum
 from fixtures.wire import NodeClient
@@ -23,7 +21,7 @@ def is_led(described: QuorumAnswer) -> bool:
 
 
 @probe("KIP595-DQ-01", "KIP595-HW-02", rig=QUORUM)
-def leader_describes_the_quorum(quorum: Quorum) -> Generator[Claim, None, None]:
+def leader_describes_the_quorum(quorum: Quorum) -> Claims:
     """The leader names itself, its epoch and high watermark, all voters and all live brokers."""
     for _ in range(READS):
         before = quorum.agreed_leader()
@@ -47,7 +45,7 @@ def _voters_are_correct(quorum: Quorum, answer: QuorumAnswer) -> bool:
 
 
 @probe("KIP595-DQ-02", rig=QUORUM, cases=["non-leader"], follower=integers(0, 1), older=versions_back(2))
-def non_leader_does_not_describe_the_quorum(quorum: Quorum, follower: int, older: int) -> Generator[Claim, None, None]:
+def non_leader_does_not_describe_the_quorum(quorum: Quorum, follower: int, older: int) -> Claims:
     """A controller that is not the leader returns an error and no replicas."""
     before = quorum.agreed_leader()
     answer = quorum.client(quorum.followers()[follower]).describe_quorum(
@@ -59,7 +57,7 @@ def non_leader_does_not_describe_the_quorum(quorum: Quorum, follower: int, older
 
 
 @probe("KIP595-DQ-03", rig=QUORUM, cases=["broker"], broker=CONTROLLERS)
-def broker_forwards_describe_quorum(quorum: Quorum, broker: int) -> Generator[Claim, None, None]:
+def broker_forwards_describe_quorum(quorum: Quorum, broker: int) -> Claims:
     """A broker returns the leader's answer: its leader and epoch, and offsets between those read before and after."""
     earlier = quorum.describe_by_leader()
     answer = quorum.bench.node(quorum.bench.brokers[broker]).describe_quorum()
@@ -78,9 +76,7 @@ def _ends_lie_between(earlier: QuorumAnswer, answer: QuorumAnswer, later: Quorum
 
 
 @probe("KIP595-DQ-04", rig=QUORUM, member=CONTROLLERS, number=integers(1, 1 << 30), older=versions_back(2))
-def unknown_partition_is_not_described(
-    quorum: Quorum, case: str, member: int, number: int, older: int
-) -> Generator[Claim, None, None]:
+def unknown_partition_is_not_described(quorum: Quorum, case: str, member: int, number: int, older: int) -> Claims:
     """Another topic or partition is unknown, both to the leader and to a follower."""
     topic, partition = (METADATA_TOPIC, number) if case == "partition" else (f"topic-{number}", 0)
     client = quorum.client(quorum.any(member))
@@ -90,7 +86,7 @@ def unknown_partition_is_not_described(
 
 
 @probe("KIP595-DQ-06", rig=QUORUM, older=versions_back(1))
-def timestamps_are_of_the_past(quorum: Quorum, older: int) -> Generator[Claim, None, None]:
+def timestamps_are_of_the_past(quorum: Quorum, older: int) -> Claims:
     """A replica's last caught-up time is at most its last fetch time, and that is in the past; the leader's are both now."""
     leader = quorum.client(quorum.one("leader"))
     version = quorum.version("DescribeQuorum", older, 1)
@@ -127,7 +123,7 @@ def _in_version_0(leader: NodeClient) -> QuorumAnswer | None:
 
 
 @probe("KIP595-DQ-07", rig=QUORUM, through=sampled_from(["leader", "broker"]))
-def version_2_names_directories_and_nodes(quorum: Quorum, through: str) -> Generator[Claim, None, None]:
+def version_2_names_directories_and_nodes(quorum: Quorum, through: str) -> Claims:
     """Version 2 has directory ids (none for static voters), the voters' controller listeners, and an error message."""
     node = quorum.bench.node(quorum.bench.brokers[0]) if through == "broker" else quorum.client(quorum.one("leader"))
     answer = node.describe_quorum(version=2)

@@ -1,10 +1,8 @@
 """Real voters that lose their leader, while the kit acts as the other voters of the quorum (KIP-595)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.follower_fetches import freeze
 from conformance.rigs.quorum.fetching import majority_has, own_end
 from conformance.rigs.quorum.frozen import PEERS, LogEnd
@@ -20,7 +18,7 @@ LATE = 25.0
 @probe(
     "KIP595-HW-01", rig=MIXED, cases=["after-failover"], examples=2, smoke=False, voter=sampled_from(PEERS)
 )  # fmt: skip
-def successor_waits_for_a_record_of_its_epoch(mixed: Mixed, voter: int) -> Generator[Claim, None, None]:
+def successor_waits_for_a_record_of_its_epoch(mixed: Mixed, voter: int) -> Claims:
     """The successor of a killed leader has no high watermark until a majority (here two of five) has a record of its epoch."""
     led = mixed.lose_leader(voter)
     start = mixed.start_of(led)
@@ -58,7 +56,7 @@ def followed_by_observer(mixed: Mixed) -> LeaderAndEpoch | None:
 
 
 @probe("KIP595-HW-02", rig=MIXED, cases=["majority"], examples=2, smoke=False, follower=integers(0, 1))
-def high_watermark_waits_for_a_frozen_voter(mixed: Mixed, follower: int) -> Generator[Claim, None, None]:
+def high_watermark_waits_for_a_frozen_voter(mixed: Mixed, follower: int) -> Claims:
     """While one of the three live voters of five is frozen, the leader's log grows and its high watermark does not."""
     led, slow = mixed.agreed_leader(), mixed.followers()[follower]
     with freeze(mixed.bench, slow):
@@ -89,7 +87,7 @@ def grow_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | No
 
 
 @probe("KIP595-FETCH-13", rig=MIXED, cases=["observer-asks-others"], examples=2, smoke=False)
-def observer_fetches_from_others_when_its_leader_is_frozen(mixed: Mixed) -> Generator[Claim, None, None]:
+def observer_fetches_from_others_when_its_leader_is_frozen(mixed: Mixed) -> Claims:
     """A broker whose leader is frozen and has no successor fetches from other voters."""
     led = mixed.bench.eventually(lambda: followed_by_observer(mixed), "the broker following the leader")
     with freeze(mixed.bench, mixed.bench.name_of(led.leader_id)) as since:

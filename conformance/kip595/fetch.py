@@ -1,11 +1,11 @@
 """Fetch and FetchSnapshot of the metadata log (KIP-595, KIP-630)."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from itertools import pairwise
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import log_end, own_end, try_fetch
 from conformance.rigs.quorum.quorum import FAR, QUORUM, EpochStart, Quorum, Tried, skipped_epochs
 from protocol.codes import Error
@@ -31,9 +31,7 @@ def is_refusal(tried: Tried[FetchedPartition], error: Error) -> bool:
 
 @probe("KIP595-FETCH-01", rig=QUORUM, cases=["older-epoch", "newer-epoch"], member=CONTROLLERS, by=integers(1, 4),
        offset=integers(0, 40), older=OLDER)  # fmt: skip
-def another_epoch_is_fenced(
-    quorum: Quorum, case: str, member: int, by: int, offset: int, older: int
-) -> Generator[Claim, None, None]:
+def another_epoch_is_fenced(quorum: Quorum, case: str, member: int, by: int, offset: int, older: int) -> Claims:
     """A fetch in another epoch than the receiver's is refused by leader and followers, and no epoch is adopted."""
     ahead, error = (-by, Error.FENCED_LEADER_EPOCH) if case == "older-epoch" else (by, Error.UNKNOWN_LEADER_EPOCH)
     tried = try_fetch(quorum, quorum.any(member), offset, ahead=ahead, last_fetched_epoch=0, older=older)
@@ -43,14 +41,14 @@ def another_epoch_is_fenced(
 @probe(
     "KIP595-FETCH-01", rig=QUORUM, cases=["not-leader"], follower=integers(0, 1), offset=integers(0, 40), older=OLDER
 )
-def follower_serves_no_fetch(quorum: Quorum, follower: int, offset: int, older: int) -> Generator[Claim, None, None]:
+def follower_serves_no_fetch(quorum: Quorum, follower: int, offset: int, older: int) -> Claims:
     """A controller that is not the leader names the leader and returns no records."""
     tried = try_fetch(quorum, quorum.followers()[follower], offset, older=older)
     yield held_if(is_refusal(tried, Error.NOT_LEADER_OR_FOLLOWER), tried.answer)
 
 
 @probe("KIP595-FETCH-02", rig=QUORUM, by=integers(2, 1000), older=OLDER)
-def invalid_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int) -> Generator[Claim, None, None]:
+def invalid_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int) -> Claims:
     """The leader refuses impossible offsets, epochs and wait times, just beyond the limit and further."""
     leader = quorum.one("leader")
     ask: dict[str, Callable[[int], Tried[FetchedPartition]]] = {
@@ -77,9 +75,7 @@ def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> Epoch
 
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["epoch-unknown", "epoch-below-first", "past-epoch-end"],
        by=integers(1, 1000), between=integers(0, 3), older=OLDER)  # fmt: skip
-def diverging_epoch_is_answered(
-    quorum: Quorum, case: str, by: int, between: int, older: int
-) -> Generator[Claim, None, None]:
+def diverging_epoch_is_answered(quorum: Quorum, case: str, by: int, between: int, older: int) -> Claims:
     """A fetch past the end of an old epoch, or in an unknown epoch, is answered with the diverging epoch and its end offset."""
     log = quorum.epochs()
     offset, epoch = _diverging_position(log, case, by, between)
@@ -110,7 +106,7 @@ def diverges(answer: FetchedPartition, where: EpochAndOffset) -> bool:
 
 
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["past-log-end"], by=integers(1000, FAR), older=OLDER)
-def fetch_past_the_log_end_diverges(quorum: Quorum, by: int, older: int) -> Generator[Claim, None, None]:
+def fetch_past_the_log_end_diverges(quorum: Quorum, by: int, older: int) -> Claims:
     """A fetch past the leader's log end is answered with that log end, in the leader's epoch."""
     earlier = quorum.describe_by_leader()
     tried = try_fetch(quorum, quorum.one("leader"), log_end(quorum) + by, older=older)
@@ -124,9 +120,7 @@ def fetch_past_the_log_end_diverges(quorum: Quorum, by: int, older: int) -> Gene
 
 
 @probe("KIP595-FETCH-03", "KIP595-FETCH-04", rig=QUORUM, offset=integers(0, 1000), older=OLDER)
-def matching_position_returns_the_log(
-    quorum: Quorum, case: str, offset: int, older: int
-) -> Generator[Claim, None, None]:
+def matching_position_returns_the_log(quorum: Quorum, case: str, offset: int, older: int) -> Claims:
     """A fetch whose position is in the leader's log returns the records that follow, and no diverging epoch."""
     log, leader = quorum.epochs(), quorum.one("leader")
     end = log_end(quorum)

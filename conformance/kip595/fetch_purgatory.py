@@ -1,12 +1,12 @@
 """Fetch of the metadata log: which requests wait in purgatory, and which are answered at once (KIP-595, KIP-1166)."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claim, Claims, held_if, kept_if, premise, probe
 from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, Wait, bound_holds, shortest_of
 from conformance.rigs.quorum.fetching import log_end
 from conformance.rigs.quorum.mixed import MIXED, Mixed
@@ -54,7 +54,7 @@ def wait_of(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> Wait
 
 
 @probe("KIP595-FETCH-05", rig=QUORUM, cases=["diverging"], by=integers(1, FAR), wait=integers(1000, 1500))
-def diverging_epoch_is_answered_at_once(quorum: Quorum, by: int, wait: int) -> Generator[Claim, None, None]:
+def diverging_epoch_is_answered_at_once(quorum: Quorum, by: int, wait: int) -> Claims:
     """An answer with a diverging epoch is sent at once, not after MaxWaitMs."""
     offset = log_end(quorum) + 1000 + by
     waits, seen = at_once(quorum, lambda most: timed_fetch(quorum, offset, most), wait)
@@ -63,7 +63,7 @@ def diverging_epoch_is_answered_at_once(quorum: Quorum, by: int, wait: int) -> G
 
 
 @probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], by=integers(1, FAR), wait=integers(1000, 1500))
-def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int) -> Generator[Claim, None, None]:
+def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int) -> Claims:
     """An answer that names a snapshot is sent at once as well; the fetching log ends before all snapshots.
 
     No append can reach the fetch offset meanwhile, since an append would complete every delayed fetch.
@@ -151,7 +151,7 @@ def not_ended_by_appends(found: list[AtEnd]) -> Claim:
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
-def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
+def idle_fetch_waits(quorum: Quorum, wait: int) -> Claims:
     """At the log end a fetch is answered with no records once its wait is over, and not before; the whole log is committed."""
 
     def next_committed() -> Appended:
@@ -167,7 +167,7 @@ def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
-def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
+def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) -> Claims:
     """Advancing the high watermark does not complete a delayed fetch that names no high watermark (the field's default)."""
     found = delayed_fetches(quorum, wait, wait, lambda: uncommitted_append(quorum))
     yield not_ended_by_appends(found)
@@ -181,7 +181,7 @@ def uncommitted_append(quorum: Quorum) -> Appended | None:
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["append"], wait=integers(LONG, 2 * LONG))
-def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
+def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Claims:
     """A fetch delayed at the log end is answered as soon as the leader appends."""
     seen: list[TimedFetch] = []
 
@@ -197,7 +197,7 @@ def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Generator[Claim
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-behind"], back=integers(1, 50), wait=integers(2000, 3000))
-def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> Generator[Claim, None, None]:
+def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> Claims:
     """At the log end a fetch with an older high watermark is answered at once with the current one."""
 
     def here() -> Appended:
@@ -210,7 +210,7 @@ def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> 
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-rises"], wait=integers(2000, 3000))
-def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
+def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Claims:
     """A fetch with the current high watermark is answered without records once a new append is committed.
 
     A fetch that the next append ends, long after the high watermark rose, was not answered because it rose.
@@ -224,7 +224,7 @@ def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Claim,
 
 
 @probe("KIP595-FETCH-07-L", rig=QUORUM, cases=["hw-rises"], wait=integers(150, 250))
-def rising_high_watermark_in_the_newest_version(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
+def rising_high_watermark_in_the_newest_version(quorum: Quorum, wait: int) -> Claims:
     """A fetch at the log end is answered early once a new append is committed, or not: recorded and never judged."""
     at = next_append(quorum)
     yield premise(not at.is_committed, f"a record before {at.end} that was not committed yet")

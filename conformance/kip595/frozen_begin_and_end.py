@@ -1,13 +1,12 @@
 """BeginQuorumEpoch and EndQuorumEpoch at a voter without a leader, and its quorum-state by then (KIP-595, KIP-853)."""
 
-from collections.abc import Generator
 from math import inf
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.quorum.bounds import AT_ONCE, Wait, bound_holds, shortest_of
 from conformance.rigs.quorum.candidates import BEHIND, other
 from conformance.rigs.quorum.frozen import (
@@ -42,7 +41,7 @@ OVER = 200
     leader=LEADERS,
     ahead=NEAR_EPOCHS_AHEAD,
 )
-def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
+def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int) -> Claims:
     """A voter that learns of a newer epoch's leader has it on disk before it answers, and fetches from it."""
     epoch = frozen.next_epoch(ahead)
     version = 0 if case == "version-0" else frozen.version("BeginQuorumEpoch")
@@ -57,9 +56,7 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
 
 
 @probe("KIP595-BEGIN-02", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, older=versions_back(1))
-def leader_of_the_present_epoch_is_followed(
-    frozen: Frozen, case: str, leader: int, ahead: int, older: int
-) -> Generator[Claim, None, None]:
+def leader_of_the_present_epoch_is_followed(frozen: Frozen, case: str, leader: int, ahead: int, older: int) -> Claims:
     """A voter without a leader in its epoch follows the one that BeginQuorumEpoch names, whichever candidate it voted for."""
     candidate, granted = leader if case == "voted-for-leader" else other(leader), case != "no-vote"
     vote, epoch = _without_leader(frozen, candidate, ahead, granted)
@@ -81,7 +78,7 @@ def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -
 
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["follower"], leader=LEADERS, voted_for=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
-def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -> Generator[Claim, None, None]:
+def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -> Claims:
     """A follower's quorum-state has its leader, and its vote of the same epoch or none."""
     _, epoch = _without_leader(frozen, voted_for, ahead, granted=True)
     yield premise(
@@ -95,7 +92,7 @@ def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -
 
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
-def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
+def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Claims:
     """The quorum-state of a candidate has its vote for itself, that of a leader itself as leader and no vote."""
     epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
     stored = frozen.quorum_state()
@@ -111,7 +108,7 @@ def _settled_state(frozen: Frozen) -> bool:
        directory=integers(2, 1 << 100))  # fmt: skip
 def misaddressed_begin_is_refused(
     frozen: Frozen, case: str, leader: int, ahead: int, voter: int, directory: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A BeginQuorumEpoch for another voter id, or another directory of this voter, is answered INVALID_VOTER_KEY."""
     key: dict[str, Any] = {"voter_id": voter}
     if case == "directory-id":
@@ -177,9 +174,7 @@ def candidacy(
     leader=LEADERS,
     more=sampled_from([0, 1, 2]),
 )
-def first_successor_is_a_candidate_at_once(
-    frozen: Frozen, case: str, expected: str, leader: int, more: int
-) -> Generator[Claim, None, None]:
+def first_successor_is_a_candidate_at_once(frozen: Frozen, case: str, expected: str, leader: int, more: int) -> Claims:
     """The first successor asks for votes at once: in the next epoch up to 3.9, by a pre-vote in its own epoch from 4.0."""
     version = 0 if case == "version-0" else frozen.version("EndQuorumEpoch")
     found: list[Candidacy] = []
@@ -208,7 +203,7 @@ def backoff_ms(position: int, count: int) -> int:
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=[rank.replace(" ", "-") for rank in RANKS], leader=LEADERS)
-def later_successor_waits_by_its_position(frozen: Frozen, case: str, leader: int) -> Generator[Claim, None, None]:
+def later_successor_waits_by_its_position(frozen: Frozen, case: str, leader: int) -> Claims:
     """A preferred successor after the first waits its own share: never less, and not as long as the next share."""
     before, behind = RANKS[case.replace("-", " ")]
     successors = [*before, frozen.id, *behind]
@@ -218,7 +213,7 @@ def later_successor_waits_by_its_position(frozen: Frozen, case: str, leader: int
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["absent"], leader=LEADERS, listed=integers(1, 2))
-def unlisted_voter_waits(frozen: Frozen, leader: int, listed: int) -> Generator[Claim, None, None]:
+def unlisted_voter_waits(frozen: Frozen, leader: int, listed: int) -> Claims:
     """A voter that is not listed becomes a candidate after the maximum backoff at the latest."""
     successors = list(PEERS[:listed])
     waits = shortest_of(lambda: candidacy(frozen, leader, successors, BACKOFF_MAX).wait, BACKOFF_MAX + AT_ONCE)
@@ -238,7 +233,7 @@ def is_accepted(frozen: Frozen, fetch: Received, served: float) -> bool:
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["fetch-cancels"], leader=LEADERS, rank=sampled_from(sorted(RANKS)))
-def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) -> Generator[Claim, None, None]:
+def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) -> Claims:
     """A successor whose leader serves a fetch before the wait is over does not become a candidate."""
     before, behind = RANKS[rank]
     successors = [*before, frozen.id, *behind]

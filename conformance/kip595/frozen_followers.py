@@ -1,13 +1,12 @@
 """The requests a voter sends to others, fetches and votes, and its reaction to the answers (KIP-595)."""
 
 import base64
-from collections.abc import Generator
 from itertools import pairwise
 from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, excuse, held_if, premise, probe
+from conformance.core.checks import Claims, excuse, held_if, premise, probe
 from conformance.judging.excuses import GIVEN_UP
 from conformance.rigs.quorum.candidates import other
 from conformance.rigs.quorum.frozen import (
@@ -34,9 +33,7 @@ COUNT = integers(1, 20)
 
 
 @probe("KIP595-FETCH-10", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, count=COUNT)
-def follower_identifies_itself_in_fetches(
-    frozen: Frozen, expected: str, leader: int, ahead: int, count: int
-) -> Generator[Claim, None, None]:
+def follower_identifies_itself_in_fetches(frozen: Frozen, expected: str, leader: int, ahead: int, count: int) -> Claims:
     """A follower fetches with its own id, from the end of its log on disk, one request at a time."""
     first = frozen.follow(leader, ahead)
     start, epoch = log_end_of(first).offset, epoch_of(first)
@@ -80,9 +77,7 @@ def _directory_id(frozen: Frozen) -> UUID:
 
 @probe("KIP595-FETCH-11", rig=FROZEN, leader=LEADERS, first=COUNT, second=COUNT, cut=integers(1, 20),
        size=integers(1, 3))  # fmt: skip
-def follower_truncates(
-    frozen: Frozen, case: str, leader: int, first: int, second: int, cut: int, size: int
-) -> Generator[Claim, None, None]:
+def follower_truncates(frozen: Frozen, case: str, leader: int, first: int, second: int, cut: int, size: int) -> Claims:
     """A follower whose log diverges truncates to the leader's end of that epoch, or to its own end of it if that is lower.
 
     Batches of the earlier epoch have `size` records: on disk the first batch to go holds the first offset to drop.
@@ -110,9 +105,7 @@ def follower_truncates(
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["leader-named", "leader-unknown"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD,
        error=sampled_from(["FENCED_LEADER_EPOCH", "NOT_LEADER_OR_FOLLOWER"]))  # fmt: skip
-def refused_follower_moves_on(
-    frozen: Frozen, case: str, leader: int, ahead: int, error: str
-) -> Generator[Claim, None, None]:
+def refused_follower_moves_on(frozen: Frozen, case: str, leader: int, ahead: int, error: str) -> Claims:
     """A follower that is refused with a newer epoch follows the leader of that epoch, or no one if none is named."""
     fetch = frozen.follow(leader)
     newer = LeaderAndEpoch(other(leader) if case == "leader-named" else -1, epoch_of(fetch) + ahead)
@@ -138,9 +131,7 @@ def refused_follower_moves_on(
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["unknown-epoch", "not-available"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD,
        times=integers(1, 3))  # fmt: skip
-def refused_follower_tries_again(
-    frozen: Frozen, case: str, leader: int, ahead: int, times: int
-) -> Generator[Claim, None, None]:
+def refused_follower_tries_again(frozen: Frozen, case: str, leader: int, ahead: int, times: int) -> Claims:
     """A follower whose leader is unavailable or does not know its epoch yet fetches from the same leader again."""
     first = frozen.follow(leader, ahead)
     epoch = epoch_of(first)
@@ -154,7 +145,7 @@ def refused_follower_tries_again(
 
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["voter-asks-others"], examples=2, leader=LEADERS)
-def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: int) -> Generator[Claim, None, None]:
+def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: int) -> Claims:
     """A voter whose leader does not answer asks another voter for the leader."""
     fetch = frozen.follow(leader)
     asked = frozen.came(
@@ -164,9 +155,7 @@ def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: in
 
 
 @probe("KIP595-VOTE-14", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, count=COUNT)
-def candidate_names_its_own_log_end(
-    frozen: Frozen, leader: int, ahead: int, count: int
-) -> Generator[Claim, None, None]:
+def candidate_names_its_own_log_end(frozen: Frozen, leader: int, ahead: int, count: int) -> Claims:
     """A candidate has its next epoch and its vote for itself on disk before it asks, and names its own log end."""
     fetch = frozen.follow(leader, ahead)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
@@ -185,7 +174,7 @@ def candidate_names_its_own_log_end(
 
 
 @probe("KIP595-VOTE-16", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
-def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
+def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Claims:
     """A candidate that learns of a later epoch stops being one: it adopts that epoch, and its leader if there is one."""
     asked = frozen.candidate(leader)
     epoch = candidate_epoch(asked)

@@ -1,10 +1,8 @@
 """A leader whose followers are all played by the kit: what commits, and what does not (KIP-595)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, PEERS, Frozen, LogEnd, candidate_epoch
 from conformance.rigs.quorum.quorum import GHOSTS
 from fixtures.cluster import Received
@@ -25,9 +23,7 @@ def describe(frozen: Frozen) -> QuorumAnswer:
 
 
 @probe("KIP595-HW-01", rig=FROZEN, voter=VOTERS, ahead=integers(1, 5))
-def high_watermark_waits_for_a_record_of_the_epoch(
-    frozen: Frozen, voter: int, ahead: int
-) -> Generator[Claim, None, None]:
+def high_watermark_waits_for_a_record_of_the_epoch(frozen: Frozen, voter: int, ahead: int) -> Claims:
     """A new leader has no high watermark until a majority has the first record of its epoch."""
     end = frozen.log_end()
     epoch = frozen.lead(ahead=ahead)
@@ -50,7 +46,7 @@ def high_watermark_waits_for_a_record_of_the_epoch(
 
 
 @probe("KIP595-HW-02", rig=FROZEN, cases=["exact"], voter=VOTERS, ahead=integers(1, 5))
-def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead: int) -> Generator[Claim, None, None]:
+def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead: int) -> Claims:
     """With one fetching voter of three, the high watermark is that voter's fetch offset."""
     end = frozen.log_end()
     epoch = frozen.lead(ahead=ahead)
@@ -82,7 +78,7 @@ def _batches_after(frozen: Frozen, first: LogEnd) -> list[int] | None:
 
 
 @probe("KIP595-HW-03", rig=FROZEN, cases=["observers"], count=integers(3, 6), first=integers(0, 900))
-def observers_commit_nothing(frozen: Frozen, count: int, first: int) -> Generator[Claim, None, None]:
+def observers_commit_nothing(frozen: Frozen, count: int, first: int) -> Claims:
     """Observers do not count towards a commit, however many of them have a record."""
     end = frozen.log_end()
     epoch = frozen.lead()
@@ -101,9 +97,7 @@ def observers_commit_nothing(frozen: Frozen, count: int, first: int) -> Generato
     successors=sampled_from([(), PEERS, PEERS[:1]]),
     older=versions_back(1),
 )
-def leader_ignores_its_own_end_quorum_epoch(
-    frozen: Frozen, successors: tuple[int, ...], older: int
-) -> Generator[Claim, None, None]:
+def leader_ignores_its_own_end_quorum_epoch(frozen: Frozen, successors: tuple[int, ...], older: int) -> Claims:
     """A leader answers an EndQuorumEpoch of its own epoch without error and stays leader."""
     epoch = frozen.lead()
     began = frozen.bench.now().seconds

@@ -1,11 +1,11 @@
 """Requests that must have no effect, at a voter all of whose requests go to the kit (KIP-595)."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, epoch_of
 from conformance.rigs.quorum.quorum import Stored
 from fixtures.cluster import Received
@@ -68,16 +68,14 @@ def is_undisturbed(seen: Watched, error: Error) -> bool:
 
 
 @probe("KIP595-END-01", rig=FROZEN, cases=["older-epoch"], leader=LEADERS, former=LEADERS, back=BACK)
-def late_end_moves_no_follower(frozen: Frozen, leader: int, former: int, back: int) -> Generator[Claim, None, None]:
+def late_end_moves_no_follower(frozen: Frozen, leader: int, former: int, back: int) -> Claims:
     """A follower that gets EndQuorumEpoch of an older epoch that names it as the first successor asks for no votes."""
     seen = watch(frozen, leader, lambda epoch: frozen.end(former, epoch - back, [frozen.id]))
     yield held_if(is_undisturbed(seen, Error.FENCED_LEADER_EPOCH), seen.answer, detail=seen.text)
 
 
 @probe("KIP595-END-01", rig=FROZEN, cases=["negative-id"], leader=LEADERS, ahead=EPOCHS_AHEAD, id=NEGATIVE)
-def end_of_no_leader_moves_no_follower(
-    frozen: Frozen, leader: int, ahead: int, id: int
-) -> Generator[Claim, None, None]:
+def end_of_no_leader_moves_no_follower(frozen: Frozen, leader: int, ahead: int, id: int) -> Claims:
     """A follower that gets EndQuorumEpoch with a negative leader id asks for no votes."""
 
     def ask(epoch: int) -> PartitionAnswer:
@@ -89,7 +87,7 @@ def end_of_no_leader_moves_no_follower(
 
 
 @probe("KIP595-BEGIN-04", rig=FROZEN, cases=["repeat"], leader=LEADERS, times=integers(1, 3))
-def repeated_begin_resets_nothing(frozen: Frozen, leader: int, times: int) -> Generator[Claim, None, None]:
+def repeated_begin_resets_nothing(frozen: Frozen, leader: int, times: int) -> Claims:
     """A follower that gets its leader's BeginQuorumEpoch again goes on with the same fetch."""
 
     def ask(epoch: int) -> PartitionAnswer:
@@ -100,9 +98,7 @@ def repeated_begin_resets_nothing(frozen: Frozen, leader: int, times: int) -> Ge
 
 
 @probe("KIP595-BEGIN-04", rig=FROZEN, cases=["negative-id"], leader=LEADERS, ahead=EPOCHS_AHEAD, id=NEGATIVE)
-def begin_of_no_leader_moves_no_follower(
-    frozen: Frozen, leader: int, ahead: int, id: int
-) -> Generator[Claim, None, None]:
+def begin_of_no_leader_moves_no_follower(frozen: Frozen, leader: int, ahead: int, id: int) -> Claims:
     """A follower that gets BeginQuorumEpoch with a negative leader id goes on with the same fetch."""
 
     def ask(epoch: int) -> PartitionAnswer:
@@ -121,9 +117,7 @@ def begin_of_no_leader_moves_no_follower(
     ahead=EPOCHS_AHEAD,
     number=integers(0, 1 << 30),
 )
-def foreign_cluster_moves_no_follower(
-    frozen: Frozen, case: str, leader: int, ahead: int, number: int
-) -> Generator[Claim, None, None]:
+def foreign_cluster_moves_no_follower(frozen: Frozen, case: str, leader: int, ahead: int, number: int) -> Claims:
     """A follower that gets a request with another cluster id, at whatever later epoch, goes on with the same fetch."""
     foreign = f"another-{number}"
 

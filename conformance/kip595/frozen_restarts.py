@@ -1,10 +1,8 @@
 """The state that a voter recovers after it was killed (KIP-595)."""
 
-from collections.abc import Generator
-
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.candidates import other
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
 from conformance.rigs.quorum.quorum import Stored, of
@@ -35,7 +33,7 @@ def _answers(frozen: Frozen) -> bool:
 
 
 @probe("KIP595-VOTE-12", rig=FROZEN, examples=2, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)
-def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generator[Claim, None, None]:
+def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Claims:
     """A voter that is killed right after it granted its vote still has it on disk, and grants no other."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
@@ -54,9 +52,7 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generato
 
 @probe("KIP595-VOTE-13", "KIP595-VOTE-11", "KIP595-VOTE-18", rig=FROZEN, candidate=CANDIDATES,
        longer=integers(0, 1000), smoke=False)  # fmt: skip
-def restarted_leader_neither_votes_nor_leads(
-    frozen: Frozen, candidate: int, longer: int
-) -> Generator[Claim, None, None]:
+def restarted_leader_neither_votes_nor_leads(frozen: Frozen, candidate: int, longer: int) -> Claims:
     """A killed leader restarts as resigned: it reports its epoch, does nothing more in it, and leads a later one."""
     epoch = frozen.lead()
     before = frozen.log_on_disk()

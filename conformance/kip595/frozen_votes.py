@@ -1,11 +1,10 @@
 """Vote at a voter without a leader: which candidates it grants, and its quorum-state when it answers (KIP-595)."""
 
-from collections.abc import Generator
 from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.quorum.candidates import BEHIND, other
 from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
 from conformance.rigs.quorum.quorum import Stored, of
@@ -31,7 +30,7 @@ def is_vote_in(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
        ahead=NEAR_EPOCHS_AHEAD, longer=LONGER, newer=LONGER, cases=["version-0", "version-1"])  # fmt: skip
 def first_candidate_is_granted(
     frozen: Frozen, case: str, candidate: int, ahead: int, longer: int, newer: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """The first candidate of a new epoch with an up-to-date log gets the vote, which is on disk before the answer."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead + newer)
@@ -50,9 +49,7 @@ def first_candidate_is_granted(
 
 
 @probe("KIP595-VOTE-02", "KIP595-QS-02", rig=FROZEN, cases=["refused"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)
-def newer_epoch_of_a_stale_candidate_is_adopted(
-    frozen: Frozen, candidate: int, ahead: int
-) -> Generator[Claim, None, None]:
+def newer_epoch_of_a_stale_candidate_is_adopted(frozen: Frozen, candidate: int, ahead: int) -> Claims:
     """A candidate with too short a log is refused, yet its epoch is on disk before the answer, without leader or vote."""
     epoch = epoch_before_vote(frozen) + ahead
     answer = frozen.vote(candidate, epoch, BEHIND)
@@ -68,9 +65,7 @@ def epoch_before_vote(frozen: Frozen) -> int:
 
 
 @probe("KIP595-VOTE-02", rig=FROZEN, cases=["leader"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=LONGER)
-def leader_leaves_for_a_newer_epoch(
-    frozen: Frozen, candidate: int, ahead: int, longer: int
-) -> Generator[Claim, None, None]:
+def leader_leaves_for_a_newer_epoch(frozen: Frozen, candidate: int, ahead: int, longer: int) -> Claims:
     """A leader that gets a Vote request of a newer epoch stops leading."""
     led = frozen.lead()
     answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, longer * 1000))
@@ -81,9 +76,7 @@ def leader_leaves_for_a_newer_epoch(
 
 
 @probe("KIP595-VOTE-04", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=integers(1, 1000))
-def one_vote_per_epoch(
-    frozen: Frozen, case: str, candidate: int, ahead: int, longer: int
-) -> Generator[Claim, None, None]:
+def one_vote_per_epoch(frozen: Frozen, case: str, candidate: int, ahead: int, longer: int) -> Claims:
     """A voter grants its vote again to the candidate it chose in this epoch, and to no other, however long that one's log."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
@@ -100,7 +93,7 @@ def one_vote_per_epoch(
        offset=integers(0, 1000))  # fmt: skip
 def logs_are_compared_by_epoch_then_offset(
     frozen: Frozen, case: str, candidate: int, ahead: int, by: int, older: int, offset: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A candidate gets the vote if its log ends in a later epoch, or in the same epoch at the same offset or a later one."""
     end = frozen.log_end()
     yield premise(end.epoch >= 1 and end.offset > by, "a log to compare with")
@@ -124,9 +117,7 @@ def logs_are_compared_by_epoch_then_offset(
     ahead=NEAR_EPOCHS_AHEAD,
     short=integers(1, 5),
 )
-def refusal_leaves_the_vote_free(
-    frozen: Frozen, candidate: int, ahead: int, short: int
-) -> Generator[Claim, None, None]:
+def refusal_leaves_the_vote_free(frozen: Frozen, candidate: int, ahead: int, short: int) -> Claims:
     """Refusing a candidate for its short log does not use up the vote of the epoch."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
@@ -139,9 +130,7 @@ def refusal_leaves_the_vote_free(
 
 @probe("KIP595-VOTE-09", "KIP595-VOTE-09-L", rig=FROZEN, cases=["outsider"], ahead=NEAR_EPOCHS_AHEAD, longer=LONGER,
        candidate=integers(OUTSIDER, OUTSIDER + 50))  # fmt: skip
-def candidate_outside_the_voters(
-    frozen: Frozen, expected: str, ahead: int, longer: int, candidate: int
-) -> Generator[Claim, None, None]:
+def candidate_outside_the_voters(frozen: Frozen, expected: str, ahead: int, longer: int, candidate: int) -> Claims:
     """Up to 3.7 a candidate that is not a voter is refused without an epoch bump. From 3.8 on it is judged like any other: it is
     refused while its log is behind, and gets the vote in the same epoch once it is not."""
     end = frozen.log_end()
@@ -162,9 +151,7 @@ def candidate_outside_the_voters(
 
 @probe("KIP595-VOTE-10", rig=FROZEN, cases=["newer-epoch"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD,
        voter=integers(200, 1 << 30), directory=integers(2, 1 << 100))  # fmt: skip
-def misaddressed_vote_is_refused(
-    frozen: Frozen, candidate: int, ahead: int, voter: int, directory: int
-) -> Generator[Claim, None, None]:
+def misaddressed_vote_is_refused(frozen: Frozen, candidate: int, ahead: int, voter: int, directory: int) -> Claims:
     """A vote for another voter id or directory is refused, though its epoch is adopted."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
@@ -179,9 +166,7 @@ def misaddressed_vote_is_refused(
 
 @probe("KIP595-VOTE-11", rig=FROZEN, cases=["leader", "follower", "candidate"], candidate=CANDIDATES,
        longer=integers(0, 1000))  # fmt: skip
-def committed_roles_keep_their_vote(
-    frozen: Frozen, case: str, candidate: int, longer: int
-) -> Generator[Claim, None, None]:
+def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, longer: int) -> Claims:
     """In its own epoch neither a leader, a follower nor a candidate votes for another, and nothing changes."""
     epoch = bring_into(frozen, case)
     before, known = frozen.quorum_state(), frozen.reported_leader()
@@ -201,9 +186,7 @@ def bring_into(frozen: Frozen, role: str) -> int:
 
 
 @probe("KIP595-VOTE-17", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=LONGER)
-def pre_vote_leaves_no_trace_in_its_epoch(
-    frozen: Frozen, case: str, candidate: int, ahead: int, longer: int
-) -> Generator[Claim, None, None]:
+def pre_vote_leaves_no_trace_in_its_epoch(frozen: Frozen, case: str, candidate: int, ahead: int, longer: int) -> Claims:
     """A pre-vote in the voter's own epoch changes nothing on disk; a pre-vote in a later epoch makes it adopt that epoch."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
@@ -220,7 +203,7 @@ def pre_vote_leaves_no_trace_in_its_epoch(
        candidate=CANDIDATES, longer=integers(0, 1000), voted_before=sampled_from([True, False]))  # fmt: skip
 def waiting_roles_grant_a_pre_vote(
     frozen: Frozen, case: str, candidate: int, longer: int, voted_before: bool
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A voter that has not heard from a leader grants a pre-vote only to an up-to-date log."""
     end = frozen.log_end()
     if case == "unattached":

@@ -1,12 +1,11 @@
 """A quorum leader that is cut off from the other voters resigns (KIP-595, Leader Progress Timeout)."""
 
-from collections.abc import Generator, Iterator
 from typing import Literal
 
 from hypothesis.strategies import sampled_from
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, excuse, held_if, probe
+from conformance.core.checks import Claims, Rig, excuse, held_if, probe
 from conformance.core.topologies import CONTROLLERS
 from conformance.judging.excuses import STARVED
 from conformance.rigs.log.partition import PartitionData, new_partition
@@ -57,7 +56,7 @@ ROUNDS = 2
     smoke=False,
     verdict=sampled_from(["drop", "reject"]),
 )
-def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "reject"]) -> Generator[Claim, None, None]:
+def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "reject"]) -> Claims:
     """A leader that is cut off from both followers resigns in time. Judges look at the election that follows."""
     for _ in range(ROUNDS):
         fault = IsolatedControllerLeader(verdict=verdict)
@@ -66,7 +65,7 @@ def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "rejec
             yield from gives_up(isolated, injected.nodes[0], cut)
 
 
-def gives_up(isolated: Isolated, leader: str, cut: float) -> Iterator[Claim]:
+def gives_up(isolated: Isolated, leader: str, cut: float) -> Claims:
     """Check LIVE-06: the leader resigns in time. Yield no claim if a late first look finds that it has resigned."""
     led = list[tuple[float, QuorumAnswer]]()
     looked = list[float]()

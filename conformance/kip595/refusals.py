@@ -1,12 +1,12 @@
 """Requests that every raft API refuses in the same way, and the fields that all of their answers carry (KIP-595)."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from, text
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import endpoint_of_leader
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Tried, of
 from protocol.codes import Error
@@ -63,9 +63,7 @@ API = {
 
 
 @probe("KIP595-API-03", rig=QUORUM, member=CONTROLLERS, ahead=EPOCHS_AHEAD, cluster_id=IDS)
-def foreign_cluster_is_refused(
-    quorum: Quorum, case: str, member: int, ahead: int, cluster_id: str
-) -> Generator[Claim, None, None]:
+def foreign_cluster_is_refused(quorum: Quorum, case: str, member: int, ahead: int, cluster_id: str) -> Claims:
     """A request with another cluster id is refused and changes nothing, however far ahead its epoch is."""
     yield premise(cluster_id != quorum.cluster_id, "another cluster id")
     name = quorum.any(member)
@@ -86,9 +84,7 @@ def foreign_cluster_is_refused(
     by=integers(1, 4),
     older=versions_back(1),
 )
-def absent_cluster_id_is_not_checked(
-    quorum: Quorum, case: str, member: int, by: int, older: int
-) -> Generator[Claim, None, None]:
+def absent_cluster_id_is_not_checked(quorum: Quorum, case: str, member: int, by: int, older: int) -> Claims:
     """A request without a cluster id is handled like the same request with the right one."""
     name = quorum.any(member)
     version = quorum.version(API[case], older, FETCH_BY_ID if case == "fetch" else 0)
@@ -113,9 +109,7 @@ WRONG_PLACES: Mapping[str, Mapping[str, Any]] = {
 
 @probe("KIP595-API-05", rig=QUORUM, cases=["vote", "begin", "end"], member=CONTROLLERS, ahead=EPOCHS_AHEAD,
        where=sampled_from(sorted(WRONG_PLACES)))  # fmt: skip
-def wrong_partition_is_refused(
-    quorum: Quorum, case: str, member: int, ahead: int, where: str
-) -> Generator[Claim, None, None]:
+def wrong_partition_is_refused(quorum: Quorum, case: str, member: int, ahead: int, where: str) -> Claims:
     """A request that names anything but the metadata partition is refused as a whole and changes nothing."""
     name = quorum.any(member)
 
@@ -131,9 +125,7 @@ def wrong_partition_is_refused(
 
 @probe("KIP595-API-05", rig=QUORUM, cases=["fetch-topic-id", "fetch-by-name"], member=CONTROLLERS, older=versions_back(4),
        topic_id=integers(2, (1 << 128) - 1))  # fmt: skip
-def fetch_of_another_topic_is_refused(
-    quorum: Quorum, case: str, member: int, older: int, topic_id: int
-) -> Generator[Claim, None, None]:
+def fetch_of_another_topic_is_refused(quorum: Quorum, case: str, member: int, older: int, topic_id: int) -> Claims:
     """A fetch without the metadata topic's id is refused as a whole."""
     name = quorum.any(member)
     foreign = Topic(METADATA_TOPIC, UUID(int=topic_id))
@@ -156,9 +148,7 @@ def refused_as_a_whole(tried: Tried[Any]) -> Claim:
 
 @probe("KIP595-API-06", rig=QUORUM, cases=["vote", "begin", "end"], member=CONTROLLERS, back=integers(1, 4),
        older=versions_back(2))  # fmt: skip
-def answers_carry_leader_and_epoch(
-    quorum: Quorum, case: str, member: int, back: int, older: int
-) -> Generator[Claim, None, None]:
+def answers_carry_leader_and_epoch(quorum: Quorum, case: str, member: int, back: int, older: int) -> Claims:
     """The answer to a request of an old epoch has the leader and epoch that the receiver has stored."""
     name = quorum.any(member)
     version = quorum.version(API[case], older)
@@ -178,9 +168,7 @@ ERRORS = {"older": (-1, 0), "newer": (1, 0), "offset": (0, -1)}
 
 @probe("KIP595-API-06", rig=QUORUM, cases=["fetch-error"], member=CONTROLLERS, older=versions_back(2),
        wrong=sampled_from(sorted(ERRORS)))  # fmt: skip
-def refused_fetch_carries_leader_and_epoch(
-    quorum: Quorum, member: int, older: int, wrong: str
-) -> Generator[Claim, None, None]:
+def refused_fetch_carries_leader_and_epoch(quorum: Quorum, member: int, older: int, wrong: str) -> Claims:
     """A fetch that is answered with a partition error has the receiver's leader and epoch in CurrentLeader."""
     name, (ahead, offset) = quorum.any(member), ERRORS[wrong]
     version = quorum.version("Fetch", older, FETCH_BY_ID)
@@ -195,7 +183,7 @@ def refused_fetch_carries_leader_and_epoch(
 
 
 @probe("KIP595-API-06", rig=QUORUM, cases=["fetch"], offset=sampled_from([0, FAR]), older=versions_back(4))
-def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> Generator[Claim, None, None]:
+def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> Claims:
     """A fetch that returns records or a diverging epoch has leader and epoch in CurrentLeader."""
     name = quorum.one("leader")
     version = quorum.version("Fetch", older, FETCH_BY_ID)
@@ -211,9 +199,7 @@ def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> G
 
 @probe("KIP595-API-07", rig=QUORUM, cases=["vote", "begin", "end"], member=CONTROLLERS, back=integers(1, 4),
        older=versions_back(1))  # fmt: skip
-def answers_carry_the_leaders_endpoint(
-    quorum: Quorum, case: str, member: int, back: int, older: int
-) -> Generator[Claim, None, None]:
+def answers_carry_the_leaders_endpoint(quorum: Quorum, case: str, member: int, back: int, older: int) -> Claims:
     """An answer names the host and port of the leader's controller listener."""
     name = quorum.any(member)
     version = quorum.version(API[case], older, 1)
@@ -222,9 +208,7 @@ def answers_carry_the_leaders_endpoint(
 
 
 @probe("KIP595-API-07", rig=QUORUM, cases=["fetch"], member=CONTROLLERS, back=integers(0, 4), older=versions_back(1))
-def fetch_carries_the_leaders_endpoint(
-    quorum: Quorum, member: int, back: int, older: int
-) -> Generator[Claim, None, None]:
+def fetch_carries_the_leaders_endpoint(quorum: Quorum, member: int, back: int, older: int) -> Claims:
     """The answer to a fetch names the host and port of the leader's controller listener."""
     name = quorum.any(member)
     tried = _asked_in_old_epoch(quorum, name, "fetch", back, quorum.version("Fetch", older, FETCH_WITH_ENDPOINTS))
@@ -233,7 +217,7 @@ def fetch_carries_the_leaders_endpoint(
 
 @probe("KIP595-API-07", rig=QUORUM, cases=["older-version"], member=CONTROLLERS, back=integers(1, 4),
        api=sampled_from(["vote", "begin", "end", "fetch"]))  # fmt: skip
-def older_versions_carry_no_endpoint(quorum: Quorum, member: int, back: int, api: str) -> Generator[Claim, None, None]:
+def older_versions_carry_no_endpoint(quorum: Quorum, member: int, back: int, api: str) -> Claims:
     """The last version of a request without the field is answered without endpoints, even if the leader is known."""
     name = quorum.any(member)
     tried = _asked_in_old_epoch(quorum, name, api, back, FETCH_WITH_ENDPOINTS - 1 if api == "fetch" else 0)

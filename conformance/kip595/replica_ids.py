@@ -1,11 +1,10 @@
 """Fetchers that the leader counts as replicas, and the errors of FetchSnapshot (KIP-595, KIP-630)."""
 
-from collections.abc import Generator
 from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import log_end, try_fetch
 from conformance.rigs.quorum.quorum import FAR, GHOSTS, QUORUM, Quorum
 from protocol.codes import Error
@@ -18,7 +17,7 @@ OLDER = versions_back(3)
 
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["consumer"], back=BACK, older=OLDER)
-def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Generator[Claim, None, None]:
+def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Claims:
     """A fetch without a replica id is served, and DescribeQuorum shows no further replica."""
     before = quorum.describe_by_leader()
     tried = try_fetch(quorum, quorum.one("leader"), max(0, log_end(quorum) - back), older=older)
@@ -30,7 +29,7 @@ def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Generator
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["unknown-id"], ghost=integers(GHOSTS.start, GHOSTS.stop - 1), back=BACK,
        older=OLDER)  # fmt: skip
-def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older: int) -> Generator[Claim, None, None]:
+def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older: int) -> Claims:
     """A fetch with an unknown id appears among the observers with its offset, and not among the voters."""
     log = quorum.epochs()
     offset = max(log[-1].start + 1, log_end(quorum) - back)
@@ -43,7 +42,7 @@ def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older:
 
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["leaders-id"], back=BACK, older=OLDER)
-def fetch_under_the_leaders_id_is_refused(quorum: Quorum, back: int, older: int) -> Generator[Claim, None, None]:
+def fetch_under_the_leaders_id_is_refused(quorum: Quorum, back: int, older: int) -> Claims:
     """A fetch from the leader with its own id is answered UNKNOWN_SERVER_ERROR, and the leader keeps leading."""
     name = quorum.one("leader")
     offset = max(0, log_end(quorum) - back)
@@ -73,7 +72,7 @@ SNAPSHOTS = {
 
 
 @probe("KIP595-FETCH-14", rig=QUORUM, cases=list(SNAPSHOTS), offset=integers(1, FAR), older=versions_back(1))
-def snapshot_is_refused_by_name(quorum: Quorum, case: str, offset: int, older: int) -> Generator[Claim, None, None]:
+def snapshot_is_refused_by_name(quorum: Quorum, case: str, offset: int, older: int) -> Claims:
     """An unavailable snapshot is refused with the partition error that says why."""
     wrong = SNAPSHOTS[case]
     name = quorum.one("follower" if case == "not-leader" else "leader")

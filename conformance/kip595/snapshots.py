@@ -1,11 +1,10 @@
 """Snapshots of the metadata log (KIP-630): the answers that carry their bytes."""
 
-from collections.abc import Generator
 from typing import Any
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import endpoint_of_leader
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from protocol.codes import Error
@@ -15,7 +14,7 @@ from strategies.requests import versions_back
 
 
 @probe("KIP595-API-07", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=versions_back(1))
-def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older: int) -> Generator[Claim, None, None]:
+def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older: int) -> Claims:
     """A FetchSnapshot answer has the host and port of the leader's controller listener."""
     found = mixed.snapshot()
     yield premise(found is not None, f"a snapshot that the leader names: {found}")
@@ -34,7 +33,7 @@ def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older
 
 
 @probe("KIP595-API-04", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=versions_back(1))
-def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, position: int, older: int) -> Generator[Claim, None, None]:
+def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, position: int, older: int) -> Claims:
     """A FetchSnapshot without a cluster id is answered with the same bytes as one with the right id."""
     found = mixed.snapshot()
     yield premise(found is not None, f"a snapshot that the leader names: {found}")
@@ -49,7 +48,7 @@ def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, position: int, older: i
 
 
 @probe("KIP595-FETCH-14", rig=MIXED, cases=["position"], beyond=integers(0, 1000), older=versions_back(1))
-def position_past_the_snapshot_is_out_of_range(mixed: Mixed, beyond: int, older: int) -> Generator[Claim, None, None]:
+def position_past_the_snapshot_is_out_of_range(mixed: Mixed, beyond: int, older: int) -> Claims:
     """A FetchSnapshot at or beyond the end of the snapshot is refused with POSITION_OUT_OF_RANGE."""
     found = mixed.snapshot()
     yield premise(found is not None, f"a snapshot that the leader names: {found}")

@@ -1,12 +1,12 @@
 """Vote: what a settled quorum refuses (KIP-595, KIP-853, KIP-996)."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Role, Tried, of
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
@@ -59,9 +59,7 @@ def is_refusal(tried: Tried[VoteAnswer], error: Error) -> bool:
 
 
 @probe("KIP595-VOTE-01", rig=QUORUM, member=CONTROLLERS, back=integers(1, 4), older=OLDER)
-def older_candidate_epoch_is_fenced(
-    quorum: Quorum, case: str, member: int, back: int, older: int
-) -> Generator[Claim, None, None]:
+def older_candidate_epoch_is_fenced(quorum: Quorum, case: str, member: int, back: int, older: int) -> Claims:
     """A candidate of an older epoch is refused with FENCED_LEADER_EPOCH, however long its log is."""
     pre_vote = case == "pre-vote"
     version = quorum.version("Vote", older, PRE_VOTE_FROM if pre_vote else 0)
@@ -82,7 +80,7 @@ NONSENSE: Mapping[str, Callable[[int, int], int]] = {
        member=CONTROLLERS, ahead=EPOCHS_AHEAD, by=integers(1, 1000), older=OLDER)  # fmt: skip
 def impossible_log_position_is_refused(
     quorum: Quorum, case: str, member: int, ahead: int, by: int, older: int
-) -> Generator[Claim, None, None]:
+) -> Claims:
     """A vote for an impossible log position is refused as invalid, and its higher epoch is not adopted."""
     pre_vote = case == "pre-vote-above"
     version = quorum.version("Vote", older, PRE_VOTE_FROM if pre_vote else 0)
@@ -96,7 +94,7 @@ def impossible_log_position_is_refused(
 
 @probe("KIP595-VOTE-07", "KIP595-VOTE-17", "KIP595-VOTE-18", rig=QUORUM, cases=["pre-vote-equal"],
        role=sampled_from(ROLES), offset=integers(0, FAR))  # fmt: skip
-def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, offset: int) -> Generator[Claim, None, None]:
+def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, offset: int) -> Claims:
     """A pre-vote may name the candidate's own epoch as its log's; leader and fetching follower refuse, and nothing changes."""
     tried = try_vote(quorum, quorum.one(role), log=lambda epoch: epoch, last_offset=offset, pre_vote=True)
     yield premise(tried.before.reported.leader_id >= 0, "a known leader")
@@ -105,9 +103,7 @@ def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, offset: int) -
 
 
 @probe("KIP595-VOTE-18", rig=QUORUM, cases=["leader", "follower-fetched"], back=integers(0, 4), offset=integers(0, FAR))
-def healthy_quorum_refuses_a_pre_vote(
-    quorum: Quorum, case: str, back: int, offset: int
-) -> Generator[Claim, None, None]:
+def healthy_quorum_refuses_a_pre_vote(quorum: Quorum, case: str, back: int, offset: int) -> Claims:
     """In its own epoch a leader refuses a pre-vote, and so does a follower that has fetched from it."""
     name = quorum.one("leader" if case == "leader" else "follower")
     tried = try_vote(quorum, name, log=lambda epoch: epoch - back, last_offset=FAR + offset, pre_vote=True)
@@ -122,9 +118,7 @@ def healthy_quorum_refuses_a_pre_vote(
     id=integers(-(1 << 31), -1),
     older=versions_back(2),
 )
-def negative_candidate_is_refused(
-    quorum: Quorum, member: int, ahead: int, id: int, older: int
-) -> Generator[Claim, None, None]:
+def negative_candidate_is_refused(quorum: Quorum, member: int, ahead: int, id: int, older: int) -> Claims:
     """A negative candidate id is invalid, and its higher epoch is not adopted."""
     version = quorum.version("Vote", older)
     tried = try_vote(quorum, quorum.any(member), ahead, candidate_id=id, version=version, malformed="a negative id")
@@ -132,7 +126,7 @@ def negative_candidate_is_refused(
 
 
 @probe("KIP595-VOTE-10", rig=QUORUM, cases=["voter-id"], member=CONTROLLERS, id=integers(200, 1 << 30), older=OLDER)
-def vote_for_another_voter_is_refused(quorum: Quorum, member: int, id: int, older: int) -> Generator[Claim, None, None]:
+def vote_for_another_voter_is_refused(quorum: Quorum, member: int, id: int, older: int) -> Claims:
     """A vote for another voter id is answered INVALID_VOTER_KEY."""
     tried = try_vote(quorum, quorum.any(member), voter_id=id, version=quorum.version("Vote", older, 1))
     yield held_if(is_refusal(tried, Error.INVALID_VOTER_KEY), tried.answer)
@@ -140,9 +134,7 @@ def vote_for_another_voter_is_refused(quorum: Quorum, member: int, id: int, olde
 
 @probe("KIP595-VOTE-10", rig=QUORUM, cases=["directory-id"], member=CONTROLLERS, directory=integers(2, 1 << 120),
        older=OLDER)  # fmt: skip
-def vote_for_another_directory_is_refused(
-    quorum: Quorum, member: int, directory: int, older: int
-) -> Generator[Claim, None, None]:
+def vote_for_another_directory_is_refused(quorum: Quorum, member: int, directory: int, older: int) -> Claims:
     """A vote for another directory of this voter is answered INVALID_VOTER_KEY."""
     name = quorum.any(member)
     version = quorum.version("Vote", older, 1)
@@ -153,9 +145,7 @@ def vote_for_another_directory_is_refused(
 
 
 @probe("KIP595-VOTE-11", rig=QUORUM, cases=ROLES, back=integers(1, 4), offset=integers(0, FAR), older=versions_back(2))
-def leader_and_follower_refuse(
-    quorum: Quorum, case: Role, back: int, offset: int, older: int
-) -> Generator[Claim, None, None]:
+def leader_and_follower_refuse(quorum: Quorum, case: Role, back: int, offset: int, older: int) -> Claims:
     """In its own epoch neither a leader nor a follower of a known leader grants a vote."""
     version = quorum.version("Vote", older)
     tried = try_vote(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Claim, held_if
+from conformance.core.checks import Check, Claims, held_if
 from conformance.core.evaluate import Outcome, evaluate
 from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.running.lab import Lab
@@ -33,7 +33,7 @@ def refused(do: object) -> bool:
     return False
 
 
-def damages(partition: Crashing) -> Generator[Claim, None, None]:
+def damages(partition: Crashing) -> Claims:
     """A log is truncated, leader-epoch-checkpoint replaced and removed, a directory removed; the broker copies it again."""
     follower, leader = partition.replicas
     written = partition.write_acknowledged(b"one", b"two", b"three")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Body, Check, Claim, Rig, held_if
+from conformance.core.checks import Body, Check, Claims, Rig, held_if
 from conformance.core.evaluate import Outcome, evaluate
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.running import lab as lab_module
@@ -36,7 +36,7 @@ def prepared(bench: Bench) -> PartitionData:
 RIG: Rig[PartitionData, Partition] = Rig(LAB, prepared, Partition)
 
 
-def leaves_a_follower_dead(partition: Partition) -> Generator[Claim, None, None]:
+def leaves_a_follower_dead(partition: Partition) -> Claims:
     """A frozen leader is succeeded; then the check ends while a follower is down."""
     before, bench = partition.whole(), partition.bench
     faults = bench.faults(partition.topic)
@@ -49,7 +49,7 @@ def leaves_a_follower_dead(partition: Partition) -> Generator[Claim, None, None]
 broken: list[str] = []
 
 
-def freezes_a_broker_once(partition: Partition) -> Generator[Claim, None, None]:
+def freezes_a_broker_once(partition: Partition) -> Claims:
     """The first example does so behind the kit's back."""
     state = partition.whole()
     if not broken:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Claim, Rig, held_if
+from conformance.core.checks import Check, Claims, Rig, held_if
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.running.probe.run import ProbeRun
 from fixtures.faults.kinds.process import Kill
@@ -28,7 +27,7 @@ def replicated(bench: Bench) -> PartitionData:
 RIG: Rig[PartitionData, Partition] = Rig(TOPOLOGY, replicated, Partition)
 
 
-def loses_its_leader(partition: Partition) -> Generator[Claim, None, None]:
+def loses_its_leader(partition: Partition) -> Claims:
     """The leader dies, and comes back."""
     yield held_if(True, row=ROW, case="fetch")
     partition.write(b"a")
@@ -38,13 +37,13 @@ def loses_its_leader(partition: Partition) -> Generator[Claim, None, None]:
     partition.whole()
 
 
-def asks_for_the_end_of_an_epoch(partition: Partition) -> Generator[Claim, None, None]:
+def asks_for_the_end_of_an_epoch(partition: Partition) -> Claims:
     """Like a client that validates its position."""
     found = partition.leader().offset_for_leader_epoch(partition.name, 0, 0)
     yield held_if(found.end_offset == 0, row=ROW, case="fetch")
 
 
-def reads_the_checkpoint(partition: Partition) -> Generator[Claim, None, None]:
+def reads_the_checkpoint(partition: Partition) -> Claims:
     """The file on the leader's disk."""
     partition.write(b"a")
     file = partition.bench.read_file("broker-1", f"{partition.name}-0/leader-epoch-checkpoint")

@@ -1,13 +1,11 @@
 """Whether a coordinator that loaded a group has its assignment epochs (KIP-1251), by the commits that it admits."""
 
-from collections.abc import Iterator
-
-from conformance.core.checks import Claim, held_if
+from conformance.core.checks import Claims, held_if
 from conformance.rigs.groups.group import Group, HandOver
 from protocol.codes import Error
 
 
-def judged_as_before(group: Group, hand: HandOver, case: str, offset: int) -> Iterator[Claim]:
+def judged_as_before(group: Group, hand: HandOver, case: str, offset: int) -> Claims:
     """Observe COMMIT-02, -03 and -05 for a member that kept one partition and lost another, at the epoch that it knows."""
     since = hand.old.since[hand.kept]
     below = group.commit(hand.old, {hand.kept: offset + 1}, since - 1)

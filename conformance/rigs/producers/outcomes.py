@@ -1,8 +1,6 @@
 """Outcomes of transactions: the records that a consumer has to be given, and those that an answer gives it (KIP-98)."""
 
-from collections.abc import Iterator
-
-from conformance.core.checks import Claim, held_if
+from conformance.core.checks import Claims, held_if
 from conformance.rigs.producers.combined_node import Log, StageProducer
 from protocol.codes import Error
 from protocol.log import READ_COMMITTED, FetchedPartition, FetchOptions
@@ -95,7 +93,7 @@ class KnownRecords:
         owed = {at: value for at, value in self.visible.items() if bound is None or at < bound}
         return self.shown_by(read, 0) and delivered_records(read, 0) == owed, read
 
-    def from_any_offset(self, row: str, case: str, *, most: int = ALL) -> Iterator[Claim]:
+    def from_any_offset(self, row: str, case: str, *, most: int = ALL) -> Claims:
         """Fetch from each offset below the first open transaction or else the log end, and observe whether the records
         there are given.
         """

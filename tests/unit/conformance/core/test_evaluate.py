@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from conformance.catalogue import shipped_rows
 from conformance.cli import rejudge
 from conformance.core import checks
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Claim, Rig, held_if, premise, record_only
+from conformance.core.checks import Check, Claims, Rig, held_if, premise, record_only
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import Outcome, evaluate, judged_on
 from conformance.core.waiting import Settled
@@ -121,7 +121,7 @@ def own(observations: Iterable[Observation]) -> list[Observation]:
 # --- bodies
 
 
-def grows(log: Log) -> Generator[Claim, None, None]:
+def grows(log: Log) -> Claims:
     """The log end never falls."""
     before = log.end()
     yield premise(before.offset >= 0, "the log has an end")
@@ -129,7 +129,7 @@ def grows(log: Log) -> Generator[Claim, None, None]:
     yield held_if(after.offset >= before.offset, before, after)
 
 
-def grows_in_both_rows(log: Log, case: str, rises: int) -> Generator[Claim, None, None]:
+def grows_in_both_rows(log: Log, case: str, rises: int) -> Claims:
     """Does what `grows` does, for two rows."""
     after = log.end()
     yield held_if(after.offset == log.data.start + rises, after, variant="exact")
@@ -137,7 +137,7 @@ def grows_in_both_rows(log: Log, case: str, rises: int) -> Generator[Claim, None
     yield record_only(after, case=case, detail=f"case {case}")
 
 
-def loses_its_premise_late(log: Log) -> Generator[Claim, None, None]:
+def loses_its_premise_late(log: Log) -> Claims:
     """Yields an observation before its premise, and would yield another after it."""
     yield held_if(True, log.end())
     yield held_if(False, log.end())
@@ -145,29 +145,29 @@ def loses_its_premise_late(log: Log) -> Generator[Claim, None, None]:
     yield held_if(False, log.end())
 
 
-def breaks(log: Log) -> Generator[Claim, None, None]:
+def breaks(log: Log) -> Claims:
     """Has a bug."""
     yield held_if(True, log.end())
     raise ZeroDivisionError("a bug of the probe")
 
 
-def waits_in_vain(log: Log) -> Generator[Claim, None, None]:
+def waits_in_vain(log: Log) -> Claims:
     """Asks for what never comes true."""
     log.bench.eventually(lambda: None, "a leader", within=0.01, due=None)
     yield held_if(False)
 
 
-def names_another_case(log: Log) -> Generator[Claim, None, None]:
+def names_another_case(log: Log) -> Claims:
     """Observes a case that the row does not have."""
     yield held_if(False, log.end(), case="no-such-case")
 
 
-def names_another_row(log: Log) -> Generator[Claim, None, None]:
+def names_another_row(log: Log) -> Claims:
     """Observes a row that it does not declare."""
     yield held_if(False, log.end(), row=OTHER)
 
 
-def goes_on_without_an_answer(log: Log) -> Generator[Claim, None, None]:
+def goes_on_without_an_answer(log: Log) -> Claims:
     """A lost answer is a lost answer also on the record."""
     lost = 0
     for _ in range(2):
@@ -178,7 +178,7 @@ def goes_on_without_an_answer(log: Log) -> Generator[Claim, None, None]:
     yield held_if(lost == 1, detail=f"{lost} lost")
 
 
-def disturbs(log: Log) -> Generator[Claim, None, None]:
+def disturbs(log: Log) -> Claims:
     """Kills a node and reads a file."""
     with log.bench.processes.down("broker-2", role="a follower"):
         there = log.bench.read_file("broker-2", "topic-0/leader-epoch-checkpoint")
@@ -186,7 +186,7 @@ def disturbs(log: Log) -> Generator[Claim, None, None]:
     yield held_if(there.text == "0\n0\n" and gone.content is None, there, gone)
 
 
-def pauses_nothing(log: Log) -> Generator[Claim, None, None]:
+def pauses_nothing(log: Log) -> Claims:
     """The fault shows no effect."""
     log.bench.processes.pause("broker-2")
     yield held_if(False)
@@ -225,7 +225,7 @@ def test_a_lost_premise_ends_what_comes_after_it(play: Play, body: Any, observed
     assert play.again(check).observations == outcome.observations
 
 
-def breaks_after_a_violation(log: Log) -> Generator[Claim, None, None]:
+def breaks_after_a_violation(log: Log) -> Claims:
     """Proves something, and then has a bug."""
     yield held_if(True, log.end())
     yield held_if(False, log.end())
@@ -266,7 +266,7 @@ def test_a_rig_that_fails_is_an_error(play: Play, trouble: Exception) -> None:
 
 
 def test_a_probe_is_given_the_expectation_of_its_column(play: Play) -> None:
-    def shrinks(log: Log, expected: str) -> Generator[Claim, None, None]:
+    def shrinks(log: Log, expected: str) -> Claims:
         """Says what is expected."""
         yield held_if(True, log.end(), case="shrink", detail=expected)
 
@@ -294,7 +294,7 @@ def test_a_fault_is_recorded_with_its_witness_and_healed(play: Play) -> None:
     assert play.again(check_of(disturbs)) == outcome
 
 
-def looks_before_and_after(log: Log) -> Generator[Claim, None, None]:
+def looks_before_and_after(log: Log) -> Claims:
     """An answer from before the fault shows an observation after it, too."""
     before = log.end()
     yield held_if(before.offset == 5, before)
@@ -334,7 +334,7 @@ def test_the_record_gives_the_same_outcome(play: Play, body: Any, answers: tuple
 def test_a_check_that_asks_more_than_it_did_is_off_the_record(play: Play) -> None:
     play.live(check_of(grows), FakeCluster(5, 7, 7))
 
-    def asks_once_more(log: Log) -> Generator[Claim, None, None]:
+    def asks_once_more(log: Log) -> Claims:
         """One question more."""
         yield from grows(log)
         log.end()
@@ -401,7 +401,7 @@ def test_a_judge_that_now_says_something_else_is_named(
 ) -> None:
     out = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 9))
 
-    def grows_by_one_at_most(log: Log) -> Generator[Claim, None, None]:
+    def grows_by_one_at_most(log: Log) -> Claims:
         """Stricter than it was."""
         before = log.end()
         yield premise(before.offset >= 0, "the log has an end")
@@ -503,7 +503,7 @@ def scenario_of(body: Any) -> Check:
 
 
 def test_a_scenario_that_comes_to_rest_is_judged(play: Play) -> None:
-    def rests(log: Log) -> Generator[Claim, None, None]:
+    def rests(log: Log) -> Claims:
         answer = log.end()
         log.bench.tape.premise("at rest", False)
         yield held_if(True, answer)
@@ -515,7 +515,7 @@ def test_a_scenario_that_comes_to_rest_is_judged(play: Play) -> None:
 
 
 def test_a_scenario_that_does_not_come_to_rest_is_trouble_of_the_kit(play: Play) -> None:
-    def stays_broken(log: Log) -> Generator[Claim, None, None]:
+    def stays_broken(log: Log) -> Claims:
         yield held_if(True, log.end())
 
     outcome, _ = play.live(scenario_of(stays_broken), FakeCluster(5, 7))
@@ -541,7 +541,7 @@ def test_schedules_are_of_families_of_the_catalogue_and_aim_at_rows_of_judges_an
 # --- what the tested system owes
 
 
-def stands_on_a_promise(log: Log) -> Generator[Claim, None, None]:
+def stands_on_a_promise(log: Log) -> Claims:
     """Observes something, and then needs what another row promises."""
     yield held_if(True, log.end())
     yield premise(log.end().offset == 7, "the log keeps what it had", promised=("KIP101-INV-05", "kept"))
@@ -561,14 +561,14 @@ def settled(late: float) -> Settled:
     return msgspec.convert({"tries": 3, "met": False, "within": 10.0, "late": late}, Settled)
 
 
-def starves(log: Log) -> Generator[Claim, None, None]:
+def starves(log: Log) -> Claims:
     """Waits twice for what does not come, while the kit wakes late by a quarter of the bound."""
     log.end()
     yield held_if(settled(2.5))
     yield premise(settled(2.5), "the log keeps what it had", promised=("KIP101-INV-05", "kept"))
 
 
-def waits_on_time(log: Log) -> Generator[Claim, None, None]:
+def waits_on_time(log: Log) -> Claims:
     """Waits twice for what does not come, while the kit wakes a little late."""
     log.end()
     yield held_if(settled(2.4))
@@ -609,7 +609,7 @@ def test_each_promise_is_a_row_and_case_of_the_catalogue() -> None:
 
 
 def test_a_step_that_never_comes_hinders_the_example_and_is_no_error(play: Play) -> None:
-    def waits(log: Log) -> Generator[Claim, None, None]:
+    def waits(log: Log) -> Claims:
         """For a step that is due."""
         yield held_if(True, log.end())
         log.bench.eventually(lambda: None, "the marker", within=0.01)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Claim, Rig, held_if
+from conformance.core.checks import Check, Claims, Rig, held_if
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import Outcome, evaluate, judged_on
 from conformance.judging.due import PROMISES, hindrance
@@ -104,19 +104,19 @@ def refused(error: Error) -> Handler:
 # --- producers
 
 
-def begins(stage: Stage) -> Generator[Claim, None, None]:
+def begins(stage: Stage) -> Claims:
     """A producer begins, and something about it is observed."""
     stage.transactional()
     yield held_if(True)
 
 
-def begins_with_a_short_time_out(stage: Stage) -> Generator[Claim, None, None]:
+def begins_with_a_short_time_out(stage: Stage) -> Claims:
     """The coordinator may abort the transaction before the kit goes on."""
     stage.transactional(timeout_ms=300)
     yield held_if(True)
 
 
-def bumps(stage: Stage) -> Generator[Claim, None, None]:
+def bumps(stage: Stage) -> Claims:
     """A producer asks for its next epochs."""
     stage.transactional().bump(2)
     yield held_if(True)
@@ -149,7 +149,7 @@ def test_a_short_time_out_that_may_have_passed_is_up_to_the_kit(tmp_path: Path) 
     assert (seen.violated, seen.outcome.end) == ([], "error")
 
 
-def repeats_a_bump(stage: Stage) -> Generator[Claim, None, None]:
+def repeats_a_bump(stage: Stage) -> Claims:
     """The answer to a bump, on which a check depends."""
     producer = stage.transactional()
     yield is_bumped(producer.init(producer.producer_id, producer.epoch), producer)
@@ -164,7 +164,7 @@ def test_a_bump_by_more_than_one_is_more_than_a_lost_premise(
     assert seen.violated == violated
 
 
-def is_described(stage: Stage) -> Generator[Claim, None, None]:
+def is_described(stage: Stage) -> Claims:
     """A transaction that the coordinator has acknowledged."""
     producer = stage.transactional()
     yield open_at(producer.describe(), producer)
@@ -194,7 +194,7 @@ def test_a_wrong_description_turns_its_row_red(tmp_path: Path, state: str, epoch
 # --- members of groups
 
 
-def keeps_up(group: Group) -> Generator[Claim, None, None]:
+def keeps_up(group: Group) -> Claims:
     """A member joins and sends its next heartbeat."""
     member = group.member()
     member.join()
@@ -227,7 +227,7 @@ def test_a_member_refused_at_its_own_epoch_turns_its_row_red(
     assert (seen.violated, seen.outcome.end) == (violated, end)
 
 
-def reads_its_record(group: Group) -> Generator[Claim, None, None]:
+def reads_its_record(group: Group) -> Claims:
     """The record of a member's assignment."""
     log = GroupLog(group)
     log.current_assignment(group.member())
@@ -245,7 +245,7 @@ def test_an_unwritten_assignment_turns_its_row_red(tmp_path: Path) -> None:
     assert (seen.violated, seen.outcome.end) == ([("KIP1251-AE-04", "assigned")], "premise lost")
 
 
-def is_held(group: Group) -> Generator[Claim, None, None]:
+def is_held(group: Group) -> Claims:
     """A member at its answered epoch."""
     member = group.member()
     member.join()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Claim
+from conformance.core.checks import Check, Claims
 from conformance.running.check_run import MOST_ERRORS, MOST_SECONDS_IN_TROUBLE, CheckRun, faults_of, premises_of
 from fixtures.runs import Run
 from history.events import AnyEvent, Example, Fault, History, Phase, Premise
@@ -164,7 +164,7 @@ def test_an_interruption_passes_through_and_is_filed(tmp_path: Path, state: Path
 def test_no_cluster_is_booted_where_none_of_the_rows_applies(tmp_path: Path, state: Path) -> None:
     """One that was made for these rows may not come up on this release."""
 
-    def never(bench: Bench) -> Generator[Claim, None, None]:
+    def never(bench: Bench) -> Claims:
         raise AssertionError("it was run")
         yield
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from hypothesis.stateful import rule
 from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if
+from conformance.core.checks import Claims, Rig, held_if
 from conformance.core.faulting import Faults
 from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
@@ -105,56 +105,56 @@ def play(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     return Play(tmp_path)
 
 
-def holds(bench: Bench) -> Generator[Claim, None, None]:
+def holds(bench: Bench) -> Claims:
     """Breaks nothing."""
     yield held_if(True, bench.node("broker-1").list_offsets("topic", 0))
 
 
-def takes_a_while(bench: Bench) -> Generator[Claim, None, None]:
+def takes_a_while(bench: Bench) -> Claims:
     """Waits for a moment."""
     until = time.monotonic() + 0.05
     bench.eventually(lambda: time.monotonic() > until, "the moment is over")
     yield from holds(bench)
 
 
-def waits_in_vain(bench: Bench) -> Generator[Claim, None, None]:
+def waits_in_vain(bench: Bench) -> Claims:
     """Waits for what never comes."""
     yield from holds(bench)
     bench.eventually(lambda: False, "what never comes", within=60.0)
 
 
-def is_interrupted(_: Bench) -> Generator[Claim, None, None]:
+def is_interrupted(_: Bench) -> Claims:
     """A probe that a signal interrupts."""
     raise KeyboardInterrupt
     yield
 
 
-def leaves_a_fault(bench: Bench) -> Generator[Claim, None, None]:
+def leaves_a_fault(bench: Bench) -> Claims:
     """Ends while its fault stands."""
     bench.faults(TOPIC).inject(Recorded())
     yield from holds(bench)
 
 
-def leaves_a_node_down(bench: Bench) -> Generator[Claim, None, None]:
+def leaves_a_node_down(bench: Bench) -> Claims:
     """Kills and never starts."""
     bench.processes.kill("broker-2")
     raise KitError("no answer")
     yield
 
 
-def shows_nothing(bench: Bench) -> Generator[Claim, None, None]:
+def shows_nothing(bench: Bench) -> Claims:
     """A fault without a witness, on which the row would be broken."""
     with bench.faults(TOPIC).under(Recorded(shows=False)):
         yield held_if(False)
 
 
-def does_not_heal(bench: Bench) -> Generator[Claim, None, None]:
+def does_not_heal(bench: Bench) -> Claims:
     """A fault that stays."""
     with bench.faults(TOPIC).under(Recorded(heals=False)):
         yield from holds(bench)
 
 
-def leaves_what_does_not_heal(bench: Bench) -> Generator[Claim, None, None]:
+def leaves_what_does_not_heal(bench: Bench) -> Claims:
     bench.faults(TOPIC).inject(Recorded(heals=False))
     yield from holds(bench)
 
@@ -264,7 +264,7 @@ def test_examples_on_a_shared_rig_know_what_was_sent_to_it_before(play: Play) ->
         writes(bench, b"a")
         return Data()
 
-    def writes_too(bench: Bench) -> Generator[Claim, None, None]:
+    def writes_too(bench: Bench) -> Claims:
         writes(bench, b"b")
         yield held_if(True)
 

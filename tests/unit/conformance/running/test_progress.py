@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from conformance.campaign.column_runs import Runner
 from conformance.campaign.plan import column_runs_for, new_plan
 from conformance.campaign.watching import ColumnState, Lines, RunShown, again_and_again, states, table_of, watching
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, held_if
+from conformance.core.checks import Claims, held_if
 from conformance.running.columns import wanted_columns
 from conformance.running.probe.run import ProbeRun
 from conformance.running.recording.progress import Doing, Progress, SoFar, read_progress
@@ -48,7 +48,7 @@ def run(state: Path) -> Iterator[Run]:
 def test_a_worker_tells_its_check_its_fault_and_what_it_brought(tmp_path: Path, run: Run) -> None:
     shown: list[tuple[str, list[str]]] = []
 
-    def looks(bench: Bench) -> Generator[Claim, None, None]:
+    def looks(bench: Bench) -> Claims:
         """Looks at its own progress."""
 
         def look() -> None:

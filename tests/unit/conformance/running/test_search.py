@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Claim, held_if
+from conformance.core.checks import Check, Claims, held_if
 from conformance.running.probe.run import ProbeRun
 from conformance.running.search import FEWEST_SECONDS, Search
 from fixtures.runs import Run
@@ -29,24 +29,24 @@ class Clock:
     now = 0.0
 
 
-def often(bench: Bench) -> Generator[Claim, None, None]:
+def often(bench: Bench) -> Claims:
     """The observed one: it runs before the search."""
     Clock.now += SECONDS
     yield held_if(True, bench.node("broker-1").list_offsets("topic", 0))
 
 
-def never(bench: Bench) -> Generator[Claim, None, None]:
+def never(bench: Bench) -> Claims:
     """A check that has not run yet."""
     Clock.now += SECONDS
     yield held_if(True, bench.node("broker-1").list_offsets("topic", 0))
 
 
-def broken(bench: Bench) -> Generator[Claim, None, None]:
+def broken(bench: Bench) -> Claims:
     Clock.now += SECONDS
     yield held_if(False, bench.node("broker-1").list_offsets("topic", 0))
 
 
-def check_of(row: str, body: Callable[[Bench], Generator[Claim, None, None]]) -> Check:
+def check_of(row: str, body: Callable[[Bench], Claims]) -> Check:
     return Check(own_rows=(row,), rig=RIG, cases=(CASES[row],), examples=1, body=body)
 
 

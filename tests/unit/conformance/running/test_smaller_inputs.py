@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Claim, Rig, held_if
+from conformance.core.checks import Check, Claims, Rig, held_if
 from conformance.running.planning.budget import SMALLER
 from conformance.running.probe.smaller_inputs import least_of, smallest
 from history.shards import ObservationLine, ReplayLine
@@ -60,7 +59,7 @@ def handle(bench: Bench, _: Data) -> Bench:
 RIG: Rig[Data, Bench] = Rig(TOPOLOGY, prepared, handle)
 
 
-def breaks_from_40_on(bench: Bench, offset: int, role: str) -> Generator[Claim, None, None]:
+def breaks_from_40_on(bench: Bench, offset: int, role: str) -> Claims:
     """Holds for small offsets."""
     yield held_if(offset < 40, bench.node("broker-1").list_offsets("topic", 0))
 
