@@ -17,7 +17,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Watched(msgspec.Struct, frozen=True, kw_only=True):
+class RunCost(msgspec.Struct, frozen=True, kw_only=True):
     """The cost of a run: `seconds` by the clock, `cpu` seconds of all cores, `peak` resident bytes at one time."""
 
     seconds: float
@@ -27,7 +27,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     output: str
 
 
-def watch_run(*command: str | Path) -> Watched:
+def watch_run(*command: str | Path) -> RunCost:
     """Run the command in the checkout to its end."""
     began = time.monotonic()
     process = subprocess.Popen(
@@ -37,7 +37,7 @@ def watch_run(*command: str | Path) -> Watched:
     output, _ = process.communicate()
     seconds = time.monotonic() - began
     watch.end()
-    return Watched(
+    return RunCost(
         seconds=seconds, cpu=sum(watch.cpu.values()), peak=watch.peak, code=process.returncode, output=output
     )
 

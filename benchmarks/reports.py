@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.processes import Watched, watch_run
+from benchmarks.processes import RunCost, watch_run
 from benchmarks.runs import write_run
 from benchmarks.shards import write_shards
 from fixtures.runs import Progress
@@ -43,14 +43,14 @@ class MergeCost(msgspec.Struct, frozen=True, kw_only=True):
 
     observations: int
     size: int
-    spark: Watched
-    pandas: Watched | None
+    spark: RunCost
+    pandas: RunCost | None
     needed: int = 0
 
 
 class JudgingCost(msgspec.Struct, frozen=True, kw_only=True):
     events: int
-    run: Watched
+    run: RunCost
 
     @property
     def rate(self) -> float:
@@ -161,7 +161,7 @@ def _judged_row(name: str, one: JudgingCost) -> str:
     return f"| {name} | {one.events:,} | {one.run.seconds:.1f} | {one.run.cpu:.1f} | {one.rate:,.0f} | {_gib(one.run.peak)} |"
 
 
-def _ended(run: Watched, code: int) -> Watched:
+def _ended(run: RunCost, code: int) -> RunCost:
     if run.code != code:
         raise KitError(f"it ended with {run.code}, not {code}:\n{run.output[-4000:]}")
     return run

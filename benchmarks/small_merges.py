@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.processes import Watched, watch_run
+from benchmarks.processes import RunCost, watch_run
 from benchmarks.shards import write_shards
 from fixtures.runs import Progress
 from protocol.errors import KitError
@@ -33,9 +33,9 @@ _PLAIN = (
 class SmallMerge(msgspec.Struct, frozen=True, kw_only=True):
     """One round: the merge, the empty session with the kit's settings, and that with Spark's own."""
 
-    merge: Watched
-    ours: Watched
-    plain: Watched
+    merge: RunCost
+    ours: RunCost
+    plain: RunCost
 
 
 def measure(shards: Path | None, rounds: int, progress: Progress) -> list[SmallMerge]:
@@ -59,7 +59,7 @@ def _round(shards: Path, out: Path, progress: Progress) -> SmallMerge:
     return found
 
 
-def _ended(run: Watched) -> Watched:
+def _ended(run: RunCost) -> RunCost:
     if run.code:
         raise KitError(f"it ended with {run.code}:\n{run.output[-4000:]}")
     return run
@@ -68,7 +68,7 @@ def _ended(run: Watched) -> Watched:
 def table(rounds: Sequence[SmallMerge]) -> str:
     """Return the medians of the rounds, and of their ratios, as Markdown."""
     lines = ["| in turn, medians | time | of the cores |", "|---|---:|---:|"]
-    runs: dict[str, Callable[[SmallMerge], Watched]] = {
+    runs: dict[str, Callable[[SmallMerge], RunCost]] = {
         "merge": lambda one: one.merge,
         "empty session, the kit's settings": lambda one: one.ours,
         "empty session, Spark's settings": lambda one: one.plain,

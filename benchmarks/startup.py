@@ -38,7 +38,7 @@ log.dirs=/kafka-data
 """
 
 
-class Round(msgspec.Struct, frozen=True):
+class StartupTimes(msgspec.Struct, frozen=True):
     """Seconds from the start until ready: of the cluster, and of the plain broker process."""
 
     cluster: float
@@ -49,14 +49,14 @@ class Round(msgspec.Struct, frozen=True):
         return self.cluster / self.plain
 
 
-def measure(image: Image, rounds: int, progress: Progress) -> list[Round]:
+def measure(image: Image, rounds: int, progress: Progress) -> list[StartupTimes]:
     """Start cluster and plain process in turn; the first two fill caches and do not count. Raises KitError."""
     client = connect()
     found = []
     with Run.begin() as run:
         try:
             for number in range(rounds + 1):
-                one = Round(_cluster_seconds(image, run), _plain_seconds(client, image, run))
+                one = StartupTimes(_cluster_seconds(image, run), _plain_seconds(client, image, run))
                 progress(f"round {number}: {one.cluster:.1f} s, {one.plain:.1f} s{'' if number else ' (not counted)'}")
                 found.append(one)
         finally:
@@ -64,7 +64,7 @@ def measure(image: Image, rounds: int, progress: Progress) -> list[Round]:
     return found[1:]
 
 
-def table(image: Image, rounds: Sequence[Round]) -> str:
+def table(image: Image, rounds: Sequence[StartupTimes]) -> str:
     """Return median and spread of both times and of the rounds' ratios, as Markdown."""
     lines = [
         f"| Kafka {image.label}, {len(rounds)} rounds | median | lowest | highest |",

@@ -24,7 +24,7 @@ from reports.insights import TABLES, FaultReach, Insights, assemble
 from reports.jobs import side_by_side
 from reports.matrix import Matrix, Pooled, ReportedCell, Row, build
 from reports.order import Order, in_order
-from reports.over_versions import Change, by_column, changes, firsts, neighbours, runs
+from reports.over_versions import NeighbourChange, by_column, changes, firsts, neighbours, runs
 from reports.parquet import write_table
 from reports.pool import cells
 from reports.pool.counts import sum_lines
@@ -179,7 +179,7 @@ def _write(cases: Sequence[Row], matrix: Matrix, order: Order, insights: Insight
     if insights.trend:
         made["changes_of_runs"] = changes(*runs(insights.trend))
     for name, rows in made.items():
-        write_table(map(msgspec.to_builtins, rows), schema(Change), folder / name)
+        write_table(map(msgspec.to_builtins, rows), schema(NeighbourChange), folder / name)
     for name, struct in TABLES.items():
         write_table(map(msgspec.to_builtins, getattr(insights, name)), schema(struct), folder / name)
 

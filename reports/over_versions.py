@@ -18,7 +18,7 @@ Sides = Mapping[str, Mapping[str, Verdict]]
 """The verdict of each row on each side: a column by its label, or a run by `4.3.1 in run 261121-…`."""
 
 
-class Change(VerdictChange, frozen=True, kw_only=True):
+class NeighbourChange(VerdictChange, frozen=True, kw_only=True):
     """A row on two neighbouring sides."""
 
     old: str
@@ -57,11 +57,11 @@ def _first(row: str, verdicts: Sequence[tuple[str, str]]) -> Firsts:
     )
 
 
-def changes(sides: Sides, pairs: Iterable[tuple[str, str]]) -> Iterator[Change]:
+def changes(sides: Sides, pairs: Iterable[tuple[str, str]]) -> Iterator[NeighbourChange]:
     """Yield the change of each row between the two sides of each pair, old and new."""
     for old, new in pairs:
         for change in compare(sides.get(old, {}), sides.get(new, {})):
-            yield Change(old=old, new=new, **msgspec.structs.asdict(change))
+            yield NeighbourChange(old=old, new=new, **msgspec.structs.asdict(change))
 
 
 def neighbours(order: Sequence[str]) -> list[tuple[str, str]]:

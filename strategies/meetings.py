@@ -13,21 +13,21 @@ from strategies.episodes import Meeting
 from strategies.steps import AdministrationStep, AlterClusterDefault, Disturb, Heal, HealPartly, Step
 
 
-class Standing(msgspec.Struct, frozen=True):
+class MeetingFault(msgspec.Struct, frozen=True):
     """A standing fault, by name, and its subject."""
 
     fault: str
     on: str
 
 
-def standing_at_each(steps: Iterable[Step]) -> Iterator[tuple[Step, list[Standing]]]:
+def standing_at_each(steps: Iterable[Step]) -> Iterator[tuple[Step, list[MeetingFault]]]:
     """Yield each step with the faults that stood before it, the earliest first."""
-    standing: list[Standing] = []
+    standing: list[MeetingFault] = []
     for step in steps:
         yield step, list(standing)
         match step:
             case Disturb():
-                standing.append(Standing(step.fault.name, step.on))
+                standing.append(MeetingFault(step.fault.name, step.on))
             case HealPartly() if standing:
                 del standing[step.which % len(standing)]
             case Heal():

@@ -14,10 +14,10 @@ import click
 import msgspec
 from filelock import FileLock, Timeout
 
-from conformance.campaign.hunt.findings import Finding, Replays, add, replays_in, seen_in
+from conformance.campaign.hunt.findings import HuntFinding, Replays, add, replays_in, seen_in
 from conformance.campaign.hunt.pages import FINDINGS, index_of, replay_command, report_of
 from conformance.campaign.hunt.replaying import Wanted, since_when, to_confirm, to_search
-from conformance.campaign.hunt.rounds import FAILING, Kept, kept_in, next_round, round_minutes, settled_breaches
+from conformance.campaign.hunt.rounds import FAILING, KeptSchedule, kept_in, next_round, round_minutes, settled_breaches
 from conformance.campaign.hunt.state import Hunt, Round, read_hunt, write_hunt
 from conformance.campaign.hunt.totals import totals_of
 from conformance.campaign.plan import ColumnRun, Plan, read_plan, refuse_running, write_whole
@@ -146,7 +146,7 @@ class Hunter:
         wanted = set(self._machines)
         return [one for one in all_machines().values() if wanted & {ALL_MACHINES, machine_name(one)}]
 
-    def _plan(self, one: Round, kept: Sequence[Kept]) -> Plan:
+    def _plan(self, one: Round, kept: Sequence[KeptSchedule]) -> Plan:
         beginning = Beginning(
             schedules=[each.schedule for each in kept if each.name in one.schedules],
             opening=one.opening,
@@ -217,14 +217,14 @@ class Hunter:
         name = f"{one.finding.name} on {one.column.name}"
         return ColumnRun(name=name, selection=one.column.selection, options=options)
 
-    def _replays_of(self, finding: Finding, run: ColumnRun) -> Replays:
+    def _replays_of(self, finding: HuntFinding, run: ColumnRun) -> Replays:
         replays = replays_in(read_shards(self._out / REPLAYS / "shards", run.run), finding.row, finding.label)
         say(f"{run.name}: {replays}")
         return replays
 
     # --- files
 
-    def _folder(self, finding: Finding) -> Path:
+    def _folder(self, finding: HuntFinding) -> Path:
         return self._out / FINDINGS / finding.name
 
     def _write(self) -> None:
@@ -235,7 +235,7 @@ class Hunter:
         write_whole(self._out / "README.md", index_of(self.hunt, reach_lines(self._out)).encode())
         write_hunt(self._out, self.hunt)
 
-    def _write_finding(self, finding: Finding) -> None:
+    def _write_finding(self, finding: HuntFinding) -> None:
         folder, schedule = self._folder(finding), msgspec.json.format(msgspec.json.encode(finding.schedule), indent=2)
         if not (folder / "schedule.json").exists() or (folder / "schedule.json").read_bytes() != schedule:
             shutil.rmtree(folder / "evidence", ignore_errors=True)
@@ -306,7 +306,7 @@ def _refuse_other_schemas(out: Path) -> None:
     kept_in(out, [*all_machines().values()], lambda _: None)
 
 
-def _summary(finding: Finding, out: Path) -> dict[str, object]:
+def _summary(finding: HuntFinding, out: Path) -> dict[str, object]:
     """Return a finding as JSON, with its folder and without its schedule."""
     fields = msgspec.to_builtins(finding)
     return {"folder": str(out / FINDINGS / finding.name), **{key: fields[key] for key in fields if key != "schedule"}}

@@ -63,7 +63,7 @@ TELLING = frozenset(
 """Options of pytest with which it lists something, and runs nothing."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class MatrixOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `./kit matrix`; `rest` are those of pytest."""
 
     columns: Chosen
@@ -121,7 +121,7 @@ def matrix(
     pytest: see `./kit pytest --help`, group "Kafka conformance".
     """
     wanted = choose(**columns)
-    asked = Asked(
+    asked = MatrixOptions(
         columns=wanted, out=out, baseline=baseline, at_once=at_once, add=add, archive=archive, rest=list(rest)
     )
     if means is None and find_spec("pyspark") is None:
@@ -129,7 +129,7 @@ def matrix(
     return (_rerun if again else _run)(asked, means or Means())
 
 
-def _run(asked: Asked, means: Means) -> int:
+def _run(asked: MatrixOptions, means: Means) -> int:
     wanted = asked.columns.runs
     refuse_wrong(asked.rest, wanted, means.pytest)
     make_writable(asked.out, "--conformance-out")
@@ -149,7 +149,7 @@ def _run(asked: Asked, means: Means) -> int:
     return _conclude(asked.out, plan, _archive_options(asked), means.merge)
 
 
-def _rerun(asked: Asked, means: Means) -> int:
+def _rerun(asked: MatrixOptions, means: Means) -> int:
     """Run violated rows only, with another seed, into the same folder; earlier observations are kept."""
     out, versions = asked.out, list(asked.columns.versions)
     globs, rest = _requirements(asked.rest)
@@ -221,7 +221,7 @@ def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Seq
         )
 
 
-def _plan(asked: Asked, columns: Sequence[ColumnRun]) -> Plan:
+def _plan(asked: MatrixOptions, columns: Sequence[ColumnRun]) -> Plan:
     """Choose the plan to run, and keep a copy of the baseline, which may be among the recordings that are moved aside."""
     baseline = file.read_bytes() if (file := _baseline_of(asked)) else None
     wanted = new_plan(columns, asked.rest, given_by_environment(), asked.baseline)
@@ -231,7 +231,7 @@ def _plan(asked: Asked, columns: Sequence[ColumnRun]) -> Plan:
     return plan
 
 
-def _baseline_of(asked: Asked) -> Path | None:
+def _baseline_of(asked: MatrixOptions) -> Path | None:
     """Return the file of the baseline, or its copy if this command goes on with an interrupted one that has a copy."""
     copy, known = asked.out / COPY, read_plan(asked.out)
     if known is not None and known.columns_left and known.baseline == asked.baseline and copy.exists():
@@ -282,5 +282,5 @@ def _known(out: Path, plan: Plan) -> Baseline:
     return read_baseline(out / COPY) if plan.baseline else Baseline()
 
 
-def _archive_options(asked: Asked) -> list[str]:
+def _archive_options(asked: MatrixOptions) -> list[str]:
     return ["--archive", asked.archive] if asked.archive else []

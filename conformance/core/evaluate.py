@@ -32,7 +32,7 @@ ExampleEnd = Literal["judged", "premise lost", "error"]
 """How an example ended; `error` is trouble of the kit."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ExampleOutcome(msgspec.Struct, frozen=True):
     """The end of an example and what its body observed: after trouble of the kit only the violations, after a lost
     premise all that was observed before. `excuses` are those of the body and the rig; none after trouble.
     """
@@ -48,7 +48,7 @@ def canonical(inputs: dict[str, Any]) -> str:
     return msgspec.json.encode(inputs, order="sorted").decode()
 
 
-def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any]) -> Outcome:
+def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any]) -> ExampleOutcome:
     """Run the check's body on the bench's tape.
 
     `arguments` are the drawn inputs as Python values; `context` is a shared rig's data, empty for a rig of the
@@ -67,7 +67,7 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
                     # An unmet premise ends the example.
                     observations += _broken_promise(bench, claim)
                     excuses.update(_excused_promises(claim))
-                    return Outcome("premise lost", claim.what, observations, _counted(check, bench, excuses))
+                    return ExampleOutcome("premise lost", claim.what, observations, _counted(check, bench, excuses))
             elif isinstance(claim, ObservationClaim):
                 # Cases of other versions are left out; the body has checked feature levels itself.
                 observations += applicable([_observation(check, bench, claim)], Facts(version=bench.column.version))
@@ -75,11 +75,11 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
     except KitError as error:
         bench.explain(error)
         if hindered := hindrance(bench.tape.history):
-            return Outcome("premise lost", hindered, observations, _counted(check, bench, excuses))
-        return Outcome("error", f"{type(error).__name__}: {error}", proofs(observations))
+            return ExampleOutcome("premise lost", hindered, observations, _counted(check, bench, excuses))
+        return ExampleOutcome("error", f"{type(error).__name__}: {error}", proofs(observations))
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
-        return Outcome("error", traceback.format_exc(), proofs(observations))
-    return Outcome("judged", "", observations, _counted(check, bench, excuses))
+        return ExampleOutcome("error", traceback.format_exc(), proofs(observations))
+    return ExampleOutcome("judged", "", observations, _counted(check, bench, excuses))
 
 
 def _came_to_rest(check: Check, bench: Bench) -> None:

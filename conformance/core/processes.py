@@ -17,7 +17,7 @@ STOP_WITHIN = 30
 """Seconds that a controlled shutdown may take until SIGKILL ends it."""
 
 
-class Done(msgspec.Struct, frozen=True):
+class ActionResult(msgspec.Struct, frozen=True):
     """The result of an action on a node: its state afterwards, as the engine reports it."""
 
     state: NodeState
@@ -37,7 +37,7 @@ class Processes:
         """True if the check has ended or frozen a node that does not run again yet."""
         return bool(self._broken)
 
-    def kill(self, name: str, role: str = "") -> Done:
+    def kill(self, name: str, role: str = "") -> ActionResult:
         """Send SIGKILL. The witness is that the engine reports the process gone."""
         return self._break(Kill(role=role or name), "kill", name)
 
@@ -57,28 +57,28 @@ class Processes:
             self._witness(fault, name, states[name])
         return states
 
-    def stop(self, name: str, role: str = "") -> Done:
+    def stop(self, name: str, role: str = "") -> ActionResult:
         """Shut the node down and wait for its end."""
         return self._break(Stop(role=role or name, within=STOP_WITHIN), "stop", name)
 
-    def terminate(self, name: str) -> Done:
+    def terminate(self, name: str) -> ActionResult:
         """Begin a controlled shutdown without waiting for its end; `stop` waits for it."""
         return self._act("terminate", name, lambda: self._live().node(name).terminate())
 
-    def pause(self, name: str, role: str = "") -> Done:
+    def pause(self, name: str, role: str = "") -> ActionResult:
         """Freeze the node: its connections stay open, and nothing is answered."""
         return self._break(Freeze(role=role or name), "pause", name)
 
-    def resume(self, name: str) -> Done:
+    def resume(self, name: str) -> ActionResult:
         """Resume a frozen node."""
         return self._mend("resume", name, Freeze(role=name))
 
-    def start(self, name: str) -> Done:
+    def start(self, name: str) -> ActionResult:
         """Start a node that was killed or stopped; it is running then, not yet ready."""
         return self._mend("start", name, Kill(role=name))
 
     @contextmanager
-    def down(self, name: str, role: str = "") -> Iterator[Done]:
+    def down(self, name: str, role: str = "") -> Iterator[ActionResult]:
         """Kill the node for as long as the block lasts, and start it again whatever happens inside."""
         done = self.kill(name, role)
         try:
@@ -98,7 +98,7 @@ class Processes:
         """
         return [name for name in names if self._live().node(name).state() != "running"]
 
-    def _break(self, fault: ProcessFault, action: str, name: str) -> Done:
+    def _break(self, fault: ProcessFault, action: str, name: str) -> ActionResult:
         """Do the fault to the named node, as a call of the name `action` on the tape."""
         self._inject(fault, name)
         done = self._act(action, name, lambda: fault.act(self._live().node(name)))
@@ -114,7 +114,7 @@ class Processes:
             raise KitError(f"{fault.name} of {name} shows no effect: the engine reports {state}, not {fault.shows}")
         record(self._tape, fault, "witness", node=name, detail={"state": state})
 
-    def _mend(self, action: str, name: str, usual: ProcessFault) -> Done:
+    def _mend(self, action: str, name: str, usual: ProcessFault) -> ActionResult:
         """Undo the node's fault; if none is recorded, `usual`, left by an earlier example or a shared rig."""
         fault = self._broken.get(name, usual)
         done = self._act(action, name, lambda: fault.undo(self._live().node(name)))
@@ -124,10 +124,10 @@ class Processes:
         record(self._tape, fault, "heal", node=name, detail={"started_at": done.started_at})
         return done
 
-    def _act(self, action: str, name: str, do: Callable[[], None]) -> Done:
-        def act() -> Done:
+    def _act(self, action: str, name: str, do: Callable[[], None]) -> ActionResult:
+        def act() -> ActionResult:
             do()
             node = self._live().node(name)
-            return Done(node.state(), node.started_at())
+            return ActionResult(node.state(), node.started_at())
 
-        return self._tape.call(name, action, {}, Done, act)
+        return self._tape.call(name, action, {}, ActionResult, act)

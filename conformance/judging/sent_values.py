@@ -7,7 +7,7 @@ from collections import Counter
 from math import inf
 from typing import TypeAlias
 
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from history.events import History
@@ -26,7 +26,11 @@ def sent_until(history: History, before: SentValues | None) -> SentValues | None
     sent = {name: Counter(values) for name, values in (before or {}).items()}
     for story in reading.stories(PartitionStory):
         assert isinstance(story, PartitionStory)
-        if before is None or any(write.opaque for write in story.produced) or story.derive(Damage).appends_from < inf:
+        if (
+            before is None
+            or any(write.opaque for write in story.produced)
+            or story.derive(ReplicaDamage).appends_from < inf
+        ):
             return None
         sent_here = (value for write in story.produced for value in write.values if value is not None)
         sent.setdefault(story.name, Counter()).update(b64encode(value).decode() for value in sent_here)

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from conformance.core.bench import Bench
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.follower_fetches import RECOMPRESSING, TRIO
-from conformance.rigs.log.led_together import FIVE, Several
+from conformance.rigs.log.led_together import FIVE, SpreadPartitions
 from conformance.rigs.log.partition import Partition, PartitionData
-from conformance.rigs.producers.transactions import Transaction, coordinator_of
+from conformance.rigs.producers.transactions import FirstTransaction, coordinator_of
 from fixtures.views.nodes import ask_until_served
 from fixtures.wire.records import batches, encode_batch
 from fixtures.wire.retriable import require_accepted
@@ -93,14 +93,14 @@ def recompressed_batch_has_the_leader_epoch(partition: Partition, case: str, cod
 class OpenTransaction(NamedTuple):
     """A transaction with a batch at `offset`, written in `epoch`, and the answer to the fetch that returned it."""
 
-    transaction: Transaction
+    transaction: FirstTransaction
     epoch: int
     offset: int
     answer: FetchedPartition
 
 
 def begin(partition: Partition, written: int) -> OpenTransaction:
-    transaction = Transaction(partition.bench)
+    transaction = FirstTransaction(partition.bench)
     transaction.enter(partition)
     epoch = partition.epoch()
     offset = transaction.write(partition, *values(2), leader_epoch=written).base_offset
@@ -108,7 +108,7 @@ def begin(partition: Partition, written: int) -> OpenTransaction:
 
 
 @probe("KIP101-STAMP-02", rig=FIVE, examples=1, written=WRONG_STAMPS)
-def transactions_and_markers_have_the_leader_epoch(several: Several, written: int) -> Claims:
+def transactions_and_markers_have_the_leader_epoch(several: SpreadPartitions, written: int) -> Claims:
     """The data of a transaction has the epoch of the leader that appended it, its marker that of the later leader."""
     began = [begin(partition, written) for partition in several.partitions]
     led = several.move_leaders()
@@ -145,7 +145,7 @@ def coordinators_batches_have_the_leader_epoch(partition: Partition, case: str, 
     bench = partition.bench
     appends: dict[str, Callable[[], object]] = {
         "__consumer_offsets": lambda: commit(partition, offset),
-        "__transaction_state": lambda: Transaction(bench),
+        "__transaction_state": lambda: FirstTransaction(bench),
     }
     for name, append in appends.items():
         log = internal(bench, name)

@@ -6,7 +6,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, Claims, held_if
 from conformance.core.waiting import WITHIN
-from conformance.rigs.log.elections_by_setting import ELECTIONS, Settings
+from conformance.rigs.log.elections_by_setting import ELECTIONS, ElectionSettings
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.unclean_elections import SESSION
 from fixtures.faults.lab import QUICK
@@ -16,7 +16,7 @@ INTERVAL = int(QUICK["unclean.leader.election.interval.ms"]) / 1000
 
 
 @log_scenario("GEN-SC-01", "GEN-08", "GEN-09", rig=ELECTIONS, examples=5, records=integers(1, 3))
-def isr_is_lost_while_the_other_replica_is_alive(settings: Settings, records: int) -> Claims:
+def isr_is_lost_while_the_other_replica_is_alive(settings: ElectionSettings, records: int) -> Claims:
     """The other replica leads where the configuration permits it and nowhere else, whatever happened to the last in-sync one."""
     settings.lose_isr(records)
     permitted = yield from leads_in_time(settings, "permitted", "topic")
@@ -33,7 +33,7 @@ def isr_is_lost_while_the_other_replica_is_alive(settings: Settings, records: in
     settings.rest()
 
 
-def leads_in_time(settings: Settings, kind: str, case: str) -> Generator[Claim, None, bool]:
+def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator[Claim, None, bool]:
     """Check GEN-08: the lagging replica, which is the only live one, leads in time."""
     what = f"{settings.second} leading what is {kind}"
     met = settings.bench.wait.comes_true(lambda: settings.led_by(settings.second, [kind]), what, WITHIN + INTERVAL)
@@ -45,7 +45,7 @@ def leads_in_time(settings: Settings, kind: str, case: str) -> Generator[Claim, 
     return met.outcome is True
 
 
-def leaderless(settings: Settings, kind: str, case: str) -> Claims:
+def leaderless(settings: ElectionSettings, kind: str, case: str) -> Claims:
     """Check GEN-09: no replica has led since the lagging one came back."""
     for one in settings.partitions[kind]:
         seen = settings.leaders[one.name]

@@ -57,22 +57,22 @@ def small_segments(bench: Bench) -> PartitionData:
     return partition.data
 
 
-class SeveralData(msgspec.Struct, frozen=True):
+class FlappingData(msgspec.Struct, frozen=True):
     partitions: tuple[PartitionData, ...]
 
 
-class Several:
+class FlappingPartitions:
     """Partitions on all brokers: an answer to a follower has the records of several of them."""
 
-    def __init__(self, bench: Bench, data: SeveralData) -> None:
+    def __init__(self, bench: Bench, data: FlappingData) -> None:
         self.bench = bench
         self.partitions = [Partition(bench, one) for one in data.partitions]
 
 
-def several(bench: Bench) -> SeveralData:
+def several(bench: Bench) -> FlappingData:
     """Create the partitions. Half of them have small segments; from the others a follower gets full fetches."""
     kinds = [small_segments if n % 2 else large_segments for n in range(PARTITIONS)]
-    return SeveralData(tuple(kind(bench) for kind in kinds))
+    return FlappingData(tuple(kind(bench) for kind in kinds))
 
 
 def large_segments(bench: Bench) -> PartitionData:
@@ -223,14 +223,14 @@ def leaders_flap_under_load(partition: Partition, picks: list[int], tenths: list
 @log_scenario(
     "KIP101-SC-14",
     "KIP101-TRUNC-05",
-    rig=Rig(QUICK_CLUSTER, several, Several),
+    rig=Rig(QUICK_CLUSTER, several, FlappingPartitions),
     examples=1,
     lasts=LASTING,
     picks=lists(integers(0, 1), min_size=MOVES, max_size=MOVES),
     tenths=lists(integers(3, 12), min_size=MOVES, max_size=MOVES),
     safe=integers(2, 5),
 )
-def leaders_flap_for_long(several: Several, picks: list[int], tenths: list[int], safe: int) -> Claims:
+def leaders_flap_for_long(several: FlappingPartitions, picks: list[int], tenths: list[int], safe: int) -> Claims:
     """The same on several partitions for ten minutes, in rounds; after each round one of them has an unclean election."""
     bench, partitions = several.bench, several.partitions
     began, flocks = bench.now().seconds, list[Flapping]()

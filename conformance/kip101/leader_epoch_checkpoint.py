@@ -7,7 +7,7 @@ from hypothesis.strategies import integers
 from conformance.core.bench import File
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
-from conformance.rigs.log.led_together import FIVE, RETAINED, SEGMENT_BYTES, SEGMENTS, TRIMMABLE, Several
+from conformance.rigs.log.led_together import FIVE, RETAINED, SEGMENT_BYTES, SEGMENTS, TRIMMABLE, SpreadPartitions
 from conformance.rigs.log.partition import Boundary, Partition, partition_at_epoch
 from fixtures.wire import NodeClient
 from protocol.codes import Error
@@ -35,7 +35,7 @@ def checkpoint_has_the_documented_form(partition: Partition) -> Claims:
 
 
 @probe("KIP101-CACHE-02", rig=FIVE, examples=1, records=RECORDS)
-def epoch_is_entered_at_election_and_first_batch(several: Several, records: int) -> Claims:
+def epoch_is_entered_at_election_and_first_batch(several: SpreadPartitions, records: int) -> Claims:
     """A new leader enters its epoch at its log end before any write, a follower only with the epoch's first batch."""
     ends = [base + records for base in several.write(*[b"before"] * records)]
     for partition, led, end in zip(several.partitions, several.move_leaders(), ends, strict=True):
@@ -63,7 +63,7 @@ def remaining_entries(entries: tuple[Boundary, ...], start: int) -> tuple[Bounda
 
 
 @probe("KIP101-CACHE-03", rig=TRIMMABLE, cases=["delete-records"], start=integers(1, 9), smoke=False)
-def delete_records_rewrites_the_first_entry(several: Several, case: str, start: int) -> Claims:
+def delete_records_rewrites_the_first_entry(several: SpreadPartitions, case: str, start: int) -> Claims:
     """Entries below a raised log start are removed, except that the last of them now begins there."""
     partition = several.untrimmed_partition()
     leader = partition.leader()
@@ -75,7 +75,7 @@ def delete_records_rewrites_the_first_entry(several: Several, case: str, start: 
 
 
 @probe("KIP101-CACHE-03", rig=RETAINED, cases=["retention"], segments=integers(1, SEGMENTS - 2))
-def retention_rewrites_the_first_entry(several: Several, segments: int) -> Claims:
+def retention_rewrites_the_first_entry(several: SpreadPartitions, segments: int) -> Claims:
     """The same when retention deletes the oldest segments until this number is left, or one more."""
     partition = several.untrimmed_partition()
     leader = partition.leader()

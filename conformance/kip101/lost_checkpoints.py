@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis.strategies import booleans, integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise
-from conformance.rigs.log.crashes import PAIR, TRIO, Crashing, Written
+from conformance.rigs.log.crashes import PAIR, TRIO, AcknowledgedRecord, Crashing
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -24,7 +24,7 @@ def epoch_starts(batches: Sequence[Batch], start: int = 0) -> tuple[Boundary, ..
     return tuple(Boundary(epoch, offset) for epoch, offset in first.items())
 
 
-def two_epochs(partition: Crashing) -> list[Written]:
+def two_epochs(partition: Crashing) -> list[AcknowledgedRecord]:
     """Write records in two epochs, each in a batch of its own."""
     first = partition.write_acknowledged(*[b"of the first epoch"] * RECORDS)
     partition.move_leader()
@@ -57,7 +57,7 @@ def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Claims:
     at_rest(partition)
 
 
-def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Claims:
+def rebuilt(partition: Crashing, id: int, written: list[AcknowledgedRecord]) -> Claims:
     """Check that the checkpoint has both epoch starts, and that the replica's answer ends the first at the second."""
     read = partition.read(id)
     expected = epoch_starts(read.batches)
@@ -100,7 +100,7 @@ def suffix_is_truncated_to_the_high_watermark(partition: Crashing, tail: int, wr
 
 
 def rebuilt_from_the_leader(
-    partition: Crashing, id: int, leader: int, mark: int, written: list[Written], case: str
+    partition: Crashing, id: int, leader: int, mark: int, written: list[AcknowledgedRecord], case: str
 ) -> Claims:
     """Check that the replica has its leader's records, and epoch entries for those from this high watermark on."""
     mine, theirs = partition.read(id), partition.read(leader)
@@ -174,7 +174,7 @@ def wiped_replica_rebuilds_its_epochs(partition: Crashing, trimmed: bool, unwrit
     at_rest(partition)
 
 
-def equivalent(partition: Crashing, id: int, leader: int, start: int, written: list[Written]) -> Claims:
+def equivalent(partition: Crashing, id: int, leader: int, start: int, written: list[AcknowledgedRecord]) -> Claims:
     mine, theirs = partition.read(id), partition.read(leader)
     expected = epoch_starts(theirs.batches, start)
     of_leader = partition.entries(leader, lambda found: set(expected) <= set(found))

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise
-from conformance.rigs.log.crashes import LAGGING_TRIO, PAIR, Crashing, Written
+from conformance.rigs.log.crashes import LAGGING_TRIO, PAIR, AcknowledgedRecord, Crashing
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -19,7 +19,7 @@ ACKNOWLEDGED = 2
 
 
 def acknowledged_records_survive(
-    partition: Crashing, written: list[Written], ends: list[int], leader: int, case: str
+    partition: Crashing, written: list[AcknowledgedRecord], ends: list[int], leader: int, case: str
 ) -> Claims:
     """Check that the log end of the replica that now leads never fell, and that it has all acknowledged records."""
     read = partition.read(leader)
@@ -115,7 +115,9 @@ def orphan_is_truncated(partition: Crashing) -> Claims:
     at_rest(partition)
 
 
-def without_orphan(partition: Crashing, first: int, second: int, written: list[Written], orphan: Written) -> Claims:
+def without_orphan(
+    partition: Crashing, first: int, second: int, written: list[AcknowledgedRecord], orphan: AcknowledgedRecord
+) -> Claims:
     """Check TRUNC-02: the replica that had the orphan has the leader's log as soon as it is in sync."""
     mine, theirs = partition.read(first), partition.read(second)
     entry = Boundary(written[-1].epoch, written[-1].offset)

@@ -21,7 +21,7 @@ MIDDLE = 10_000
 ROWS = {"pending revocation": "KIP1251-COMMIT-07", "lost": "KIP1251-COMMIT-05"}
 
 
-class Try(NamedTuple):
+class OldEpochCommit(NamedTuple):
     """A commit below the member epoch, and whether the rule of its row accepts it."""
 
     member: GroupMember
@@ -31,7 +31,7 @@ class Try(NamedTuple):
     accepted: bool
 
 
-def tries(held: Ownership, back: int) -> Iterator[Try]:
+def tries(held: Ownership, back: int) -> Iterator[OldEpochCommit]:
     """Yield the commit `back` epochs behind an ownership's last; none below epoch 0, or before a lost one began."""
     epoch = held.until - back + (held.hold == "lost")
     since = held.since
@@ -39,7 +39,7 @@ def tries(held: Ownership, back: int) -> Iterator[Try]:
         return
     accepted = held.hold != "lost" and epoch >= since
     row = ROWS.get(held.hold, "KIP1251-COMMIT-02" if accepted else "KIP1251-COMMIT-03")
-    yield Try(held.member, held.partition, epoch, row, accepted)
+    yield OldEpochCommit(held.member, held.partition, epoch, row, accepted)
 
 
 def as_known(group: Group, owners: Owners) -> PremiseClaim:
@@ -51,7 +51,7 @@ def as_known(group: Group, owners: Owners) -> PremiseClaim:
     return premise(shown == known, f"members at the epochs {known}: {shown}", promised=promised)
 
 
-class Offsets:
+class AlternatingOffsets:
     """The offsets that were read last, and the next one to commit, alternately above and below `MIDDLE`."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Offsets:
         self._tried += 1
         return MIDDLE + (self._tried if self._tried % 2 else -self._tried)
 
-    def agree(self, one: Try, offset: int, after: OffsetFetchAnswer) -> bool:
+    def agree(self, one: OldEpochCommit, offset: int, after: OffsetFetchAnswer) -> bool:
         """True if `after` shows the accepted `offset`, or after a refusal the one from before."""
         expected = offset if one.accepted else self._read.get(one.partition, -1)
         if after.partitions:
@@ -82,7 +82,7 @@ class Offsets:
 )
 def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) -> Claims:
     """After any history an older epoch is accepted exactly for what the member has had since then, and offsets go either way."""
-    owners, offsets = Owners(group), Offsets()
+    owners, offsets = Owners(group), AlternatingOffsets()
     for kind in (step for change in changes for step in (change, "revoke")):
         held = owners.change(kind)
         yield as_known(group, owners)
@@ -105,7 +105,7 @@ def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) 
 )
 def transactional_commits_follow_the_rule(group: TxnGroup, changes: list[str], back: int, pick: int) -> Claims:
     """The same for offsets within transactions, one commit for each member and kind of ownership."""
-    owners, offsets = Owners(group), Offsets()
+    owners, offsets = Owners(group), AlternatingOffsets()
     for kind in (step for change in changes for step in (change, "revoke")):
         held = owners.change(kind)
         yield as_known(group, owners)

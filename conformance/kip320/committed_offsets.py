@@ -9,13 +9,13 @@ from conformance.rigs.groups.offsets import (
     COMMITS_EPOCH_FROM,
     FETCHES_EPOCH_FROM,
     TXN_COMMITS_EPOCH_FROM,
-    Offsets,
+    GroupOffset,
     commit_in,
     holds,
 )
 from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, partition_at_epoch
-from conformance.rigs.producers.transactions import Transaction
+from conformance.rigs.producers.transactions import FirstTransaction
 from conformance.rigs.restarts import answering_again
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.views.producer import LEGACY, TV2
@@ -45,7 +45,7 @@ def committed_epoch_is_returned(
     partition: Partition, case: str, which: int, ahead: int, offset: int, commit_back: int, fetch_back: int
 ) -> Claims:
     """The epoch of a commit is returned as it was sent, whether or not the partition ever had it."""
-    bench, offsets = partition.bench, Offsets(partition)
+    bench, offsets = partition.bench, GroupOffset(partition)
     never_had = LARGEST_EPOCH if which == 0 else partition.epoch() + ahead
     epoch = never_had if case == "unvalidated" else partition.data.boundaries[which].epoch
     by_id = case == "topic-ids"
@@ -71,7 +71,7 @@ def absent_epoch_is_returned_as_none(
     partition: Partition, case: str, which: int, offset: int, commit_back: int, fetch_back: int
 ) -> Claims:
     """After a commit without an epoch none is returned, even if an earlier commit had one."""
-    bench, offsets = partition.bench, Offsets(partition)
+    bench, offsets = partition.bench, GroupOffset(partition)
     if case == "cleared":
         epoch = partition.data.boundaries[which].epoch
         offsets.commit(offset, epoch, COMMITS_EPOCH_FROM)
@@ -98,13 +98,13 @@ def epoch_is_visible_once_its_transaction_commits(
     partition: Partition, case: str, epoch: int, offset: int, back: int
 ) -> Claims:
     """An offset and its epoch become visible when the transaction commits, not while it is open or after an abort."""
-    bench, offsets = partition.bench, Offsets(partition)
+    bench, offsets = partition.bench, GroupOffset(partition)
     earlier = partition.data.boundaries[-1].epoch
     offsets.commit(offset, earlier, COMMITS_EPOCH_FROM)
     newest = TV2.txn_offset_commit if case == "tv2" else LEGACY.txn_offset_commit
     oldest = TXN_COMMITS_EPOCH_FROM if case != "tv2" else newest
     version = choose_version(bench, "TxnOffsetCommit", back, low=oldest, high=newest)
-    transaction = Transaction(bench, TV2 if case == "tv2" else LEGACY)
+    transaction = FirstTransaction(bench, TV2 if case == "tv2" else LEGACY)
     commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset + 1, epoch), version)
     fetch = choose_version(bench, "OffsetFetch", back, low=7)
     pending = offsets.fetch(fetch)
@@ -134,10 +134,10 @@ def on_one_node(bench: Bench) -> PartitionData:
 )
 def epoch_survives_a_restart_of_the_coordinator(partition: Partition, epoch: int, back: int) -> Claims:
     """After the coordinator was killed, OffsetFetch has the epochs of committed transactions and not those of aborted ones."""
-    bench, groups = partition.bench, [Offsets(partition), Offsets(partition)]
+    bench, groups = partition.bench, [GroupOffset(partition), GroupOffset(partition)]
     version = choose_version(bench, "TxnOffsetCommit", back, low=TXN_COMMITS_EPOCH_FROM, high=LEGACY.txn_offset_commit)
     for offsets, committed in zip(groups, (True, False), strict=True):
-        transaction = Transaction(bench)
+        transaction = FirstTransaction(bench)
         commit_in(transaction, offsets, NewOffset(partition.topic, 0, 7, epoch), version)
         transaction.end(committed=committed)
         offsets.stable_offset()

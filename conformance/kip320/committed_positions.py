@@ -5,7 +5,7 @@ Handling).
 from typing import NamedTuple
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, Offsets, holds
+from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, GroupOffset, holds
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, ENDS_FENCED_FROM, same_leader_and_epoch
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
@@ -63,7 +63,7 @@ def committed_position_is_not_diverged(partition: Partition, commit_back: int, f
     bench = partition.bench
     commits = choose_version(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)
     fetches = choose_version(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9)
-    committed = {position: Offsets(partition) for position in positions(replica_log(partition, partition.leader()))}
+    committed = {position: GroupOffset(partition) for position in positions(replica_log(partition, partition.leader()))}
     for (offset, epoch), group in committed.items():
         group.commit(offset, epoch, commits)
     state = partition.move_leader()

@@ -14,7 +14,7 @@ from conformance.rigs.log.unclean_elections import UncleanPartition, UncleanPart
 from conformance.rigs.producers.transactions import coordinator_of
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.views.coordinator import Coordinator
-from fixtures.views.member import ClassicMember
+from fixtures.views.member import LoneClassicMember
 from fixtures.views.nodes import ask_until_served
 from fixtures.wire import NodeClient, WireError
 from fixtures.wire.retriable import require_accepted
@@ -37,7 +37,7 @@ def _led_by_coordinator(bench: Bench) -> UncleanPartitionData:
 LED_BY_COORDINATOR = Rig(QUICK_CLUSTER, _led_by_coordinator, UncleanPartition)
 
 
-class ClassicGroup:
+class RestartedGroup:
     """A group with one classic member at a time, which consumes the couple's partition."""
 
     def __init__(self, couple: UncleanPartition, name: str) -> None:
@@ -60,7 +60,7 @@ class ClassicGroup:
     def _join(self) -> tuple[str, int] | None:
         try:
             node = self.coordinator()
-            member = ClassicMember(self.bench, self.name, self.couple.name, coordinator=lambda: node)
+            member = LoneClassicMember(self.bench, self.name, self.couple.name, coordinator=lambda: node)
             answer = member.join(session_timeout_ms=SESSION_MS, rebalance_timeout_ms=REBALANCE_MS)
             if answer.error is not Error.NONE:
                 return None
@@ -92,7 +92,7 @@ class ClassicGroup:
 
 
 def truncation_is_detected(
-    couple: UncleanPartition, group: ClassicGroup, state: PartitionMetadata, reader: Reader, cut: int, version: int
+    couple: UncleanPartition, group: RestartedGroup, state: PartitionMetadata, reader: Reader, cut: int, version: int
 ) -> Claims:
     """Check that the new member finds the position with its epoch, which OffsetForLeaderEpoch ends before the
     position.
@@ -112,7 +112,7 @@ def truncation_is_detected(
 
 
 def truncation_goes_undetected(
-    couple: UncleanPartition, group: ClassicGroup, state: PartitionMetadata, position: Position, version: int
+    couple: UncleanPartition, group: RestartedGroup, state: PartitionMetadata, position: Position, version: int
 ) -> Claim:
     """Return the premise, as a control, that without its epoch no truncation is detected, and a fetch skips records."""
     found = group.committed_offset(version)
@@ -146,7 +146,7 @@ def group_restarts(
     reader = Reader(couple, "reader-1")
     reader.read_to(kept + lost)
     position = reader.position
-    group, control = ClassicGroup(couple, bench.fresh("group")), ClassicGroup(couple, bench.fresh("control"))
+    group, control = RestartedGroup(couple, bench.fresh("group")), RestartedGroup(couple, bench.fresh("control"))
     for one, committed in ((group, position), (control, Position(position.offset))):
         one.join()
         coordinator = one.coordinator().node

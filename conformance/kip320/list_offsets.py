@@ -10,7 +10,7 @@ from conformance.rigs.log.partition import Partition, PartitionData, fresh_parti
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.rotation import quick_partition
-from conformance.rigs.producers.transactions import Transaction
+from conformance.rigs.producers.transactions import FirstTransaction
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.faults.kinds.shapes import Isolate
 from fixtures.wire import NodeClient
@@ -53,7 +53,7 @@ def timed_batch(first: int, *steps: int) -> NewBatch:
 @probe("KIP320-LO-01", rig=fresh_partition(), cases=["high-watermark"], records=RECORDS, back=BACK)
 def latest_offset_carries_the_current_epoch(partition: Partition, records: int, back: int) -> Claims:
     """The latest offset has the leader's epoch even before its first record, up to the high watermark or stable offset."""
-    transaction = Transaction(partition.bench)
+    transaction = FirstTransaction(partition.bench)
     transaction.enter(partition)
     stable = transaction.write(partition, *(b"pending" for _ in range(records))).base_offset
     state = partition.move_leader()

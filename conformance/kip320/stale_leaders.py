@@ -8,7 +8,7 @@ from conformance.core.checks import Claims, held_if, premise
 from conformance.core.topologies import LAG, SHRINKING
 from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.lagging_watermark import watermark_and_end
-from conformance.rigs.log.led_together import Several, led_by_one
+from conformance.rigs.log.led_together import SpreadPartitions, led_by_one
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -127,7 +127,7 @@ def successor_of(partition: Partition, before: PartitionMetadata) -> NodeClient:
 @log_scenario(
     "KIP320-SC-05", "KIP320-REPL-08", rig=led_by_one(MANY), examples=5, alone=integers(1, 3), meanwhile=integers(1, 2)
 )
-def stale_leader_of_many(several: Several, alone: int, meanwhile: int) -> Claims:
+def stale_leader_of_many(several: SpreadPartitions, alone: int, meanwhile: int) -> Claims:
     """A broker cut off from the controllers leads many partitions, and later has an uncommitted suffix in each to truncate."""
     befores = [partition.whole() for partition in several.partitions]
     several.write(b"on all")

@@ -5,11 +5,11 @@ import re
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
-from conformance.rigs.groups.offsets import TXN_COMMITS_EPOCH_FROM, Offsets, commit_in, holds
+from conformance.rigs.groups.offsets import TXN_COMMITS_EPOCH_FROM, GroupOffset, commit_in, holds
 from conformance.rigs.log.epoch_requests import diverges, same_leader_and_epoch, sender
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log, serves
-from conformance.rigs.producers.transactions import Transaction
+from conformance.rigs.producers.transactions import FirstTransaction
 from protocol.codes import Error
 from protocol.groups import CommittedOffset, NewOffset
 from protocol.log import LATEST, FetchPartition
@@ -126,7 +126,7 @@ def metadata_has_the_leader_epoch(
 )
 def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> Claims:
     """OffsetCommit 6, OffsetFetch 5 and TxnOffsetCommit 2 are the first versions with an epoch."""
-    offsets = Offsets(partition)
+    offsets = GroupOffset(partition)
     offsets.commit(offset, -1, 5)
     plain = offsets.fetch(5)
     offsets.commit(offset, epoch, 6)
@@ -139,7 +139,7 @@ def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> 
 
 def committed_in_transaction(partition: Partition, offset: int, version: int, epoch: int) -> CommittedOffset:
     """Commit an offset in a transaction, with an epoch if this version has one. Return it as OffsetFetch finds it."""
-    offsets, transaction = Offsets(partition), Transaction(partition.bench)
+    offsets, transaction = GroupOffset(partition), FirstTransaction(partition.bench)
     sent = epoch if version >= TXN_COMMITS_EPOCH_FROM else -1
     commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset, sent), version)
     transaction.end(committed=True)

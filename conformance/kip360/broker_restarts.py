@@ -14,7 +14,7 @@ from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StagePro
 from conformance.rigs.producers.outcomes import MARKED_WITHIN, MARKERS, KnownRecords
 from conformance.rigs.producers.sequences import (
     REFUSED,
-    Sent,
+    SentBatch,
     described_as,
     ends_at,
     fill,
@@ -258,32 +258,38 @@ def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: 
     yield from across_a_restart(stage, parts, clean=True)
 
 
-class Written(NamedTuple):
+class LoggedProducerState(NamedTuple):
     """A partition's state of a producer, as the producer's batches in the log determine it."""
 
     epoch: int = -1
     last_sequence: int = -1
     open_from: int = -1
 
-    def after(self, one: Batch) -> Written:
+    def after(self, one: Batch) -> LoggedProducerState:
         """Return the state after a batch. A marker with a newer epoch begins that epoch (TV2); one with the same epoch
         only ends the transaction.
         """
         if one.control:
-            return Written(one.producer_epoch, self.last_sequence if one.producer_epoch == self.epoch else -1)
+            return LoggedProducerState(
+                one.producer_epoch, self.last_sequence if one.producer_epoch == self.epoch else -1
+            )
         opens = one.transactional and self.open_from == -1
         last = one.base_sequence + len(one.records) - 1
-        return Written(one.producer_epoch, last, one.base_offset if opens else self.open_from)
+        return LoggedProducerState(one.producer_epoch, last, one.base_offset if opens else self.open_from)
 
 
-def written_by(batches: Sequence[Batch], producer: StageProducer) -> Written | None:
+def written_by(batches: Sequence[Batch], producer: StageProducer) -> LoggedProducerState | None:
     """Return the state that the log gives; None if it has no batch of the producer."""
     own = [found for found in batches if found.producer_id == producer.producer_id]
-    return reduce(Written.after, own, Written()) if own else None
+    return reduce(LoggedProducerState.after, own, LoggedProducerState()) if own else None
 
 
-def known_of(state: ProducerState | None) -> Written | None:
-    return Written(state.producer_epoch, state.last_sequence, state.current_txn_start_offset) if state else None
+def known_of(state: ProducerState | None) -> LoggedProducerState | None:
+    return (
+        LoggedProducerState(state.producer_epoch, state.last_sequence, state.current_txn_start_offset)
+        if state
+        else None
+    )
 
 
 def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
@@ -296,7 +302,7 @@ def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     yield state_matches_the_log(log, dict(zip(producers, sent, strict=True)), "kill")
 
 
-def one_batch_each(producers: Sequence[StageProducer], log: Log, sizes: list[int]) -> dict[StageProducer, Sent]:
+def one_batch_each(producers: Sequence[StageProducer], log: Log, sizes: list[int]) -> dict[StageProducer, SentBatch]:
     return {producer: fill(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
 
 
@@ -390,7 +396,7 @@ def rebuilt_transactions(stage: Stage, dialect: str, ends: list[bool], records: 
 
 def state_matches_the_log(
     log: Log,
-    last: dict[StageProducer, Sent],
+    last: dict[StageProducer, SentBatch],
     case: str,
     *,
     at_rest: Sequence[StageProducer] = (),

@@ -168,7 +168,7 @@ WRONG: Mapping[str, Error] = {
 """Mistakes in a transaction of a request, and the error of its existing partitions."""
 
 
-class Asked(NamedTuple):
+class RequestedTransaction(NamedTuple):
     """A transaction of a request, and the expected error of each of its partitions."""
 
     producer: StageProducer
@@ -176,7 +176,7 @@ class Asked(NamedTuple):
     wanted: dict[Pair, Error]
 
 
-def asked_for(stage: Stage, kind: str, bumps: int, partitions: int) -> Asked:
+def asked_for(stage: Stage, kind: str, bumps: int, partitions: int) -> RequestedTransaction:
     """Return a new producer's transaction with some partitions, wrong in the way of this `kind`."""
     producer, logs = stage.transactional("legacy"), stage.logs_of_a_topic(partitions)
     producer.bump(1 + bumps)
@@ -188,7 +188,9 @@ def asked_for(stage: Stage, kind: str, bumps: int, partitions: int) -> Asked:
         producer_epoch=producer.epoch - (kind == "old-epoch"),
         partitions=(*there, *missing),
     )
-    return Asked(producer, asked, dict.fromkeys(there, WRONG[kind]) | dict.fromkeys(missing, NO_PARTITION))
+    return RequestedTransaction(
+        producer, asked, dict.fromkeys(there, WRONG[kind]) | dict.fromkeys(missing, NO_PARTITION)
+    )
 
 
 @probe(

@@ -90,7 +90,7 @@ def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tupl
 # --- at the log end
 
 
-class Appended(NamedTuple):
+class SeenAppend(NamedTuple):
     """The log end after an append that was just seen, and the high watermark at that time."""
 
     end: int
@@ -101,12 +101,12 @@ class Appended(NamedTuple):
         return self.high_watermark >= self.end
 
 
-def next_append(quorum: Quorum) -> Appended:
+def next_append(quorum: Quorum) -> SeenAppend:
     """Wait for the leader's next append; Overdue if there is none."""
 
-    def append_if_seen() -> Appended | None:
+    def append_if_seen() -> SeenAppend | None:
         answer = timed_fetch(quorum, log_end(quorum), LONG).answer
-        return Appended(answer.batches[-1].last_offset + 1, answer.high_watermark) if answer.batches else None
+        return SeenAppend(answer.batches[-1].last_offset + 1, answer.high_watermark) if answer.batches else None
 
     return quorum.bench.eventually(append_if_seen, "an append of the leader")
 
@@ -114,7 +114,7 @@ def next_append(quorum: Quorum) -> Appended:
 class AtEnd(NamedTuple):
     """A fetch delayed at a log end: the wait, and the answer, which shows whether an append ended it."""
 
-    at: Appended
+    at: SeenAppend
     wait: Wait
     answer: FetchedPartition
 
@@ -123,7 +123,7 @@ def delayed_fetches(
     quorum: Quorum,
     most: int,
     due: float,
-    start: Callable[[], Appended | None],
+    start: Callable[[], SeenAppend | None],
     *,
     named: int | None = None,
 ) -> list[AtEnd]:
@@ -154,7 +154,7 @@ def not_ended_by_appends(found: list[AtEnd]) -> Claim:
 def idle_fetch_waits(quorum: Quorum, wait: int) -> Claims:
     """At the log end a fetch is answered with no records once its wait is over, and not before; the whole log is committed."""
 
-    def next_committed() -> Appended:
+    def next_committed() -> SeenAppend:
         at = next_append(quorum)
         quorum.bench.eventually(
             lambda: timed_fetch(quorum, at.end, 0).answer.high_watermark >= at.end, f"all before {at.end} is committed"
@@ -174,7 +174,7 @@ def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) ->
     yield bound_holds([one.wait for one in found], wait, *(one.answer for one in found))
 
 
-def uncommitted_append(quorum: Quorum) -> Appended | None:
+def uncommitted_append(quorum: Quorum) -> SeenAppend | None:
     """Return the leader's next append, None if it was already committed when it was seen."""
     at = next_append(quorum)
     return None if at.is_committed else at
@@ -200,8 +200,8 @@ def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Claims:
 def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> Claims:
     """At the log end a fetch with an older high watermark is answered at once with the current one."""
 
-    def here() -> Appended:
-        return Appended(log_end(quorum), timed_fetch(quorum, 1, 0).answer.high_watermark)
+    def here() -> SeenAppend:
+        return SeenAppend(log_end(quorum), timed_fetch(quorum, 1, 0).answer.high_watermark)
 
     found = delayed_fetches(quorum, wait, 0, here, named=back)
     yield not_ended_by_appends(found)

@@ -20,19 +20,19 @@ NEGATIVE = sampled_from([-1, -2, -(1 << 31)])
 STANDS = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
 
 
-class Condition(NamedTuple):
+class VoterCondition(NamedTuple):
     """A voter's leader and epoch as it reports them, and its stored quorum-state."""
 
     reported: LeaderAndEpoch
     stored: Stored
 
 
-class Watched(NamedTuple):
+class WatchedFollower(NamedTuple):
     """A follower's condition before and after a request, its open fetch, and all that it sent after the request."""
 
     answer: PartitionAnswer
-    before: Condition
-    after: Condition
+    before: VoterCondition
+    after: VoterCondition
     fetch: Received
     sent: list[Received]
 
@@ -49,20 +49,20 @@ class Watched(NamedTuple):
         return f"{self.answer}; {self.before} -> {self.after}; {self.fetch} was open, then it sent {self.sent}"
 
 
-def watch(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> Watched:
+def watch(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> WatchedFollower:
     """Send a request to a leader's follower (`ask` gets the epoch), and watch for a while what the follower sends."""
     fetch = frozen.follow(leader)
-    before = Condition(frozen.reported_leader(), frozen.quorum_state())
+    before = VoterCondition(frozen.reported_leader(), frozen.quorum_state())
     began = frozen.bench.now().seconds
     answer = ask(epoch_of(fetch))
     sent = frozen.sent_since(began, A_WHILE)
     if not any(one.api == "Fetch" for one in sent):
         again = frozen.fetch_in(epoch_of(fetch), leader)
         sent += [again] if again is not None else []
-    return Watched(answer, before, Condition(frozen.reported_leader(), frozen.quorum_state()), fetch, sent)
+    return WatchedFollower(answer, before, VoterCondition(frozen.reported_leader(), frozen.quorum_state()), fetch, sent)
 
 
-def is_undisturbed(seen: Watched, error: Error) -> bool:
+def is_undisturbed(seen: WatchedFollower, error: Error) -> bool:
     right = seen.answer.error is error and seen.answer.top_level_error is Error.NONE
     return right and seen.is_unmoved
 

@@ -8,7 +8,7 @@ import msgspec
 from history.events import Answer, Fault, History
 
 
-class Leadership(msgspec.Struct, frozen=True, kw_only=True):
+class KnownLeader(msgspec.Struct, frozen=True, kw_only=True):
     """A leader that is known from `event` on: `node` leads at `epoch`, or "" if the partition has no leader."""
 
     event: int
@@ -54,16 +54,16 @@ def fault_spans(events: Sequence[Fault]) -> list[FaultPhases]:
     return found
 
 
-def leaders(history: History, place: str) -> list[Leadership]:
+def leaders(history: History, place: str) -> list[KnownLeader]:
     """Return the changes of leadership that answers show, each with the first event that does; epochs only rise."""
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
-    known: list[Leadership] = []
+    known: list[KnownLeader] = []
     for event in history.events:
         if isinstance(event, Answer) and event.outcome == "ok" and isinstance(event.value, dict):
             for leader, epoch in _leaders_in(event.value, place):
                 node = names.get(leader, "")
                 if not known or epoch > known[-1].epoch or (epoch == known[-1].epoch and node and not known[-1].node):
-                    known.append(Leadership(event=event.n, node=node, epoch=epoch))
+                    known.append(KnownLeader(event=event.n, node=node, epoch=epoch))
     return known
 
 

@@ -12,7 +12,7 @@ import msgspec
 from conformance.judging.narration import EventLine
 from history.events import Answer, AnyEvent, Call, Fault, History, Phase, Premise
 from history.taken import Taken
-from reports.site.fault_spans import FaultPhases, Leadership, fault_spans, leaders
+from reports.site.fault_spans import FaultPhases, KnownLeader, fault_spans, leaders
 
 NEAR = 14
 """The number of events drawn on each side of one that shows the violation; faults and new leaders always are."""
@@ -160,7 +160,7 @@ def draw(history: History, lines: Sequence[EventLine], steps: Sequence[Taken], p
 
 
 def _bands(
-    leads: Sequence[Leadership], moments: Sequence[_Moment], lanes: dict[str, Lane], width: float
+    leads: Sequence[KnownLeader], moments: Sequence[_Moment], lanes: dict[str, Lane], width: float
 ) -> Iterator[Band]:
     ends = [*(_x_of(lead.event, moments, width) for lead in leads), width]
     for lead, begin, end in zip(leads, ends, ends[1:], strict=False):
@@ -241,7 +241,7 @@ def _columns(moments: Sequence[_Moment]) -> float:
     return max(x + 10.0, 320.0)
 
 
-def _lanes(history: History, moments: Sequence[_Moment], leads: Sequence[Leadership]) -> list[str]:
+def _lanes(history: History, moments: Sequence[_Moment], leads: Sequence[KnownLeader]) -> list[str]:
     seen = {moment.node for moment in moments} | {lead.node for lead in leads}
     members = [str(member["name"]) for member in history.example.members]
     known = sorted(members, key=lambda name: ("controller" in name, name))

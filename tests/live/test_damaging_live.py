@@ -9,7 +9,7 @@ import pytest
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, held_if
-from conformance.core.evaluate import Outcome, evaluate
+from conformance.core.evaluate import ExampleOutcome, evaluate
 from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.running.lab import Lab
 from conformance.running.settings import Settings
@@ -59,7 +59,7 @@ def damages(partition: Crashing) -> Claims:
 CHECK = Check(own_rows=("KIP320-FETCH-02",), rig=PAIR, cases=("consumer",), examples=1, smoke=False, body=damages)
 
 
-def own_results(outcome: Outcome) -> list[str]:
+def own_results(outcome: ExampleOutcome) -> list[str]:
     """Those of the check's own rows, without the laws of every answer."""
     return [one.result for one in outcome.observations if one.requirement in CHECK.rows]
 

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Body, Check, Claims, Rig, held_if
-from conformance.core.evaluate import Outcome, evaluate
+from conformance.core.evaluate import ExampleOutcome, evaluate
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.running import lab as lab_module
 from conformance.running.lab import Lab
@@ -79,7 +79,7 @@ class Checked:
         self.examples = [line for line in self.shard.lines if isinstance(line, ExampleLine)]
         [self.line] = [line for line in self.shard.lines if isinstance(line, CheckLine)]
 
-    def again(self, number: int) -> Outcome:
+    def again(self, number: int) -> ExampleOutcome:
         """Judge the stored example again, with no cluster."""
         history, header = self.histories[number], self.shard.header
         assert header is not None

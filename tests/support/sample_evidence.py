@@ -15,7 +15,7 @@ from conformance.running.evidence.folder import ReplayResult, conclude, write_ev
 from conformance.running.standing import Standing
 from fixtures.cluster import Topology
 from fixtures.errors import EngineTrouble
-from fixtures.wire.transcript import Entry
+from fixtures.wire.transcript import TranscriptEntry
 from history.events import Call, End, History, Note
 from history.observations import Observation
 from history.shards import Column
@@ -52,17 +52,19 @@ class FakeNode:
 class FakeTranscript:
     forgotten_ns = 0
 
-    def __init__(self, *entries: Entry) -> None:
+    def __init__(self, *entries: TranscriptEntry) -> None:
         self._entries = entries
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[TranscriptEntry]:
         return list(self._entries)
 
 
 class FakeCluster:
     """Frames and logs are given, or of a hundred and of five seconds ago, and one line a node."""
 
-    def __init__(self, trouble: bool = False, entries: list[Entry] | None = None, logs: Mapping[str, str] = {}) -> None:
+    def __init__(
+        self, trouble: bool = False, entries: list[TranscriptEntry] | None = None, logs: Mapping[str, str] = {}
+    ) -> None:
         self.topology = QUICK_CLUSTER
         names = {"controller-101": False, "broker-1": True, "broker-2": True}
         self.nodes = {
@@ -75,8 +77,8 @@ class FakeCluster:
 
 def _entry(
     at: float, direction: Any, api: str = "Fetch", node: str = "broker-1", number: int = 1, **fields: Any
-) -> Entry:
-    return Entry(int(at * 1e9), node, direction, api, 12, number, "00ff", fields)
+) -> TranscriptEntry:
+    return TranscriptEntry(int(at * 1e9), node, direction, api, 12, number, "00ff", fields)
 
 
 def step(history: LogHistory, kind: str, **parameters: Any) -> None:
@@ -129,7 +131,7 @@ def write_zombie(
     return path, events
 
 
-def _frames(history: History, began: float) -> list[Entry]:
+def _frames(history: History, began: float) -> list[TranscriptEntry]:
     """A frame for each request and each answer."""
     frames = []
     for number, (call, answer) in enumerate(history.answered_calls()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from conformance.campaign.hunt.findings import Finding, Seen, Sighting
+from conformance.campaign.hunt.findings import HuntFinding, Seen, Sighting
 from conformance.campaign.hunt.state import Hunt, Night, Round
 from conformance.running.evidence.folder import Schedule
 from tests.support.fake_hunt_run import CASES, CHECK, ROW, FakeRun, column_of, parser, steps
@@ -28,11 +28,11 @@ def seen(
     )  # fmt: skip
 
 
-def found(number: int = 1, version: str = "3.9.2", **sighting: Any) -> Finding:
-    return Finding.of(seen(number, version, **sighting))
+def found(number: int = 1, version: str = "3.9.2", **sighting: Any) -> HuntFinding:
+    return HuntFinding.of(seen(number, version, **sighting))
 
 
-def hunt_of(*columns: str, findings: list[Finding] | None = None, **fields: Any) -> Hunt:
+def hunt_of(*columns: str, findings: list[HuntFinding] | None = None, **fields: Any) -> Hunt:
     """A round on each of these columns, in one night."""
     rounds = [
         Round(

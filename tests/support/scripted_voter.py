@@ -16,7 +16,7 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import Check
 from conformance.core.cluster import Moment
-from conformance.core.evaluate import Outcome, evaluate
+from conformance.core.evaluate import ExampleOutcome, evaluate
 from conformance.core.topologies import FROZEN_VOTER
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, REQUEST_TIMEOUT, SEGMENT, no_ops
 from conformance.rigs.quorum.quorum import QUORUM_STATE
@@ -418,7 +418,9 @@ class VoterCluster:
         return self.voter.answer(asked, body)
 
 
-def on_voter(check: Check, *bugs: str, case: str = "", lag: float = 0.001, late: float = 0.0, **inputs: Any) -> Outcome:
+def on_voter(
+    check: Check, *bugs: str, case: str = "", lag: float = 0.001, late: float = 0.0, **inputs: Any
+) -> ExampleOutcome:
     """One example of a probe on such a voter, after its rig was prepared."""
     cluster = VoterCluster(Voter(frozenset(bugs), lag), late)
     context = msgspec.to_builtins(FROZEN.prepare(_bench(cluster, check, case)))

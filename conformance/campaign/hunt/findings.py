@@ -76,7 +76,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     sighting: Sighting
 
 
-class Finding(msgspec.Struct, kw_only=True):
+class HuntFinding(msgspec.Struct, kw_only=True):
     """A bug as a hunt knows it. `schedule` and `detail` are those of the sighting `shown`, an index; `replays` are on
     fresh clusters, by column.
 
@@ -94,7 +94,7 @@ class Finding(msgspec.Struct, kw_only=True):
     replays: dict[str, Replays] = {}
 
     @classmethod
-    def of(cls, seen: Seen) -> Finding:
+    def of(cls, seen: Seen) -> HuntFinding:
         shape = shape_of(seen.schedule.steps)
         return cls(
             name=f"{seen.row}-{digest_of(seen.row, seen.label, shape)}",
@@ -240,7 +240,7 @@ def replays_in(shards: Iterable[Shard], row: str, label: str) -> Replays:
 # --- findings and sightings
 
 
-def add(findings: list[Finding], seen: Seen) -> Finding | None:
+def add(findings: list[HuntFinding], seen: Seen) -> HuntFinding | None:
     """File a violation. Returns a new finding, or None if it is a further sighting of one of `findings`.
 
     A schedule that was not shrunk has no shape of its own: it belongs to the first finding with its row, label and case, and the
@@ -249,13 +249,13 @@ def add(findings: list[Finding], seen: Seen) -> Finding | None:
     alike = [one for one in findings if (one.row, one.label) == (seen.row, seen.label)]
     same = _same(alike, shape_of(seen.schedule.steps), seen.sighting)
     if same is None:
-        findings.append(Finding.of(seen))
+        findings.append(HuntFinding.of(seen))
         return findings[-1]
     same.add_sighting(seen)
     return None
 
 
-def _same(alike: Sequence[Finding], shape: Shape, sighting: Sighting) -> Finding | None:
+def _same(alike: Sequence[HuntFinding], shape: Shape, sighting: Sighting) -> HuntFinding | None:
     """Return the first of `alike`, findings with one row and label, to which a schedule of this shape belongs."""
     exact = [one for one in alike if one.shape == shape]
     of_case = [one for one in alike if any(earlier.case == sighting.case for earlier in one.sightings)]

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from conformance.campaign.hunt.findings import Finding, Sighting
+from conformance.campaign.hunt.findings import HuntFinding, Sighting
 from conformance.campaign.hunt.rounds import FAILING
 from conformance.campaign.hunt.state import HUNT, Hunt
 from conformance.campaign.hunt.totals import Totals
@@ -21,7 +21,7 @@ FINDINGS = "findings"
 # --- a finding
 
 
-def report_of(finding: Finding, command: str, since: Sequence[str], files: Sequence[str]) -> str:
+def report_of(finding: HuntFinding, command: str, since: Sequence[str], files: Sequence[str]) -> str:
     """Return the page of a finding. `command` replays the schedule, `since` are the changes over the releases, `files`
     those of the evidence below the page."""
     parts = [
@@ -36,7 +36,7 @@ def report_of(finding: Finding, command: str, since: Sequence[str], files: Seque
     return "\n".join(line for part in parts for line in part)
 
 
-def _promise(finding: Finding) -> list[str]:
+def _promise(finding: HuntFinding) -> list[str]:
     row = shipped_rows()[finding.row]
     return [
         f"# {row.id}: {row.title}{_label(finding)}",
@@ -53,11 +53,11 @@ def _promise(finding: Finding) -> list[str]:
     ]
 
 
-def _label(finding: Finding) -> str:
+def _label(finding: HuntFinding) -> str:
     return f" ({finding.label})" if finding.label else ""
 
 
-def _status(finding: Finding) -> str:
+def _status(finding: HuntFinding) -> str:
     reasons = list(dict.fromkeys(sighting.known for sighting in finding.sightings if sighting.known))
     if not reasons:
         return "**Not known**: no entry of `known-deviations.toml` is about this row and these versions."
@@ -68,7 +68,7 @@ def _status(finding: Finding) -> str:
     return f"**Known on some versions** ({known}), not known on {new}."
 
 
-def _where(finding: Finding) -> list[str]:
+def _where(finding: HuntFinding) -> list[str]:
     """Return a line for each column: its sightings, and its replays on the cluster of the sighting and on a fresh
     one."""
     sightings = _by_column(finding)
@@ -81,7 +81,7 @@ def _where(finding: Finding) -> list[str]:
     return [*head, *lines, ""]
 
 
-def _by_column(finding: Finding) -> Mapping[str, list[Sighting]]:
+def _by_column(finding: HuntFinding) -> Mapping[str, list[Sighting]]:
     found: dict[str, list[Sighting]] = defaultdict(list)
     for sighting in finding.sightings:
         found[sighting.column].append(sighting)
@@ -101,7 +101,7 @@ def _first(sightings: Sequence[Sighting]) -> str:
 _NO_REPLAYS = {False: "none yet", True: "none, since it is known"}
 
 
-def _fresh(finding: Finding, column: str) -> str:
+def _fresh(finding: HuntFinding, column: str) -> str:
     replays = finding.replays.get(column)
     return str(replays) if replays else _NO_REPLAYS[finding.is_known]
 
@@ -110,7 +110,7 @@ def _since(lines: Sequence[str]) -> list[str]:
     return [f"- {line}" for line in lines] or ["The releases were not searched."]
 
 
-def _steps(finding: Finding) -> list[str]:
+def _steps(finding: HuntFinding) -> list[str]:
     explained = step_descriptions(finding.schedule.check)
     lines = [f"{n}. {in_words(step)}" for n, step in enumerate(finding.schedule.steps, start=1)]
     kinds = dict.fromkeys(str(step.get("do", "")) for step in finding.schedule.steps)
@@ -119,7 +119,7 @@ def _steps(finding: Finding) -> list[str]:
     return [title, "", *lines, "", *(["The steps:", "", *meanings, ""] if meanings else [])]
 
 
-def replay_command(hunt: Hunt, finding: Finding, schedule: Path) -> str:
+def replay_command(hunt: Hunt, finding: HuntFinding, schedule: Path) -> str:
     """Return the command with which a reader replays the finding's schedule."""
     found = hunt.rounds[finding.source.round - 1]
     return shlex.join([COMMAND, "pytest", *found.selection, *found.options, "--replay", str(schedule)])
@@ -146,14 +146,14 @@ def index_of(hunt: Hunt, reached: Sequence[str] = ()) -> str:
     )
 
 
-def _findings(title: str, findings: Sequence[Finding]) -> list[str]:
+def _findings(title: str, findings: Sequence[HuntFinding]) -> list[str]:
     if not findings:
         return [f"## {title}", "", "None.", ""]
     head = ["| finding | | sightings | replays on a fresh cluster |", "|---|---|---|---|"]
     return [f"## {title}", "", *head, *map(_finding, findings), ""]
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: HuntFinding) -> str:
     link = f"[{finding.name}]({FINDINGS}/{finding.name}/report.md)"
     sightings = "; ".join(f"{column}: {_evidence(seen)}" for column, seen in _by_column(finding).items())
     known = " ".join(dict.fromkeys(one.known for one in finding.sightings if one.known and len(one.known) < 20))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from conformance.campaign.bisection import changes, skipped_versions, wanted_next
-from conformance.campaign.hunt.findings import Finding
+from conformance.campaign.hunt.findings import HuntFinding
 from conformance.campaign.hunt.state import Hunt
 from conformance.campaign.plan import ColumnRun, column_runs_for
 from conformance.running.columns import wanted_columns
@@ -15,7 +15,7 @@ from fixtures.images import newest_patches
 class Wanted(msgspec.Struct, frozen=True):
     """A finding, and a column on which its schedule has not been replayed."""
 
-    finding: Finding
+    finding: HuntFinding
     column: ColumnRun
     options: list[str]
 
@@ -26,7 +26,7 @@ def to_confirm(hunt: Hunt) -> list[Wanted]:
     return [_on_its_own(hunt, one) for one in waiting]
 
 
-def _on_its_own(hunt: Hunt, finding: Finding) -> Wanted:
+def _on_its_own(hunt: Hunt, finding: HuntFinding) -> Wanted:
     found = hunt.rounds[finding.source.round - 1]
     return Wanted(finding, ColumnRun(name=found.column, selection=found.selection), found.options)
 
@@ -49,7 +49,7 @@ def _anchors(releases: Sequence[str]) -> list[str]:
     return [version for version in releases if version in newest_patches()] or list(releases)
 
 
-def since_when(finding: Finding, releases: Sequence[str]) -> list[str]:
+def since_when(finding: HuntFinding, releases: Sequence[str]) -> list[str]:
     """Describe the changes that the replays show, and name the releases that were skipped; empty before there are any."""
     outcomes = finding.outcomes
     decided = [version for version in releases if outcomes.get(version)]

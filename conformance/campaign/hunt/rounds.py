@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.campaign.hunt.findings import Finding
+from conformance.campaign.hunt.findings import HuntFinding
 from conformance.campaign.hunt.state import Hunt, Round
 from conformance.campaign.plan import ColumnRun
 from conformance.core.machines import AnyMachine
@@ -26,14 +26,14 @@ LOOKED_AT_AGAIN = 10
 """One round of a column in this many investigates such breaches all the same."""
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class KeptSchedule(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule that broke a row; `name` is that of its file, and of its finding if it is from this hunt."""
 
     name: str
     schedule: Schedule
 
 
-def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None]) -> list[Kept]:
+def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None]) -> list[KeptSchedule]:
     """Return the kept schedules of these machines, by name. One that can no longer be read stays where it is, and is
     reported.
 
@@ -46,7 +46,7 @@ def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None
             schedule = read_schedule(path)
             if machine := by_id.get(schedule.check):
                 machine.steps(schedule.steps)
-                kept.append(Kept(name=path.stem, schedule=schedule))
+                kept.append(KeptSchedule(name=path.stem, schedule=schedule))
         except WrongSchema:
             raise
         except (ValueError, msgspec.ValidationError) as error:
@@ -70,7 +70,12 @@ def next_column(hunt: Hunt, columns: Sequence[ColumnRun]) -> ColumnRun:
 
 
 def next_round(
-    hunt: Hunt, columns: Sequence[ColumnRun], options: Sequence[str], kept: Sequence[Kept], minutes: float, workers: int
+    hunt: Hunt,
+    columns: Sequence[ColumnRun],
+    options: Sequence[str],
+    kept: Sequence[KeptSchedule],
+    minutes: float,
+    workers: int,
 ) -> Round:
     """Return the next round, in the last of the hunt's nights."""
     column, number, night = next_column(hunt, columns), len(hunt.rounds) + 1, len(hunt.nights) - 1
@@ -87,7 +92,7 @@ def next_round(
     )
 
 
-def untried_schedules(hunt: Hunt, column: str, kept: Sequence[Kept]) -> list[str]:
+def untried_schedules(hunt: Hunt, column: str, kept: Sequence[KeptSchedule]) -> list[str]:
     """Return the names of schedules that were neither played nor found on this column in this night, new findings
     first."""
     tonight = [one for one in hunt.rounds_of(column) if one.night == len(hunt.nights) - 1]
@@ -109,7 +114,7 @@ def settled_breaches(hunt: Hunt, column: str) -> list[Breach]:
     return sorted(breach for breach in breaches if _is_settled(hunt.findings, column, breach))
 
 
-def _is_settled(findings: Sequence[Finding], column: str, breach: Breach) -> bool:
+def _is_settled(findings: Sequence[HuntFinding], column: str, breach: Breach) -> bool:
     alike = [one for one in findings if (one.row, one.label) == (breach.requirement, breach.label)]
     sightings = [s for one in alike for s in one.sightings if (s.column, s.case) == (column, breach.case)]
     rounds = sorted({sighting.round for sighting in sightings})

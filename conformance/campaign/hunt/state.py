@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.campaign.hunt.findings import Finding
+from conformance.campaign.hunt.findings import HuntFinding
 from conformance.campaign.hunt.totals import Totals
 from conformance.campaign.plan import write_whole
 from fixtures.errors import WrongUse
@@ -63,7 +63,7 @@ class Hunt(msgspec.Struct, kw_only=True):
     seed: int
     nights: list[Night] = []
     rounds: list[Round] = []
-    findings: list[Finding] = []
+    findings: list[HuntFinding] = []
 
     @property
     def seconds(self) -> float:
@@ -83,7 +83,7 @@ class Hunt(msgspec.Struct, kw_only=True):
             columns[one.column] = columns.get(one.column, Totals()) + one.totals
         return columns
 
-    def found_in(self, number: int) -> Mapping[str, Finding]:
+    def found_in(self, number: int) -> Mapping[str, HuntFinding]:
         """Return the findings that were seen in a round, by name."""
         return {one.name: one for one in self.findings if any(s.round == number for s in one.sightings)}
 

@@ -144,7 +144,7 @@ BATCHES: dict[str, Batch] = {
 (DescribeLogDirs, ListTransactions) and requests for everything (ListPartitionReassignments) have no items."""
 
 
-class Kept(msgspec.Struct, frozen=True, gc=False):
+class LawResult(msgspec.Struct, frozen=True, gc=False):
     """The test of one answer by a law, with the events of request and answer; `wrong` is empty if the law holds."""
 
     case: str
@@ -153,16 +153,16 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
     wrong: str
 
 
-class Pairing(Kept, frozen=True, gc=False):
+class Pairing(LawResult, frozen=True, gc=False):
     """The items of a request beside those of its answer."""
 
 
-class ErrorCodes(Kept, frozen=True, gc=False):
+class ErrorCodes(LawResult, frozen=True, gc=False):
     """The error codes anywhere in an answer."""
 
 
-_OF_BATCH: tuple[type[Kept], ...] = (Pairing, ErrorCodes)
-_OF_OTHER: tuple[type[Kept], ...] = (ErrorCodes,)
+_OF_BATCH: tuple[type[LawResult], ...] = (Pairing, ErrorCodes)
+_OF_OTHER: tuple[type[LawResult], ...] = (ErrorCodes,)
 
 
 @cache
@@ -181,7 +181,7 @@ def answers(request: Operation[Any], answer: Answer, at: Decoding) -> Iterable[A
     op, case, seen = request.op, CASES[request.op], at.seen
     if at.is_lost:
         return _unexpected(at) if at.answer.kind == UNEXPECTED and op in BATCHES else ()
-    facts: Iterable[Kept]
+    facts: Iterable[LawResult]
     if not at.call.malformed and _is_plain(request, answer):
         if case in seen:
             return ()
@@ -194,7 +194,7 @@ def answers(request: Operation[Any], answer: Answer, at: Decoding) -> Iterable[A
     return [("wire", "wire", fact) for fact in facts if fact.wrong or _is_first(fact, seen)]
 
 
-def _is_first(fact: Kept, seen: set[Any]) -> bool:
+def _is_first(fact: LawResult, seen: set[Any]) -> bool:
     known = (type(fact), fact.case)
     if known in seen:
         return False

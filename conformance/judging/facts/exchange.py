@@ -46,7 +46,7 @@ Decoder = Callable[[Any, Any, "Decoding"], Iterable[Attributed]]
 """A function that makes facts of a request and its answer, both as structs of `protocol` or `history.readings`."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class DecoderEntry(msgspec.Struct, frozen=True):
     """A decoder in the table: the kinds of subjects that it gives facts about, and whether it does so for lost requests too."""
 
     decoder: Decoder
@@ -125,7 +125,7 @@ class Decoding:
 
 OPERATIONS: dict[str, type[Operation[Any]]] = {}
 """By the name of the operation, the struct of its request."""
-DECODERS: dict[str, list[Entry]] = {}
+DECODERS: dict[str, list[DecoderEntry]] = {}
 """The decoders of each operation. Operations that are not in the table are ignored."""
 
 
@@ -139,7 +139,7 @@ def decodes(
     ) -> Callable[[Any, A, Decoding], Iterable[Attributed]]:
         for request in cast(tuple[type[Operation[A]], ...], requests):
             OPERATIONS[request.op] = request
-            DECODERS.setdefault(request.op, []).append(Entry(decoder, frozenset(about), lost))
+            DECODERS.setdefault(request.op, []).append(DecoderEntry(decoder, frozenset(about), lost))
         return decoder
 
     return enter

@@ -39,7 +39,7 @@ class ControlMarker(msgspec.Struct, frozen=True, gc=False):
     coordinator_epoch: int | None
 
 
-class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
+class ReplicaBatch(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A batch as a replica has it. Its CRC covers all but base offset and leader epoch: batches that agree in the three are one
     object within a history.
 
@@ -70,8 +70,8 @@ class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
         return f"{self.base}-{self.last} of epoch {self.epoch} (CRC {self.crc:08x})"
 
 
-by_last: Callable[[Batch], int] = attrgetter("last")
-by_epoch: Callable[[Batch], int] = attrgetter("epoch")
+by_last: Callable[[ReplicaBatch], int] = attrgetter("last")
+by_epoch: Callable[[ReplicaBatch], int] = attrgetter("epoch")
 """Keys by which batches of a log are looked up."""
 
 
@@ -92,7 +92,7 @@ class FetchResult(Exchange, frozen=True, gc=False):
     last_stable_offset: int
     log_start: int
     diverging: tuple[int, int] | None
-    batches: tuple[Batch, ...]
+    batches: tuple[ReplicaBatch, ...]
     aborted_transactions: tuple[tuple[int, int], ...] = ()
     """(producer id, first offset) of each."""
     full: bool = False
@@ -111,7 +111,7 @@ class FetchResult(Exchange, frozen=True, gc=False):
         inside = max(self.fetch_offset, self.log_start) <= offset and self.diverging is None
         return inside and (self.full or offset < self.high_watermark)
 
-    def at(self, offset: int) -> Batch | None:
+    def at(self, offset: int) -> ReplicaBatch | None:
         """Return the batch that covers an offset."""
         place = bisect_left(self.batches, offset, key=by_last)
         found = self.batches[place] if place < len(self.batches) else None
@@ -183,7 +183,7 @@ class PartitionState(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Replicas that are not among the unfenced brokers."""
 
 
-class PartitionMetadata(msgspec.Struct, frozen=True, gc=False):
+class PartitionAtBroker(msgspec.Struct, frozen=True, gc=False):
     """A partition by the Metadata of one broker; equal states are one object."""
 
     asked: int
@@ -218,7 +218,7 @@ class EpochEndOffset(Exchange, frozen=True, gc=False):
     end: int
 
 
-class ListedOffset(Exchange, frozen=True, gc=False):
+class OffsetLookup(Exchange, frozen=True, gc=False):
     """ListOffsets, answered without an error."""
 
     cur: int

@@ -17,19 +17,19 @@ from conformance.judging.facts.exchange import (
 from conformance.judging.facts.log import (
     CONSUMER,
     CONTROLLER_UNKNOWN,
-    Batch,
     BesideFailedDirectory,
     ControlMarker,
     DeleteRecordsResult,
     EpochEndOffset,
     ErrorResponse,
     FetchResult,
-    ListedOffset,
-    PartitionMetadata,
+    OffsetLookup,
+    PartitionAtBroker,
     PartitionState,
     ProduceResult,
     RegisteredPartition,
     RegisteredStates,
+    ReplicaBatch,
     ReplicaOnDisk,
     UncleanElectionResult,
 )
@@ -98,12 +98,12 @@ def _metadata(request: cluster.Metadata, answer: MetadataAnswer, at: Decoding) -
 
 def _partition_metadata(
     by: tuple[int, int, str, int, int], one: cluster.PartitionMetadata, unfenced: tuple[int, ...], at: Decoding
-) -> PartitionMetadata:
+) -> PartitionAtBroker:
     key = (one.leader, one.leader_epoch, one.isr, one.replicas, unfenced)
     state = at.known.get(key)
     if state is None:
         state = at.known[key] = PartitionState(*key, tuple([id for id in one.replicas if id not in unfenced]))
-    return PartitionMetadata(*by, state, one.leader, one.leader_epoch)
+    return PartitionAtBroker(*by, state, one.leader, one.leader_epoch)
 
 
 @decodes(Produce, about=["partition", "transactional-id"], lost=True)
@@ -215,11 +215,11 @@ def _fetched(
     return ("partition", partition_of(wanted), fact)
 
 
-def _batch(one: records.Batch, at: Decoding) -> Batch:
+def _batch(one: records.Batch, at: Decoding) -> ReplicaBatch:
     key = (one.base_offset, one.last_offset, one.leader_epoch, one.crc, one.crc_valid)
-    found: Batch | None = at.known.get(key)
+    found: ReplicaBatch | None = at.known.get(key)
     if found is None:
-        found = at.known[key] = Batch(
+        found = at.known[key] = ReplicaBatch(
             *key,
             one.control,
             () if one.control else tuple([(record.offset, record.value) for record in one.records]),
@@ -246,7 +246,7 @@ def _list_offsets(request: ListOffsets, answer: log.ListedOffset, at: Decoding) 
     if answer.error != NONE:
         yield _refused(request, -1, request.timestamp, answer, None, at)
         return
-    fact = ListedOffset(
+    fact = OffsetLookup(
         *at.exchange(),
         cur=request.current_leader_epoch,
         timestamp=request.timestamp,

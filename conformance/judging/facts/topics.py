@@ -63,7 +63,7 @@ class Resource(msgspec.Struct, frozen=True, order=True):
         return CLUSTER_DEFAULT_SOURCE if self.type == BROKER and not self.name else OWN_SOURCE.get(self.type, -1)
 
 
-class Change(Exchange, frozen=True, gc=False):
+class ResourceChange(Exchange, frozen=True, gc=False):
     """One item of a request that changes a resource. `configs` are values by key, None for one that is deleted.
 
     `partitions` is the number of partitions that it asks for, -1 where it names none; `error` is -1 where no answer
@@ -127,7 +127,7 @@ class Described(Exchange, frozen=True, gc=False):
         return value if source == self.resource.own_source else None
 
 
-class Appended(Exchange, frozen=True, gc=False):
+class TopicProduce(Exchange, frozen=True, gc=False):
     """A Produce to one partition of a topic. `payload` is the number of bytes of the values; `error` -1 if unknown."""
 
     resource: Resource
@@ -188,7 +188,7 @@ def _change(
     if at.lost_error == NEVER_SENT:
         return
     left_open = NOT_ANSWERED if at.is_lost else ANSWERED_OPEN if error in OPEN else None
-    change = Change(
+    change = ResourceChange(
         *at.exchange(),
         resource=resource,
         kind=kind,
@@ -255,4 +255,4 @@ def produce(request: Produce, answer: ProducedPartition, at: Decoding) -> Iterat
     if isinstance(request.records, NewBatch):
         resource, name = _topic(name_of(request.topic), at)
         payload = sum([len(one.value or b"") for one in request.records.records])
-        yield ("resource", name, Appended(*at.exchange(), resource, payload, answer.error))
+        yield ("resource", name, TopicProduce(*at.exchange(), resource, payload, answer.error))

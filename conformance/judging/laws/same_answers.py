@@ -13,7 +13,7 @@ from conformance.judging.excuses import CHANGED_MEANWHILE
 from conformance.judging.facts.apis import CASES, Plain
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
-from conformance.judging.laws.sweeps import OF_GROUPS, About, Sweep, sweeps
+from conformance.judging.laws.sweeps import OF_GROUPS, About, SweepAtRest, sweeps
 from protocol.codes import Error
 from protocol.since import since
 
@@ -52,7 +52,7 @@ BY_NAME, BY_ID = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION}), frozenset({Error
 # --- GEN-04: together is as one by one
 
 
-def _batch_answers_equal_single_ones(sweep: Sweep) -> Iterator[Claim]:
+def _batch_answers_equal_single_ones(sweep: SweepAtRest) -> Iterator[Claim]:
     """An item that was asked for singly is answered as in a batch of the same version."""
     for question, answers in sweep.by_question.items():
         batched = {one.version: one for one in answers if one.several}
@@ -74,7 +74,7 @@ together_is_as_one_by_one = Judge("GEN-04", sweeps, _batch_answers_equal_single_
 # --- GEN-05: every offered version says the same
 
 
-def _every_version_answers_the_same(sweep: Sweep) -> Iterator[Claim]:
+def _every_version_answers_the_same(sweep: SweepAtRest) -> Iterator[Claim]:
     """An answer in a lower version says the same as one in the highest version, and a refusal has the right error."""
     compared = [one for answers in sweep.by_question.values() for one in _representatives(answers)]
     compared.sort(key=attrgetter("event"))
@@ -101,7 +101,7 @@ class Compared(NamedTuple):
     wrong: str
 
 
-def _of_answer(sweep: Sweep, items: Sequence[About]) -> Iterator[Claim]:
+def _of_answer(sweep: SweepAtRest, items: Sequence[About]) -> Iterator[Claim]:
     """Yield a finding for the API, unless the answer is in the highest version, and one for each role of its items."""
     case = CASES[items[0].op]
     compared = [_compared(sweep, one, best) for one in items if (best := sweep.references.get(one.question))]
@@ -114,7 +114,7 @@ def _of_answer(sweep: Sweep, items: Sequence[About]) -> Iterator[Claim]:
             yield _finding(role, own)
 
 
-def _has_versions(sweep: Sweep, one: About) -> bool:
+def _has_versions(sweep: SweepAtRest, one: About) -> bool:
     """True if the item was asked for in several versions. An API with one version has nothing to compare."""
     return len({each.version for each in sweep.by_question[one.question]}) > 1
 
@@ -124,24 +124,24 @@ def _finding(case: str, compared: Sequence[Compared]) -> Finding:
     return Finding(not worst.wrong, case, (worst.best.event, worst.one.event), worst.wrong, "differs-by-version")
 
 
-def _compared(sweep: Sweep, one: About, best: About) -> Compared:
+def _compared(sweep: SweepAtRest, one: About, best: About) -> Compared:
     return Compared(one, best, _role(sweep, one), _unlike(sweep, one, best) or _misnamed(sweep, one, best))
 
 
-def _unlike(sweep: Sweep, one: About, best: About) -> str:
+def _unlike(sweep: SweepAtRest, one: About, best: About) -> str:
     expected = [*_expected(sweep, one, best)]
     found = one.shared_fields(best)
     return "" if any(_agree(found, each, one.limit) for each in expected) else _against(one, best, expected[0])
 
 
-def _misnamed(sweep: Sweep, one: About, best: About) -> str:
+def _misnamed(sweep: SweepAtRest, one: About, best: About) -> str:
     kinds = _kinds(sweep, one)
     if not kinds or one.error in kinds or (one.error == ZSTD_REFUSED and _may_refuse_zstd(sweep, one, best)):
         return ""
     return f"{one} about {_text(one.item)} answers {_named(one.error)}, not {' or '.join(map(_named, sorted(kinds)))}"
 
 
-def _expected(sweep: Sweep, one: About, best: About) -> Iterator[Plain]:
+def _expected(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plain]:
     """Yield the right answers in this version, given that in the highest: the same, or that before a KIP's change."""
     shared = best.shared_fields(one)
     if one.op in CHANGED and (changed := CHANGED[one.op](sweep, one, best)) is not None:
@@ -151,7 +151,7 @@ def _expected(sweep: Sweep, one: About, best: About) -> Iterator[Plain]:
         yield {"error_code": ZSTD_REFUSED}
 
 
-def _changed_fetch(sweep: Sweep, one: About, best: About) -> Plain | None:
+def _changed_fetch(sweep: SweepAtRest, one: About, best: About) -> Plain | None:
     """Return the answer before topics by id (KIP-516), and before followers served consumers (KIP-392)."""
     if one.version < BY_ID_FROM[one.op] and best.error == Error.UNKNOWN_TOPIC_ID:
         return {"error_code": int(Error.UNKNOWN_TOPIC_OR_PARTITION)}
@@ -161,14 +161,14 @@ def _changed_fetch(sweep: Sweep, one: About, best: About) -> Plain | None:
     return None
 
 
-def _changed_offset_fetch(_: Sweep, one: About, best: About) -> Plain | None:
+def _changed_offset_fetch(_: SweepAtRest, one: About, best: About) -> Plain | None:
     """Return the answer of a version that names topics: offsets may be committed for a missing topic (KIP-848)."""
     if one.version >= BY_ID_FROM[one.op] or best.error != Error.UNKNOWN_TOPIC_ID:
         return None
     return {name: NOTHING_COMMITTED[name] for name in one.shared_fields(best)}
 
 
-def _changed_groups(_: Sweep, one: About, best: About) -> Plain | None:
+def _changed_groups(_: SweepAtRest, one: About, best: About) -> Plain | None:
     """Return the answer before KIP-1043: a group that does not exist was Dead."""
     if one.version >= UNKNOWN_GROUPS_FROM or best.error != Error.GROUP_ID_NOT_FOUND:
         return None
@@ -177,7 +177,7 @@ def _changed_groups(_: Sweep, one: About, best: About) -> Plain | None:
 
 SERVED = frozenset({NONE, Error.OFFSET_OUT_OF_RANGE})
 """The error codes, NONE included, of a replica that serves a Fetch."""
-CHANGED: dict[str, Callable[[Sweep, About, About], Plain | None]] = {
+CHANGED: dict[str, Callable[[SweepAtRest, About, About], Plain | None]] = {
     "fetch_many": _changed_fetch,
     "offset_fetch": _changed_offset_fetch,
     "describe_groups": _changed_groups,
@@ -186,7 +186,7 @@ CHANGED: dict[str, Callable[[Sweep, About, About], Plain | None]] = {
 """
 
 
-def _may_refuse_zstd(sweep: Sweep, one: About, best: About) -> bool:
+def _may_refuse_zstd(sweep: SweepAtRest, one: About, best: About) -> bool:
     """True for a Fetch of a zstd topic in a version without it (KIP-110). Any broker may answer so at once."""
     codecs = {batch["codec"] for batch in best.value.get("batches", ())}
     holds = ZSTD in codecs or best.item[0] in sweep.zstd
@@ -196,7 +196,7 @@ def _may_refuse_zstd(sweep: Sweep, one: About, best: About) -> bool:
 # --- roles
 
 
-def _role(sweep: Sweep, one: About) -> str:
+def _role(sweep: SweepAtRest, one: About) -> str:
     """Return the role of an answer: its item is unknown, or the broker is no leader or coordinator; else empty."""
     if one.op in OF_PARTITIONS:
         leader = sweep.leaders.get((one.item[0], one.item[1]))
@@ -214,7 +214,7 @@ def _unless(right: bool) -> str:
     return "" if right else WRONG_BROKER
 
 
-def _kinds(sweep: Sweep, one: About) -> frozenset[int]:
+def _kinds(sweep: SweepAtRest, one: About) -> frozenset[int]:
     """Return the errors of which this answer must have one; empty where it need not be a refusal."""
     role = _role(sweep, one)
     if role == WRONG_BROKER:

@@ -158,7 +158,7 @@ class About(msgspec.Struct, frozen=True):
         return f"{self.op} v{self.version} to {self.node}"
 
 
-class Sweep:
+class SweepAtRest:
     """One sweep at rest: the answers about each item, in their order."""
 
     def __init__(self, ids: Mapping[str, int], answers: Sequence[About]) -> None:
@@ -216,7 +216,7 @@ class Sweep:
 # --- reading
 
 
-def sweeps(history: History, noted: Sequence[AnyEvent]) -> list[Sweep]:
+def sweeps(history: History, noted: Sequence[AnyEvent]) -> list[SweepAtRest]:
     """Return the complete sweeps of a history that were taken at rest."""
     spans = [*_spans(noted)]
     if not spans:
@@ -238,13 +238,13 @@ def _spans(noted: Sequence[AnyEvent]) -> Iterator[tuple[int, int]]:
             begin = -1
 
 
-def _read(history: History, timeline: Timeline, begin: int, end: int) -> Sweep | None:
+def _read(history: History, timeline: Timeline, begin: int, end: int) -> SweepAtRest | None:
     events = history.events[begin + 1 : end]
     undisturbed = not timeline.standing(begin, end) and not timeline.fault_between(begin, end)
     if not undisturbed or any(isinstance(event, Call) and event.op not in SWEPT for event in events):
         return None
     answers = [about for event in events if isinstance(event, Answer) for about in _items_of(history, event)]
-    return Sweep(timeline.ids, answers) if _is_at_rest(answers) else None
+    return SweepAtRest(timeline.ids, answers) if _is_at_rest(answers) else None
 
 
 def _is_at_rest(answers: Sequence[About]) -> bool:
@@ -324,4 +324,4 @@ def _encoded(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-__all__ = ["SWEPT", "About", "Sweep", "sweeps"]
+__all__ = ["SWEPT", "About", "SweepAtRest", "sweeps"]

@@ -8,7 +8,7 @@ from functools import cached_property
 import msgspec
 
 from conformance.judging.excuses import RISEN
-from conformance.judging.facts.log import Batch, FetchResult
+from conformance.judging.facts.log import FetchResult, ReplicaBatch
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.responding_replica import ReplicaLogs
@@ -28,7 +28,7 @@ class ConsumerRead(msgspec.Struct, frozen=True):
     read: FetchResult
     role: str
     uncommitted: bool
-    beyond: Batch | None
+    beyond: ReplicaBatch | None
     proof: int
 
     @property
@@ -73,7 +73,7 @@ class ConsumerReads:
         own = self._own_logs.of(read) if self.story.full_reads else None
         return own is not None and bool(own.held) and own.from_offset(max(read.high_watermark, 0)) is not None
 
-    def _proof(self, place: int, beyond: Batch) -> int:
+    def _proof(self, place: int, beyond: ReplicaBatch) -> int:
         """Return the event of the node's next answer at the epoch; 0 for none, or a high watermark past the batch."""
         read = self.story.reads[place]
         life = (read.node, read.incarnation, read.cur)

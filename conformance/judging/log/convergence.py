@@ -8,12 +8,12 @@ from math import inf
 import msgspec
 
 from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST
-from conformance.judging.facts.log import FetchResult, PartitionMetadata, ReplicaOnDisk
+from conformance.judging.facts.log import FetchResult, PartitionAtBroker, ReplicaOnDisk
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.registrations import Registrations
+from conformance.judging.log.registrations import EpochRegistrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
@@ -33,7 +33,7 @@ class FinalState(msgspec.Struct, frozen=True):
 
     since: int
     certain: bool
-    look: PartitionMetadata | None
+    look: PartitionAtBroker | None
     leader: FetchResult | None
     others: tuple[FetchResult, ...]
     disk: tuple[ReplicaOnDisk, ...]
@@ -56,7 +56,7 @@ def end_of(story: PartitionStory) -> FinalState | None:
     """Return the final state of a partition; None without an end, or if compaction or corruption makes replicas
     differ.
     """
-    timeline, damage = story.timeline, story.derive(Damage)
+    timeline, damage = story.timeline, story.derive(ReplicaDamage)
     since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
     if since < 0 or story.is_compacted or damage.is_corrupt:
         return None
@@ -139,14 +139,16 @@ def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         yield Finding(id in end.look.isr and end.look.leader >= 0, "isr", (end.look.event,), shown, "stuck")
 
 
-def _all_replaced(story: PartitionStory, look: PartitionMetadata) -> bool:
+def _all_replaced(story: PartitionStory, look: PartitionAtBroker) -> bool:
     """True if each replica that may be elected lost its log directory.
 
     The registration of the leader epoch says which these are, or else the ISR, or else all replicas.
     """
-    described = story.derive(Registrations).of(look.epoch)
+    described = story.derive(EpochRegistrations).of(look.epoch)
     named = {*described.members, *described.last_known} if described is not None else {*look.isr}
-    return story.derive(Damage).all_hit(named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir)
+    return story.derive(ReplicaDamage).all_hit(
+        named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir
+    )
 
 
 def _logs(end: FinalState) -> Iterator[Claim]:
@@ -171,7 +173,7 @@ def _watermark(leader: FetchResult, other: FetchResult) -> Finding:
 
 def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """Compare the logs on disk, by leader epochs and base offsets too, and the cache entries of epochs with records."""
-    damage = story.derive(Damage)
+    damage = story.derive(ReplicaDamage)
     led = [held for held in end.disk if end.leader is not None and held.node == end.leader.node]
     for other in end.disk if led else ():
         if other.node == led[0].node:
@@ -256,7 +258,7 @@ def _missed_epochs(story: PartitionStory) -> set[str]:
 
 def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
     """Return leaders with records of their own epoch that the final log lacks, each with the first such event."""
-    damage = story.derive(Damage)
+    damage = story.derive(ReplicaDamage)
     found: dict[str, int] = {}
     for read in story.derive(Leadership).leader_reads:
         if read.batches and read.node not in found:

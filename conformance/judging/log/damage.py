@@ -11,7 +11,7 @@ from conformance.judging.timeline import FaultSpan
 from history.effects import Effects
 
 
-class Damage:
+class ReplicaDamage:
     """Faults that were aimed at a replica of one partition, or at all that a broker holds."""
 
     def __init__(self, story: PartitionStory) -> None:

@@ -11,7 +11,7 @@ from conformance.judging.facts.log import (
     REQUEST_TIMED_OUT,
     DeleteRecordsResult,
     FetchResult,
-    PartitionMetadata,
+    PartitionAtBroker,
     ProduceResult,
 )
 from conformance.judging.judge import Claim, Excuse, Finding
@@ -136,7 +136,7 @@ def _reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
             yield node
 
 
-def _live(seen: PartitionMetadata, id: int) -> bool:
+def _live(seen: PartitionAtBroker, id: int) -> bool:
     return id in seen.isr and id in seen.unfenced
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from conformance.judging.excuses import EPOCH_FILE_LOST_BY_FAULT, LAST_KNOWN_LEADER
-from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
+from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
@@ -29,7 +29,7 @@ def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]
     empties the ELR, and a reassignment brings in other replicas: partitions with either are left out.
     """
     reads = [read for read in story.derive(Leadership).leader_reads if read.full]
-    if not reads or not story.derive(Damage).hits(_loses_log) or story.derive(Replicas).may_have_changed:
+    if not reads or not story.derive(ReplicaDamage).hits(_loses_log) or story.derive(Replicas).may_have_changed:
         return
     survivor: tuple[int, int] | None = None
     for write in (write for write in story.produced if write.is_committed and write.values):
@@ -54,7 +54,7 @@ def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
     the record may be gone.
     """
     possible = story.derive(min_insync_replicas).possible(write.asked, NEVER)
-    lost = [span for span in story.derive(Damage).hits(_loses_log) if span.began > write.asked]
+    lost = [span for span in story.derive(ReplicaDamage).hits(_loses_log) if span.began > write.asked]
     crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
     # No controller can know of a disk that is lost after a controlled shutdown.
     if len(possible) != 1 or not {node for span in lost for node in span.nodes} <= crashed:
@@ -91,7 +91,7 @@ def _lasted(
 ) -> tuple[int, int] | Finding | Excuse | None:
     """Return the events of the write and of a later leader's last read that has it; a claim of its loss; or None."""
     acknowledged, starts = moment_of(story, write), story.derive(LogStarts)
-    kept_as: dict[tuple[int, int], Batch] = {}
+    kept_as: dict[tuple[int, int], ReplicaBatch] = {}
     lasted: tuple[int, int] | None = None
     for read in (read for read in reads if read.cur >= acknowledged[0]):
         if trouble := loss_in(

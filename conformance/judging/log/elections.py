@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.judging.excuses import Evidence
-from conformance.judging.facts.log import PartitionMetadata
+from conformance.judging.facts.log import PartitionAtBroker
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
-from conformance.judging.log.registrations import Registration, Registrations
+from conformance.judging.log.registrations import EpochRegistration, EpochRegistrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
@@ -29,7 +29,7 @@ def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Findi
 
     A replica is electable if it is in ISR or ELR, or if the configuration in force permits an unclean election.
     """
-    registrations = story.derive(Registrations)
+    registrations = story.derive(EpochRegistrations)
     waiting: _Waiting | None = None
     newest = -1
     for seen in story.metadata:
@@ -54,7 +54,7 @@ def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Findi
 class _Waiting:
     """A partition that has had no acting leader since a Metadata answer, though a replica may lead."""
 
-    def __init__(self, story: PartitionStory, since: PartitionMetadata, case: str) -> None:
+    def __init__(self, story: PartitionStory, since: PartitionAtBroker, case: str) -> None:
         self.story, self.since, self.case = story, since, case
         self.reported = False
         self.within = CONVERGES_WITHIN
@@ -67,13 +67,13 @@ class _Waiting:
             f"and no leader acted for {self.within:g} s"
         )
 
-    def seconds(self, seen: PartitionMetadata) -> float:
+    def seconds(self, seen: PartitionAtBroker) -> float:
         return self.story.timeline.time(seen.event) - self.story.timeline.time(self.since.event)
 
-    def by(self, seen: PartitionMetadata) -> tuple[int, int]:
+    def by(self, seen: PartitionAtBroker) -> tuple[int, int]:
         return self.since.event, seen.event
 
-    def is_left_alone(self, seen: PartitionMetadata, able: set[int]) -> bool:
+    def is_left_alone(self, seen: PartitionAtBroker, able: set[int]) -> bool:
         """True if every fault since then only idled nodes or failed a log directory, and either spared the replicas
         that may lead or was taken back before.
         """
@@ -87,7 +87,7 @@ class _Waiting:
         )
 
 
-def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMetadata) -> tuple[set[int], str]:
+def _able(story: PartitionStory, registrations: EpochRegistrations, seen: PartitionAtBroker) -> tuple[set[int], str]:
     """Return the live replicas that may lead, if there is no leader or one that is certainly down, and the case."""
     if seen.leader >= 0 and not _is_down(story, seen, seen.leader):
         return set(), ""
@@ -100,14 +100,14 @@ def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMe
     return ({*seen.replicas} & alive, _permitted_as(story, seen)) if _is_permitted(story, seen) else (set(), "")
 
 
-def _clean_case(story: PartitionStory, seen: PartitionMetadata, ids: set[int]) -> str:
+def _clean_case(story: PartitionStory, seen: PartitionAtBroker, ids: set[int]) -> str:
     if not seen.isr:
         return "eligible"
-    replaced = story.derive(Damage).all_hit(ids, seen.event, lambda effects: effects.loses_log_dir)
+    replaced = story.derive(ReplicaDamage).all_hit(ids, seen.event, lambda effects: effects.loses_log_dir)
     return "disk-replaced" if replaced else "clean"
 
 
-def _eligible(story: PartitionStory, described: Registration) -> set[int]:
+def _eligible(story: PartitionStory, described: EpochRegistration) -> set[int]:
     """Return the eligible leader replicas that did not restart since they were described: a crash ends eligibility."""
     restarted = {
         node
@@ -118,13 +118,13 @@ def _eligible(story: PartitionStory, described: Registration) -> set[int]:
     return {id for id in described.eligible or () if story.timeline.names.get(id, "") not in restarted}
 
 
-def _is_permitted(story: PartitionStory, seen: PartitionMetadata) -> bool:
+def _is_permitted(story: PartitionStory, seen: PartitionAtBroker) -> bool:
     """True if the partition had no leader, and an unclean election was certainly permitted from the request to the answer."""
     setting = story.derive(unclean_election)
     return seen.leader < 0 and setting.possible(seen.asked, seen.event) == {"true"}
 
 
-def _permitted_as(story: PartitionStory, seen: PartitionMetadata) -> str:
+def _permitted_as(story: PartitionStory, seen: PartitionAtBroker) -> str:
     if (permitted := story.derive(unclean_election).in_force(seen.asked)) is None:
         return "topic"
     if permitted.owner == "cluster":
@@ -132,14 +132,14 @@ def _permitted_as(story: PartitionStory, seen: PartitionMetadata) -> str:
     return "switched-on" if _switched_on(story, seen) else "topic"
 
 
-def _switched_on(story: PartitionStory, seen: PartitionMetadata) -> bool:
+def _switched_on(story: PartitionStory, seen: PartitionAtBroker) -> bool:
     """True if a request made after the partition had lost its leader permitted the unclean election."""
     permitted = story.derive(unclean_election).in_force(seen.asked)
     leaderless_since = story.derive(Leadership).first_named(seen.epoch)
     return seen.leader < 0 and permitted is not None and permitted.since > leaderless_since
 
 
-def _is_down(story: PartitionStory, seen: PartitionMetadata, id: int) -> bool:
+def _is_down(story: PartitionStory, seen: PartitionAtBroker, id: int) -> bool:
     """True if the replica was certainly down, or without its log directory, from the request to the answer."""
     node = story.timeline.names.get(id, "")
     was_down = story.timeline.down(node, seen.asked, seen.event)
@@ -160,7 +160,7 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
     if story.registered_states:
         return
     leadership = story.derive(Leadership)
-    for before in story.derive(Registrations).leaderless():
+    for before in story.derive(EpochRegistrations).leaderless():
         successor = leadership.leaders.get(before.epoch + 1)
         elected = story.timeline.ids.get(successor, -1) if successor is not None else -1
         case = election_case(story, before.electable, before.event)
@@ -181,23 +181,23 @@ def election_case(story: PartitionStory, electable: frozenset[int] | None, event
     """Return the case of GEN-09, by the replicas that may lead (as in Registration), faults and settings."""
     if electable == frozenset():
         return "last-known"
-    if story.derive(Damage).all_hit(electable or (), event, lambda effects: effects.damages_log):
+    if story.derive(ReplicaDamage).all_hit(electable or (), event, lambda effects: effects.damages_log):
         return "disk-lost"
     setting = story.derive(unclean_election).in_force(event)
     return "explicitly-off" if setting is not None and (setting.text, setting.owner) == ("false", "topic") else "silent"
 
 
-def _may_lead(story: PartitionStory, before: Registration, elected: int) -> bool:
+def _may_lead(story: PartitionStory, before: EpochRegistration, elected: int) -> bool:
     if before.electable:
         return elected in before.electable
     former = story.timeline.ids.get(story.derive(Leadership).leaders.get(before.epoch - 1, ""), -1)
     return elected in (before.last_known or (former,))
 
 
-def _permits(story: PartitionStory, before: Registration) -> Evidence | None:
+def _permits(story: PartitionStory, before: EpochRegistration) -> Evidence | None:
     return story.derive(PermittedLosses).between((before.epoch, NEVER), (before.epoch + 1, NEVER), ELECTIONS)
 
 
-def _shown(before: Registration, elected: int) -> str:
+def _shown(before: EpochRegistration, elected: int) -> str:
     known = f"ISR {before.isr}, ELR {before.eligible}, last known leader {before.last_known}"
     return f"{elected} leads at {before.epoch + 1}; without a leader at {before.epoch}: {known}"

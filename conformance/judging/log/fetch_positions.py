@@ -15,7 +15,7 @@ from conformance.judging.facts.log import (
     FetchResult,
 )
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
@@ -29,7 +29,7 @@ SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
 
 def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
     """Yield the consumer fetches that named both epochs, each with the log that it was answered from."""
-    damage = story.derive(Damage)
+    damage = story.derive(ReplicaDamage)
     for read in story.reads:
         named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
         if named and read.by_consumer and damage.is_undamaged(read.node, read.event):
@@ -40,7 +40,7 @@ def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[Fet
 
 def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[ErrorResponse, ReplicaLog]]:
     """Yield consumer fetches with both epochs that got OFFSET_OUT_OF_RANGE, each with the replica's log."""
-    damage = story.derive(Damage)
+    damage = story.derive(ReplicaDamage)
     for one in story.errors:
         named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
         if named and one.error == OFFSET_OUT_OF_RANGE and damage.is_undamaged(one.node, one.event):
@@ -95,7 +95,7 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
 
     It counts whatever that leader's log holds: a log that lost the record is the case that matters.
     """
-    permitted, damage = story.derive(PermittedLosses), story.derive(Damage)
+    permitted, damage = story.derive(PermittedLosses), story.derive(ReplicaDamage)
     for read in story.derive(Leadership).leader_reads:
         cut = read.by_consumer and read.diverging is not None and read.diverging[1] < read.fetch_offset
         given = _first_given(story, read) if cut and damage.is_undamaged(read.node, read.event) else None
@@ -123,7 +123,7 @@ def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
     """Judge that OffsetForLeaderEpoch answers an end above each record of the epoch that a consumer was given, unless
     the log start may have passed that record.
     """
-    leadership, damage = story.derive(Leadership), story.derive(Damage)
+    leadership, damage = story.derive(Leadership), story.derive(ReplicaDamage)
     permitted, starts = story.derive(PermittedLosses), story.derive(LogStarts)
     for end in story.epoch_ends:
         asked = end.asked_epoch >= 0 and leadership.is_from_leader(end) and damage.is_undamaged(end.node, end.event)
@@ -170,7 +170,7 @@ def _valid_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tup
 
 
 def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
-    leadership, damage = story.derive(Leadership), story.derive(Damage)
+    leadership, damage = story.derive(Leadership), story.derive(ReplicaDamage)
     for end in story.epoch_ends:
         if end.asked_epoch < 0 or not leadership.is_from_leader(end) or not damage.is_undamaged(end.node, end.event):
             continue

@@ -12,7 +12,7 @@ from conformance.judging.facts.log import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     REQUEST_TIMED_OUT,
     FetchResult,
-    PartitionMetadata,
+    PartitionAtBroker,
     ProduceResult,
 )
 from conformance.judging.judge import Claim, Excuse, Finding
@@ -53,7 +53,7 @@ def isr_members_are_valid(story: PartitionStory) -> Iterator[Claim]:
     yield from _fenced(story)
 
 
-def _membership(held: bool, case: str, seen: PartitionMetadata) -> Finding:
+def _membership(held: bool, case: str, seen: PartitionAtBroker) -> Finding:
     shown = "" if held else f"{seen.node}: leader {seen.leader} at {seen.epoch}, ISR {seen.isr} of {seen.replicas}"
     return Finding(held, case, (seen.event,), shown)
 
@@ -84,14 +84,14 @@ class _Fenced:
     """
 
     def __init__(self) -> None:
-        self.out: dict[int, PartitionMetadata] = {}
-        self.inside: dict[int, PartitionMetadata] = {}
-        self.stays: dict[int, list[PartitionMetadata]] = {}
+        self.out: dict[int, PartitionAtBroker] = {}
+        self.inside: dict[int, PartitionAtBroker] = {}
+        self.stays: dict[int, list[PartitionAtBroker]] = {}
         self.up: dict[int, int] = {}
         self._known: set[tuple[object, ...]] = set()
         self.last = -1
 
-    def look(self, story: PartitionStory, seen: PartitionMetadata) -> Iterator[Claim]:
+    def look(self, story: PartitionStory, seen: PartitionAtBroker) -> Iterator[Claim]:
         if seen.asked < self.last:  # it overlaps the look before, and may be older
             return
         self.last = seen.event
@@ -107,7 +107,7 @@ class _Fenced:
             elif id not in self.out:
                 yield from self._stays(story, id, seen)
 
-    def _stays(self, story: PartitionStory, id: int, seen: PartitionMetadata) -> Iterator[Claim]:
+    def _stays(self, story: PartitionStory, id: int, seen: PartitionAtBroker) -> Iterator[Claim]:
         """Judge a fenced replica that stays in the ISR.
 
         The controller fences a broker and removes it from every ISR at once; a broker may learn of both between two
@@ -121,13 +121,13 @@ class _Fenced:
             shown = f"{seen.node} saw {id} fenced {STAYS} times in a row, and in the ISR {seen.isr} all the time"
             yield Finding(False, "fenced", tuple(look.event for look in looks), shown)
 
-    def _is_registered_again(self, story: PartitionStory, node: str, looks: list[PartitionMetadata], id: int) -> bool:
+    def _is_registered_again(self, story: PartitionStory, node: str, looks: list[PartitionAtBroker], id: int) -> bool:
         """True if the broker has restarted since it was last seen unfenced, and is not certainly down."""
         timeline, first, last = story.timeline, looks[0].asked, looks[-1].event
         another = timeline.incarnation(node, self.up.get(id, -1)) != timeline.incarnation(node, last)
         return another and not timeline.down(node, first, last)
 
-    def _fenced(self, id: int, seen: PartitionMetadata) -> Iterator[Finding]:
+    def _fenced(self, id: int, seen: PartitionAtBroker) -> Iterator[Finding]:
         before = self.out.get(id)
         if id not in seen.isr:
             state = (id, seen.epoch, seen.isr)
@@ -177,7 +177,7 @@ class _Looks:
         possible = possible_min_isr(story)
         self.enough = max(possible) if len(possible) == 1 else 0
         """min.insync.replicas; 0 if it was altered, or if a request of unknown outcome leaves it open."""
-        self._own: dict[str, list[PartitionMetadata]] = {}
+        self._own: dict[str, list[PartitionAtBroker]] = {}
         for (node, _), seen_by in story.metadata_by_incarnation.items():
             id = story.timeline.ids.get(node)
             self._own.setdefault(node, []).extend(seen for seen in seen_by if seen.leader == id)
@@ -186,7 +186,7 @@ class _Looks:
             if write.error == NOT_ENOUGH_REPLICAS:
                 self._refused.setdefault(write.node, []).append(write)
 
-    def around(self, node: str, asked: int, event: int) -> tuple[PartitionMetadata | None, PartitionMetadata | None]:
+    def around(self, node: str, asked: int, event: int) -> tuple[PartitionAtBroker | None, PartitionAtBroker | None]:
         """Return the leader's last Metadata answer before the request, and its first one requested after the answer.
         The second is None unless both are of one epoch and incarnation.
         """
@@ -196,21 +196,21 @@ class _Looks:
         after = next((seen for seen in own[place : place + 4] if seen.asked > event), None)
         return before, after if before is not None and after is not None and self.same(before, after) else None
 
-    def same(self, one: PartitionMetadata, other: PartitionMetadata) -> bool:
+    def same(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
         incarnations = {seen.incarnation for seen in (one, other)}
         return one.epoch == other.epoch and len(incarnations) == 1
 
-    def small(self, seen: PartitionMetadata) -> bool:
+    def small(self, seen: PartitionAtBroker) -> bool:
         """True if the ISR is smaller than min.insync.replicas. A partition with fewer replicas than that needs all of them."""
         return len(seen.isr) < min(self.enough, len(seen.replicas))
 
-    def refusals(self, before: PartitionMetadata, event: int) -> list[ProduceResult]:
+    def refusals(self, before: PartitionAtBroker, event: int) -> list[ProduceResult]:
         """Return writes that the leader refused before an event, in the same incarnation and epoch as its Metadata."""
         began = next(seen.event for seen in self._own[before.node] if self.same(seen, before))
         mine = (write for write in self._refused.get(before.node, ()) if write.incarnation == before.incarnation)
         return [write for write in mine if began <= write.asked and write.event < event]
 
-    def stays_small(self, before: PartitionMetadata, asked: int, event: int, after: PartitionMetadata) -> bool:
+    def stays_small(self, before: PartitionAtBroker, asked: int, event: int, after: PartitionAtBroker) -> bool:
         """True if the ISR was too small from one answer to the other, also in the leader's own view from a request in between
         to its answer.
 
@@ -226,7 +226,7 @@ class _Looks:
         away = self._are_away(before, min(before.asked, refused[0].asked), event)
         return away or self._at_once(min(before.asked, refused[-1].asked), after.event)
 
-    def _are_away(self, seen: PartitionMetadata, first: int, second: int) -> bool:
+    def _are_away(self, seen: PartitionAtBroker, first: int, second: int) -> bool:
         """True if all other replicas were certainly down, or fenced and cut off from the controllers that could unfence them."""
         timeline = self.story.timeline
         others = [(id, timeline.names.get(id, "")) for id in seen.replicas if id != seen.leader]
@@ -247,13 +247,13 @@ class _Looks:
         idle = all(span.effects.idles for span in timeline.standing(first, second))
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
-    def enough_of_fewer(self, one: PartitionMetadata, other: PartitionMetadata) -> bool:
+    def enough_of_fewer(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
         """True if the ISR is large enough in both answers, although a replica is outside it or something happened in between."""
         fewer = any(len(seen.isr) < len(seen.replicas) for seen in (one, other))
         disturbed = self.story.disturbed_between(one.event, other.event)
         return (fewer or disturbed) and not (self.small(one) or self.small(other))
 
-    def alone(self, seen: PartitionMetadata, first: int, second: int) -> bool:
+    def alone(self, seen: PartitionAtBroker, first: int, second: int) -> bool:
         """True if all other replicas were certainly down from one event to the other."""
         others = (id for id in seen.replicas if id != seen.leader)
         return all(self.story.timeline.down(self.story.timeline.names.get(id, ""), first, second) for id in others)

@@ -14,7 +14,7 @@ from conformance.judging.facts.log import (
     EpochEndOffset,
     ErrorResponse,
     FetchResult,
-    ListedOffset,
+    OffsetLookup,
 )
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.story import PartitionStory
@@ -149,5 +149,5 @@ class KnownEpochs:
         return newest._replace(stale=mine[before - 1]) if before else None
 
 
-def _served(answer: FetchResult | EpochEndOffset | ListedOffset, op: str, replica_id: int) -> Served:
+def _served(answer: FetchResult | EpochEndOffset | OffsetLookup, op: str, replica_id: int) -> Served:
     return Served(answer.asked, answer.event, answer.node, answer.incarnation, op, answer.cur, replica_id)

@@ -16,13 +16,13 @@ from conformance.judging.facts.log import (
     UNKNOWN_LEADER_EPOCH,
     ErrorResponse,
     FetchResult,
-    PartitionMetadata,
+    PartitionAtBroker,
     ProduceResult,
     RegisteredPartition,
     ReplicaOnDisk,
 )
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.known_epochs import KnownEpochs, Served, ServingLeader
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
@@ -42,7 +42,7 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Finding
     """At rest, epochs and start offsets in a leader epoch cache rise, and each epoch in the log has its entry, which begins
     and ends where the epoch does.
     """
-    replicas, damage = story.derive(Replicas), story.derive(Damage)
+    replicas, damage = story.derive(Replicas), story.derive(ReplicaDamage)
     highest_start = story.derive(LogStarts).highest
     starts = {read.node: read.log_start for read in story.full_reads}
     for disk in story.on_disk if not story.is_compacted else ():
@@ -110,7 +110,7 @@ def metadata_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
     yield from _fences_never_fall(story)
 
 
-def _may_differ(story: PartitionStory, before: PartitionMetadata, seen: PartitionMetadata) -> bool:
+def _may_differ(story: PartitionStory, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
     if before.event >= seen.asked:
         return False
     return before.epoch != seen.epoch or story.timeline.fault_between(before.event, seen.asked)
@@ -173,8 +173,8 @@ def every_change_of_leader_raises_the_epoch(story: PartitionStory) -> Iterator[F
     """Whenever one incarnation of a broker sees another leader or none, it sees a higher epoch; so does a controller."""
     yield from _registered_changes(story)
     for view in story.metadata_by_incarnation.values():
-        leader: PartitionMetadata | None = None
-        gap: list[PartitionMetadata] = []
+        leader: PartitionAtBroker | None = None
+        gap: list[PartitionAtBroker] = []
         for before, seen in pairwise(view):
             leader = before if before.leader >= 0 else leader
             gap = [*gap, before] if before.leader < 0 else []
@@ -200,7 +200,7 @@ def _registered_changes(story: PartitionStory) -> Iterator[Finding]:
         last[seen.node] = seen
 
 
-Described = PartitionMetadata | RegisteredPartition
+Described = PartitionAtBroker | RegisteredPartition
 
 
 def _raised(before: Described, seen: Described, case: str) -> Finding:
@@ -208,7 +208,7 @@ def _raised(before: Described, seen: Described, case: str) -> Finding:
     return Finding(seen.epoch > before.epoch, case, (before.event, seen.event), shown, "epoch-regression")
 
 
-def _resigned(leader: PartitionMetadata, before: PartitionMetadata, seen: PartitionMetadata) -> bool:
+def _resigned(leader: PartitionAtBroker, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
     """True if the leader of this epoch is alive but does not lead. A fenced leader is not named either, though it leads on.
 
     Brokers and partitions of one answer may be of two moments, so it takes two answers.
@@ -218,7 +218,7 @@ def _resigned(leader: PartitionMetadata, before: PartitionMetadata, seen: Partit
 
 
 def _was_without(
-    story: PartitionStory, led: PartitionMetadata | None, gap: list[PartitionMetadata], seen: PartitionMetadata
+    story: PartitionStory, led: PartitionAtBroker | None, gap: list[PartitionAtBroker], seen: PartitionAtBroker
 ) -> bool:
     """True if the partition certainly had no leader at the epoch at which it has one now.
 

@@ -10,7 +10,7 @@ from conformance.judging.facts.log import FetchResult
 from conformance.judging.log.story import PartitionStory
 
 
-class Answer(Protocol):
+class EpochAnswer(Protocol):
     """A node's answer to a request; `cur` is the current leader epoch that the request named, -1 for none."""
 
     @property
@@ -77,7 +77,7 @@ class Leadership:
 
     # --- what a leader answered
 
-    def is_from_leader(self, answer: Answer) -> bool:
+    def is_from_leader(self, answer: EpochAnswer) -> bool:
         """True if the leader of the epoch that the request named answered it."""
         return answer.cur >= 0 and self.leaders.get(answer.cur) == answer.node
 

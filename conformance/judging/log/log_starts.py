@@ -13,7 +13,7 @@ from math import inf
 from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE, Evidence
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import REQUEST_TIMED_OUT, DeleteRecordsResult
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import FaultSpan
 
@@ -93,7 +93,7 @@ class LogStarts:
 
     @cached_property
     def _moves(self) -> list[FaultSpan]:
-        return self._story.derive(Damage).hits(lambda effects: effects.moves_log_start)
+        return self._story.derive(ReplicaDamage).hits(lambda effects: effects.moves_log_start)
 
     @cached_property
     def _retentions(self) -> list[FaultSpan]:

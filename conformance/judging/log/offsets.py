@@ -15,10 +15,10 @@ from conformance.judging.facts.log import (
     READ_COMMITTED,
     EpochEndOffset,
     FetchResult,
-    ListedOffset,
+    OffsetLookup,
 )
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.responding_replica import Life, ReplicaLog, ReplicaLogs
@@ -106,13 +106,13 @@ def latest_offset_is_within_the_fetch_limit(story: PartitionStory) -> Iterator[F
         yield Finding(latest.offset <= bound, case, (latest.event, later.event), _beyond(latest, later, bound))
 
 
-def _beyond(latest: ListedOffset, later: FetchResult, bound: int) -> str:
+def _beyond(latest: OffsetLookup, later: FetchResult, bound: int) -> str:
     return (
         f"{latest.node} listed {latest.offset} as the latest offset, and lets consumers read up to {bound} after that"
     )
 
 
-def _latest(story: PartitionStory) -> Iterator[tuple[ListedOffset, FetchResult, int]]:
+def _latest(story: PartitionStory) -> Iterator[tuple[OffsetLookup, FetchResult, int]]:
     """Pair latest offsets listed to consumers with a later answer of the same leader at the same epoch and its fetch limit.
 
     Neither the high watermark nor the last stable offset of a leader falls within its epoch.
@@ -203,7 +203,7 @@ def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Finding]:
     leader, ends = _own_at_rest(story), _vector(story)
     if leader is None or story.is_compacted or not leader.log_end:
         return
-    if not story.derive(Damage).is_undamaged(leader.node, leader.event):
+    if not story.derive(ReplicaDamage).is_undamaged(leader.node, leader.event):
         return
     restarted = leader.incarnation > 0
     begins = _cache_begin(story, leader, ends, restarted)

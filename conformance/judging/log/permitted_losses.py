@@ -20,9 +20,9 @@ from conformance.judging.excuses import (
     LAST_KNOWN_LEADER,
     Evidence,
 )
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
-from conformance.judging.log.registrations import Described, Registration, Registrations
+from conformance.judging.log.registrations import Described, EpochRegistration, EpochRegistrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import possible_min_isr, unclean_election
 from conformance.judging.log.story import PartitionStory
@@ -61,7 +61,7 @@ class PermittedLosses:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-        self._damage = story.derive(Damage)
+        self._damage = story.derive(ReplicaDamage)
         self._leadership = story.derive(Leadership)
         self._setting = story.derive(unclean_election)
         self.all = sorted({*self._elections(), *self._faults()}) if self._may_be_any else []
@@ -91,7 +91,7 @@ class PermittedLosses:
     # --- elections
 
     def _elections(self) -> Iterator[PermittedLoss]:
-        registrations = self.story.derive(Registrations)
+        registrations = self.story.derive(EpochRegistrations)
         for election in self.story.unclean_elections:
             found = self._change_after(election.asked, ELECTED_UNCLEANLY_ON_REQUEST)
             yield from (loss for loss in found if election.granted or not self._is_clean(loss, election.event))
@@ -107,13 +107,13 @@ class PermittedLosses:
             elif self._allowed_by_config(epoch, before) and not _may_lead(self.story, epoch, before):
                 yield _at_begin(epoch, ELECTED_UNCLEANLY_BY_CONFIG)
 
-    def _allowed_by_config(self, epoch: int, before: Registration) -> bool:
+    def _allowed_by_config(self, epoch: int, before: EpochRegistration) -> bool:
         return "true" in self._setting.possible(before.event, self._leadership.first_named(epoch))
 
     def _is_clean(self, loss: PermittedLoss, event: int) -> bool:
         """True if the new leader was electable without a loss, as described after the event and before it led."""
         epoch, _ = loss.at
-        before = self.story.derive(Registrations).before(epoch)
+        before = self.story.derive(EpochRegistrations).before(epoch)
         return before is not None and before.event > event and _may_lead(self.story, epoch, before)
 
     def _change_after(self, event: int, by: Evidence, end: int | None = None) -> Iterator[PermittedLoss]:
@@ -156,7 +156,7 @@ class PermittedLosses:
         """
         known = self._leadership.newest_epoch_before(event)
         leader = self._leadership.leaders.get(known, "")
-        seen = self.story.derive(Registrations).newest_at(event)
+        seen = self.story.derive(EpochRegistrations).newest_at(event)
         in_sync = {self.story.timeline.names.get(id, "") for id in (seen.isr if seen is not None else ())}
         hears = not any(
             away(leader, event, event + 1) for away in (self.story.timeline.cut_off, self.story.timeline.down)
@@ -172,7 +172,7 @@ class PermittedLosses:
         if any(read.asked > span.began for read in reads):
             yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._left(node, span))
         led = min((later for later in self._leadership.epochs_of(node) if later > epoch), default=-1)
-        before = self.story.derive(Registrations).before(led)
+        before = self.story.derive(EpochRegistrations).before(led)
         id = self.story.timeline.ids.get(node, -1)
         if before is None or not before.may_elect(id) or self._rejoined(node, span.began, led):
             return
@@ -185,7 +185,7 @@ class PermittedLosses:
         """Return the log end that the fault left of this partition; 0 if that is not known, or all was lost."""
         return span.left.get(node, 0) if span.partition == self.story.name else 0
 
-    def _was_in_sync_and_down(self, node: str, before: Registration) -> bool:
+    def _was_in_sync_and_down(self, node: str, before: EpochRegistration) -> bool:
         """True if the node was down, and in the ISR, when there was no leader any more: then its own election healed the
         fault.
         """
@@ -200,7 +200,7 @@ class PermittedLosses:
         survive.
         """
         id = self.story.timeline.ids.get(node, -1)
-        described = self.story.derive(Registrations).described
+        described = self.story.derive(EpochRegistrations).described
         own = next((one for one in reversed(described) if one.node == node and one.event < span.began), None)
         if own is None or own.leader != id:
             return False
@@ -253,7 +253,7 @@ def _at_begin(epoch: int, by: Evidence, above: int = 0) -> PermittedLoss:
     return PermittedLoss((epoch, BEFORE_ALL), by, above)
 
 
-def _may_lead(story: PartitionStory, epoch: int, before: Registration) -> bool:
+def _may_lead(story: PartitionStory, epoch: int, before: EpochRegistration) -> bool:
     """True if the leader of the epoch was electable without a loss, as described before.
 
     A controller takes a broker out of the ELR when it registers after an unclean shutdown (KIP-966), which may be later
@@ -267,7 +267,7 @@ def _may_lead(story: PartitionStory, epoch: int, before: Registration) -> bool:
     return before.may_elect(id) and not started_uncleanly(story, node, before.described, leadership.first_named(epoch))
 
 
-def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registration) -> bool:
+def _is_last_known(story: PartitionStory, epoch: int, node: str, before: EpochRegistration) -> bool:
     """True if the node is the last known leader, elected with ISR and ELR empty, after an unclean shutdown (KIP-966)."""
     leadership = story.derive(Leadership)
     former = max((led for led in leadership.leaders if led < epoch), default=-1)

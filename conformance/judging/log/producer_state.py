@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, PRODUCER_STATE_LOST, Evidence
 from conformance.judging.facts.exchange import Exchange
-from conformance.judging.facts.log import Batch, FetchResult
-from conformance.judging.log.damage import Damage
+from conformance.judging.facts.log import FetchResult, ReplicaBatch
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment, PermittedLosses
@@ -22,14 +22,18 @@ def may_be_forgotten(
     """
     if story.derive(LogStarts).limit(until.event) > offset:
         return PRODUCER_STATE_DELETED
-    if any(span.began < until.event for span in story.derive(Damage).hits(lambda effects: effects.loses_producers)):
+    if any(
+        span.began < until.event for span in story.derive(ReplicaDamage).hits(lambda effects: effects.loses_producers)
+    ):
         return PRODUCER_STATE_LOST
     if not in_transaction and may_have_expired(story, since, until):
         return PRODUCER_STATE_EXPIRED
     return may_be_lost(story, since, until)
 
 
-def forgotten_between(story: PartitionStory, read: FetchResult, first: Batch, second: Batch) -> Evidence | None:
+def forgotten_between(
+    story: PartitionStory, read: FetchResult, first: ReplicaBatch, second: ReplicaBatch
+) -> Evidence | None:
     """Return the evidence by which the leader that appended a producer's second batch need not know the first."""
     markers = (one for one in read.batches if one.marker is not None and one.producer_id == first.producer_id)
     in_transaction = first.transactional and not any(first.base < one.base < second.base for one in markers)
@@ -38,7 +42,7 @@ def forgotten_between(story: PartitionStory, read: FetchResult, first: Batch, se
 
 def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> bool:
     """True if a fault let brokers forget idle producers between two moments."""
-    spans = story.derive(Damage).hits(lambda effects: effects.forgets_producers)
+    spans = story.derive(ReplicaDamage).hits(lambda effects: effects.forgets_producers)
     return any(span.began < until.event and since[1] < span.ended for span in spans)
 
 

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from conformance.judging.excuses import RISEN
-from conformance.judging.facts.log import READ_COMMITTED, Batch, FetchResult
+from conformance.judging.facts.log import READ_COMMITTED, FetchResult, ReplicaBatch
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.consumer_reads import ConsumerRead, ConsumerReads
 from conformance.judging.log.story import PartitionStory, log_judge
@@ -73,7 +73,7 @@ class Aborts:
     def __bool__(self) -> bool:
         return any(not committed for ends in self._ends.values() for _, committed in ends)
 
-    def is_aborted(self, batch: Batch) -> bool:
+    def is_aborted(self, batch: ReplicaBatch) -> bool:
         """True if the transaction of this batch was aborted, and everything between batch and marker was read as well."""
         ends = self._ends.get(batch.producer_id, []) if batch.transactional and batch.marker is None else []
         place = bisect_left(ends, batch.last, key=lambda end: end[0])
@@ -96,11 +96,11 @@ def _not_aborted(read: FetchResult, ends: Aborts) -> Iterator[Finding]:
         yield Finding(not given, "aborted-transaction", (read.event,), shown, "aborted-read")
 
 
-def _applied(read: FetchResult) -> list[Batch]:
+def _applied(read: FetchResult) -> list[ReplicaBatch]:
     """Return the batches left once AbortedTransactions are applied, as the Java consumer does (CompletedFetch)."""
     waiting = sorted(read.aborted_transactions, key=lambda one: one[1])
     aborting: set[int] = set()
-    left: list[Batch] = []
+    left: list[ReplicaBatch] = []
     for batch in read.batches:
         while waiting and waiting[0][1] <= batch.last:
             aborting.add(waiting.pop(0)[0])

@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from conformance.judging.facts.exchange import NONE
-from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult
+from conformance.judging.facts.log import FetchResult, PartitionAtBroker, ProduceResult, ReplicaBatch
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.in_sync_replicas import AT_ONCE
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
@@ -57,8 +57,8 @@ class Completed(NamedTuple):
     request: ReassignmentResult
     added: Replicas
     case: str
-    before: PartitionMetadata
-    seen: PartitionMetadata
+    before: PartitionAtBroker
+    seen: PartitionAtBroker
 
 
 def _completed(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Completed]:
@@ -88,7 +88,7 @@ def _is_outside(
     return look is not None and id not in look.replicas
 
 
-def _look_before(story: PartitionStory, request: ReassignmentResult, since: int = -1) -> PartitionMetadata | None:
+def _look_before(story: PartitionStory, request: ReassignmentResult, since: int = -1) -> PartitionAtBroker | None:
     """Return the last Metadata before a request."""
     earlier = (seen for seen in reversed(story.metadata) if since < seen.asked and seen.event < request.asked)
     return next(earlier, None)
@@ -100,7 +100,7 @@ def _case(
     request: ReassignmentResult,
     added: Replicas,
     left: Replicas,
-    seen: PartitionMetadata,
+    seen: PartitionAtBroker,
 ) -> str:
     """Return the case, by the faults that stood from the request until it was seen to be completed."""
     hit = {node for span in story.timeline.standing(request.asked, seen.event) for node in span.nodes}
@@ -129,7 +129,7 @@ def _in_sync(story: PartitionStory, change: Completed) -> Finding | None:
     return None
 
 
-def _stayed_out(story: PartitionStory, id: int, before: PartitionMetadata, seen: PartitionMetadata) -> bool:
+def _stayed_out(story: PartitionStory, id: int, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
     """True if the replica was down all the time, or the time was too short for it to join the ISR and to leave it again."""
     timeline = story.timeline
     quick = timeline.time(seen.event) - timeline.time(before.asked) < AT_ONCE
@@ -142,7 +142,7 @@ def _stayed_out(story: PartitionStory, id: int, before: PartitionMetadata, seen:
 
 def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
     """Judge that the first full read of each added replica has what was acknowledged before, while it stays a replica."""
-    damage = story.derive(Damage)
+    damage = story.derive(ReplicaDamage)
     end = _changed_again(story, change)
     for node in sorted(_names(story, change.added)):
         own = (one for one in story.full_reads if one.node == node and change.seen.event < one.asked)
@@ -154,7 +154,9 @@ def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
 def _changed_again(story: PartitionStory, change: Completed) -> float:
     """Return the event from which on replicas may move again; NEVER for none."""
     later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.is_refused]
-    moved = [span.began for span in story.derive(Damage).hits(_moves_replicas) if span.ended > change.request.asked]
+    moved = [
+        span.began for span in story.derive(ReplicaDamage).hits(_moves_replicas) if span.ended > change.request.asked
+    ]
     return min([*later, *(event for event in moved if event > change.request.asked)], default=NEVER)
 
 
@@ -163,7 +165,10 @@ def _moves_replicas(effects: Effects) -> bool:
 
 
 def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Iterator[Claim]:
-    shown, kept_as = offsets_shown_by(read, story.derive(LogStarts).limit(read.event)), dict[tuple[int, int], Batch]()
+    shown, kept_as = (
+        offsets_shown_by(read, story.derive(LogStarts).limit(read.event)),
+        dict[tuple[int, int], ReplicaBatch](),
+    )
     writes = [write for write in story.produced if write.is_committed and write.values and _was_before(change, write)]
     for write in writes:
         if trouble := loss_in(read, write, shown, story.is_compacted, kept_as):
@@ -198,7 +203,9 @@ def _cancelled(story: PartitionStory, asked: Sequence[ReassignmentResult], place
         return
     end = min((one.asked for one in asked[place + 1 :]), default=NEVER)
     old, merged = {*former.replicas}, {*former.replicas, *request.replicas}
-    if any(span.began < end and request.asked < span.ended for span in story.derive(Damage).hits(_moves_replicas)):
+    if any(
+        span.began < end and request.asked < span.ended for span in story.derive(ReplicaDamage).hits(_moves_replicas)
+    ):
         return
     for seen in (one for one in story.metadata if cancelled.event < one.asked and one.event < end):
         now, rest = {*seen.replicas}, 0 <= story.timeline.rest < seen.asked
@@ -209,7 +216,7 @@ def _cancelled(story: PartitionStory, asked: Sequence[ReassignmentResult], place
             return
 
 
-def _settled(earlier: Sequence[ReassignmentResult], look: PartitionMetadata) -> bool:
+def _settled(earlier: Sequence[ReassignmentResult], look: PartitionAtBroker) -> bool:
     """True if this answer shows the last of the earlier requests completed."""
     last = earlier[-1] if earlier else None
     return last is None or (last.event < look.asked and {*look.replicas} == {*(last.replicas or ())})

@@ -11,9 +11,16 @@ from typing import NamedTuple
 
 from conformance.judging.excuses import EPOCHS_LOST, Evidence
 from conformance.judging.facts.exchange import NONE, by_event
-from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult, ReplicaOnDisk, by_epoch
+from conformance.judging.facts.log import (
+    FetchResult,
+    PartitionAtBroker,
+    ProduceResult,
+    ReplicaBatch,
+    ReplicaOnDisk,
+    by_epoch,
+)
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Moment, PermittedLosses
@@ -30,7 +37,7 @@ _by_offset = attrgetter("offset")
 @log_judge("KIP101-INV-01", "reads")
 def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
     """Wherever and whenever (offset, epoch) is read, it holds the same batch."""
-    first: dict[tuple[str, int, int], tuple[FetchResult, Batch]] = {}
+    first: dict[tuple[str, int, int], tuple[FetchResult, ReplicaBatch]] = {}
     for read in story.reads if not story.is_compacted else ():
         again: dict[str, int] = {}
         for batch in _sound(story, read.batches):
@@ -49,15 +56,15 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
         yield from (Finding(True, case, (event, read.event)) for case, event in again.items())
 
 
-def _sound(story: PartitionStory, batches: Sequence[Batch]) -> Sequence[Batch]:
+def _sound(story: PartitionStory, batches: Sequence[ReplicaBatch]) -> Sequence[ReplicaBatch]:
     """Return the batches without those that the kit corrupted, if it flipped bytes on a disk."""
-    return [batch for batch in batches if batch.valid] if story.derive(Damage).is_corrupt else batches
+    return [batch for batch in batches if batch.valid] if story.derive(ReplicaDamage).is_corrupt else batches
 
 
 @log_judge("KIP101-INV-02", "full_reads")
 def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
     """Replicas that share an (offset, epoch) share everything below it that both still hold."""
-    damage = story.derive(Damage)
+    damage = story.derive(ReplicaDamage)
     for one, other in _newest_pairs(story) if not story.is_compacted else ():
         if (shared := _last_common(one, other)) is None:
             continue
@@ -91,11 +98,11 @@ def _last_common(one: FetchResult, other: FetchResult) -> int | None:
     return next((b.last for b in reversed(one.batches) if (b.last, b.epoch) in theirs), None)
 
 
-def _between(batches: Sequence[Batch], low: int, high: float) -> list[Batch]:
+def _between(batches: Sequence[ReplicaBatch], low: int, high: float) -> list[ReplicaBatch]:
     return [batch for batch in batches if low <= batch.last <= high]
 
 
-def _differ_at_one_epoch(mine: list[Batch], theirs: list[Batch]) -> bool:
+def _differ_at_one_epoch(mine: list[ReplicaBatch], theirs: list[ReplicaBatch]) -> bool:
     """True if they hold different batches under the same (offset, epoch)."""
     held = {(batch.base, batch.epoch): batch for batch in mine}
     return any(held.get((batch.base, batch.epoch), batch) != batch for batch in theirs)
@@ -120,7 +127,7 @@ def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
 def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Claim]:
     """At rest every replica holds the same batches: leader epoch and CRC as they are read, all bytes as they are on disk."""
     if not story.is_compacted and story.timeline.rest >= 0:
-        high = story.derive(Damage).agree_below(story.timeline.rest)
+        high = story.derive(ReplicaDamage).agree_below(story.timeline.rest)
         reads: dict[str, FetchResult | ReplicaOnDisk] = {
             read.node: read for read in story.full_reads if story.is_at_rest(read)
         }
@@ -157,7 +164,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
     starts = story.derive(LogStarts)
     lost: set[tuple[int, str]] = set()
     kept_at = {write.event: moment_of(story, write) for write, _ in acknowledged.writes}
-    kept_as: dict[tuple[int, int], Batch] = {}
+    kept_as: dict[tuple[int, int], ReplicaBatch] = {}
     for read in (read for read in story.derive(Leadership).leader_reads if read.full or read.by_consumer):
         case, kept, shown = "kept" if read.full else "readable", -1, offsets_shown_by(read, starts.limit(read.event))
         known = bisect_left(ends, (read.asked,))
@@ -246,7 +253,11 @@ def offsets_shown_by(read: FetchResult, explained: float) -> range:
 
 
 def loss_in(
-    read: FetchResult, write: ProduceResult, shown: range, is_compacted: bool, kept_as: dict[tuple[int, int], Batch]
+    read: FetchResult,
+    write: ProduceResult,
+    shown: range,
+    is_compacted: bool,
+    kept_as: dict[tuple[int, int], ReplicaBatch],
 ) -> str:
     """Say how a read differs from a write's records, but for compaction; `kept_as` has the batches found before."""
     for offset, value in enumerate(write.values, write.offset):
@@ -536,7 +547,7 @@ def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _missing(
-    story: PartitionStory, read: FetchResult, seen: PartitionMetadata
+    story: PartitionStory, read: FetchResult, seen: PartitionAtBroker
 ) -> Iterator[tuple[ProduceResult, int, str]]:
     """Yield writes acknowledged before the epoch that the log lacks, each with its epoch and what is there instead."""
     shown = offsets_shown_by(read, story.derive(LogStarts).limit(read.event))
@@ -546,7 +557,7 @@ def _missing(
             yield write, epoch, trouble
 
 
-def _last_in_sync(story: PartitionStory, read: FetchResult) -> PartitionMetadata | None:
+def _last_in_sync(story: PartitionStory, read: FetchResult) -> PartitionAtBroker | None:
     """Return the description of the newest epoch in whose ISR the replica was before it was read."""
     id = story.timeline.ids.get(read.node, -1)
     found = (seen for seen in story.first_metadata if seen.event < read.asked and id in seen.isr)
@@ -555,7 +566,7 @@ def _last_in_sync(story: PartitionStory, read: FetchResult) -> PartitionMetadata
 
 def _follows_intact(story: PartitionStory, read: FetchResult) -> bool:
     """True if the replica always was one, follows another broker, and lost neither records nor leader epoch cache."""
-    damage = story.derive(Damage)
+    damage = story.derive(ReplicaDamage)
     intact = damage.agree_below(read.event) == inf and damage.is_undamaged(read.node, read.event)
     leader = story.derive(Leadership).leaders.get(read.cur)
     return intact and story.derive(Replicas).always_include(read.node) and leader not in (None, read.node)
@@ -574,18 +585,18 @@ def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResu
     return "restart" if restarted else "epoch-change" if read.cur > before.cur else None
 
 
-def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
+def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[ReplicaBatch]]:
     """Return all records seen at the leader of each epoch: while it leads it only appends."""
-    found: dict[int, frozenset[Batch]] = {}
+    found: dict[int, frozenset[ReplicaBatch]] = {}
     for read in story.derive(Leadership).leader_reads:
         if read.full:
             found[read.cur] = found.get(read.cur, frozenset()) | frozenset(read.batches)
     return found
 
 
-def _committed(story: PartitionStory) -> dict[Batch, Moment]:
+def _committed(story: PartitionStory) -> dict[ReplicaBatch, Moment]:
     """Return batches that a leader showed below its high watermark, each with the first such moment."""
-    found: dict[Batch, Moment] = {}
+    found: dict[ReplicaBatch, Moment] = {}
     for read in story.derive(Leadership).leader_reads:
         for batch in read.batches:
             if batch.last < read.high_watermark:

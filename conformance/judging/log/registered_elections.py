@@ -11,9 +11,9 @@ from conformance.judging.excuses import (
     ELECTED_UNCLEANLY_ON_REQUEST,
     Evidence,
 )
-from conformance.judging.facts.log import PartitionMetadata, RegisteredStates
+from conformance.judging.facts.log import PartitionAtBroker, RegisteredStates
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.elections import election_case
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
@@ -59,7 +59,7 @@ def _permission(story: PartitionStory, epoch: int, known: int) -> Evidence | Non
     requests = (one for one in story.unclean_elections if one.asked < known)
     if any(one.event > since or not one.granted for one in requests):
         return ELECTED_UNCLEANLY_ON_REQUEST
-    faults = story.derive(Damage).hits(lambda effects: effects.elects_uncleanly)
+    faults = story.derive(ReplicaDamage).hits(lambda effects: effects.elects_uncleanly)
     if any(span.began < known and since < span.ended for span in faults):
         return ELECTED_UNCLEANLY_BY_FAULT
     if "true" in story.derive(unclean_election).possible(since, known):
@@ -78,7 +78,7 @@ def _since(story: PartitionStory, epoch: int, known: int) -> int:
     return -1 if last is None else max(_earlier(story, last), story.first_metadata[0].event)
 
 
-def _may_lag_more(story: PartitionStory, seen: PartitionMetadata) -> bool:
+def _may_lag_more(story: PartitionStory, seen: PartitionAtBroker) -> bool:
     """True if the broker did nothing, or was cut off from the controllers, until shortly before."""
     spans = story.timeline.standing(_earlier(story, seen.event), seen.event)
     away = (span for span in spans if span.effects.idles or span.effects.cut_off)

@@ -6,14 +6,14 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 from conformance.judging.facts.exchange import by_event
-from conformance.judging.facts.log import PartitionMetadata, RegisteredPartition
+from conformance.judging.facts.log import PartitionAtBroker, RegisteredPartition
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.story import PartitionStory
 
-Described = PartitionMetadata | RegisteredPartition
+Described = PartitionAtBroker | RegisteredPartition
 
 
-class Registration(NamedTuple):
+class EpochRegistration(NamedTuple):
     """The state at the end of an epoch, as described. `eligible` is None where no answer had the ELR (KIP-966), else as in the
     answer at `described`.
 
@@ -47,13 +47,13 @@ class Registration(NamedTuple):
         return id in self.isr or id in (self.eligible or ())
 
 
-class Registrations:
+class EpochRegistrations:
     """The last registration of each epoch. An epoch is leaderless if no answer names a leader for it."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
         self._leadership = story.derive(Leadership)
-        self._by_epoch: dict[int, Registration] = {}
+        self._by_epoch: dict[int, EpochRegistration] = {}
         described: list[Described] = [*story.metadata, *story.registered]
         self.described = sorted(described, key=by_event)
         """All descriptions of the partition, in the order of the answers."""
@@ -61,10 +61,10 @@ class Registrations:
             self._by_epoch[one.epoch] = _joined(self._by_epoch.get(one.epoch), one)
         self._epochs = sorted(self._by_epoch)
 
-    def of(self, epoch: int) -> Registration | None:
+    def of(self, epoch: int) -> EpochRegistration | None:
         return self._by_epoch.get(epoch)
 
-    def before(self, epoch: int) -> Registration | None:
+    def before(self, epoch: int) -> EpochRegistration | None:
         """Return the registration of the newest lower epoch that was described; None for none."""
         lower = [one for one in self._epochs if one < epoch]
         return self._by_epoch[lower[-1]] if lower else None
@@ -74,23 +74,23 @@ class Registrations:
         known = self.described[: bisect_left(self.described, event, key=by_event)]
         return max(known, key=lambda one: (one.epoch, one.event), default=None)
 
-    def leaderless(self) -> list[Registration]:
+    def leaderless(self) -> list[EpochRegistration]:
         """Return the registrations of leaderless epochs that directly follow an epoch with a leader."""
         leaders = self._leadership.leaders
         return [self._by_epoch[one] for one in self._epochs if one not in leaders and one - 1 in leaders]
 
 
-def _joined(known: Registration | None, one: Described) -> Registration:
+def _joined(known: EpochRegistration | None, one: Described) -> EpochRegistration:
     unfenced = known.unfenced if known is not None else frozenset[int]()
     members = known.members if known is not None else frozenset[int]()
     replicas = known.replicas if known is not None else frozenset[int]()
-    if isinstance(one, PartitionMetadata):
+    if isinstance(one, PartitionAtBroker):
         eligible, described = (known.eligible, known.described) if known is not None else (None, -1)
         last_known = known.last_known if known is not None else ()
         unfenced, replicas = unfenced | {*one.unfenced}, replicas | {*one.replicas}
     else:
         eligible, last_known, described = one.eligible, one.last_known, one.event
     members |= {*one.isr, *(eligible or ())}
-    return Registration(
+    return EpochRegistration(
         one.event, one.epoch, one.leader, one.isr, eligible, described, last_known, members, replicas, unfenced
     )

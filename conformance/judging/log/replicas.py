@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import FaultSpan, stood_throughout
 
@@ -27,7 +27,7 @@ class Replicas:
 
     @cached_property
     def _moves(self) -> list[FaultSpan]:
-        return self._story.derive(Damage).hits(lambda effects: effects.moves_replicas)
+        return self._story.derive(ReplicaDamage).hits(lambda effects: effects.moves_replicas)
 
     @cached_property
     def _always(self) -> set[str]:
@@ -73,5 +73,5 @@ class Replicas:
     @cached_property
     def _failures(self) -> list[FaultSpan]:
         """Faults that fail the log directories of this partition, not those of an earlier one of its name."""
-        failed = self._story.derive(Damage).hits(lambda effects: effects.fails_directory)
+        failed = self._story.derive(ReplicaDamage).hits(lambda effects: effects.fails_directory)
         return [span for span in failed if span.began > self._story.created_at]

@@ -13,11 +13,11 @@ import msgspec
 
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import (
-    Batch,
     EpochEndOffset,
     ErrorResponse,
     FetchResult,
-    ListedOffset,
+    OffsetLookup,
+    ReplicaBatch,
     by_epoch,
     by_last,
 )
@@ -36,7 +36,7 @@ class ReplicaLog(msgspec.Struct, frozen=True):
     each -1 if unknown.
     """
 
-    held: tuple[Batch, ...]
+    held: tuple[ReplicaBatch, ...]
     end: int
     low: int
     start: int
@@ -47,23 +47,23 @@ class ReplicaLog(msgspec.Struct, frozen=True):
         """The offset from which on `held` is known."""
         return self.low if self.low >= 0 else self.start
 
-    def from_offset(self, offset: int) -> Batch | None:
+    def from_offset(self, offset: int) -> ReplicaBatch | None:
         """Return the first batch with anything at or above an offset that was there for certain."""
         place = bisect_left(self.held, offset, key=by_last)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
-    def at(self, offset: int) -> Batch | None:
+    def at(self, offset: int) -> ReplicaBatch | None:
         found = self.from_offset(offset)
         return found if found is not None and found.base <= offset else None
 
-    def after_epoch(self, epoch: int) -> Batch | None:
+    def after_epoch(self, epoch: int) -> ReplicaBatch | None:
         """Return the first batch of a later epoch."""
         place = bisect_left(self.held, epoch + 1, key=by_epoch)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
-    def last_of(self, epoch: int) -> Batch | None:
+    def last_of(self, epoch: int) -> ReplicaBatch | None:
         """Return the last batch of an epoch."""
         place = bisect_left(self.held, epoch + 1, key=by_epoch) - 1
         found = self.held[place] if place >= 0 else None
@@ -82,11 +82,11 @@ class ReplicaLogs:
             if read.cur >= 0:
                 self._reads.setdefault(self._life(read), []).append(read)
 
-    def _life(self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> Life:
+    def _life(self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup) -> Life:
         return answer.node, answer.incarnation, answer.cur
 
     def around(
-        self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset
+        self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup
     ) -> tuple[FetchResult | None, FetchResult | None]:
         """Return the last full read that was over before the request, and the first that began after its answer."""
         reads = self._reads.get(self._life(answer), [])
@@ -94,7 +94,7 @@ class ReplicaLogs:
         after = next((read for read in reads[place : place + 4] if read.asked > answer.event), None)
         return (reads[place - 1] if place else None), after
 
-    def of(self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> ReplicaLog | None:
+    def of(self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup) -> ReplicaLog | None:
         """Return the responding replica's log; None if it is not certain."""
         before, after = self.around(answer)
         if self._leadership.is_from_leader(answer):

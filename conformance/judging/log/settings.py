@@ -10,9 +10,9 @@ from conformance.judging.facts.exchange import Decoding, decoders_of
 from conformance.judging.facts.topics import (
     BROKER,
     TOPIC,
-    Change,
     Described,
     Resource,
+    ResourceChange,
 )
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import MIN_ISR, NEVER, UNCLEAN_ELECTION, Timeline
@@ -54,12 +54,12 @@ class Setting:
         topic = Resource(TOPIC, story.name.rpartition("-")[0])
         self._own, self._cluster = list[Value](), list[Value]()
         for fact in _facts(story.timeline):
-            if isinstance(fact, Change):
+            if isinstance(fact, ResourceChange):
                 self._take_change(fact, topic, key)
             elif fact.resource == topic and key in fact.values:
                 self._take_described(fact, topic, key)
 
-    def _take_change(self, change: Change, topic: Resource, key: str) -> None:
+    def _take_change(self, change: ResourceChange, topic: Resource, key: str) -> None:
         values = {topic: self._own, CLUSTER: self._cluster}.get(change.resource)
         if values is not None and change.outcome != "refused" and (change.replaces or key in change.configs):
             values.append(Value(change.asked, change.event, change.configs.get(key), change.outcome == "done"))
@@ -93,7 +93,7 @@ class Setting:
         return any(value.text == text for value in (*self._own, *self._cluster))
 
 
-def _facts(timeline: Timeline) -> Iterator[Change | Described]:
+def _facts(timeline: Timeline) -> Iterator[ResourceChange | Described]:
     decoding, decoders = Decoding(timeline), decoders_of(frozenset({"resource"}))
     for call, answer in timeline.configured:
         for _, _, fact in decoding.facts(call, answer, decoders[call.op]):

@@ -19,18 +19,18 @@ from conformance.judging.facts.log import (
     FUTURE_REPLICA,
     NETWORK_EXCEPTION,
     REQUEST_TIMED_OUT,
-    Batch,
     BesideFailedDirectory,
     DeleteRecordsResult,
     EpochEndOffset,
     ErrorResponse,
     FetchResult,
-    ListedOffset,
-    PartitionMetadata,
+    OffsetLookup,
+    PartitionAtBroker,
     PartitionState,
     ProduceResult,
     RegisteredPartition,
     RegisteredStates,
+    ReplicaBatch,
     ReplicaOnDisk,
     UncleanElectionResult,
 )
@@ -54,7 +54,7 @@ class _View:
 
     def __init__(self, incarnation: int, shown: dict[PartitionState, int]) -> None:
         self.incarnation = incarnation
-        self.metadata: list[PartitionMetadata] = []
+        self.metadata: list[PartitionAtBroker] = []
         self.shown = shown
         self.settled: PartitionState | None = None
 
@@ -78,14 +78,14 @@ class PartitionStory(Story):
         self.errors: list[ErrorResponse] = []
         self.produced: list[ProduceResult] = []
         self.produced_to_deleted: list[ProducedToDeleted] = []
-        self.metadata: list[PartitionMetadata] = []
-        self.metadata_by_incarnation: dict[Incarnation, list[PartitionMetadata]] = {}
-        self.first_metadata: list[PartitionMetadata] = []
+        self.metadata: list[PartitionAtBroker] = []
+        self.metadata_by_incarnation: dict[Incarnation, list[PartitionAtBroker]] = {}
+        self.first_metadata: list[PartitionAtBroker] = []
         """The first answer that shows each state."""
-        self.changed_metadata: list[PartitionMetadata] = []
+        self.changed_metadata: list[PartitionAtBroker] = []
         """The first two answers in which each node shows each state."""
         self.epoch_ends: list[EpochEndOffset] = []
-        self.listed: list[ListedOffset] = []
+        self.listed: list[OffsetLookup] = []
         self.deletions: list[DeleteRecordsResult] = []
         self.commits: list[OffsetCommitResult] = []
         self.committed: list[FetchedOffset] = []
@@ -108,7 +108,7 @@ class PartitionStory(Story):
         if (taken := self._TAKES.get(type(fact))) is not None:
             taken(self, fact)
 
-    def _take_metadata(self, fact: PartitionMetadata) -> None:
+    def _take_metadata(self, fact: PartitionAtBroker) -> None:
         self.metadata.append(fact)
         view = self._views.get(fact.node)
         if view is None or view.incarnation != fact.incarnation:
@@ -117,13 +117,13 @@ class PartitionStory(Story):
         if fact.state is not view.settled:
             self._take_state(fact, view)
 
-    def _begin_view(self, fact: PartitionMetadata) -> _View:
+    def _begin_view(self, fact: PartitionAtBroker) -> _View:
         before = self._views.get(fact.node)
         view = self._views[fact.node] = _View(fact.incarnation, before.shown if before is not None else {})
         self.metadata_by_incarnation[fact.node, fact.incarnation] = view.metadata
         return view
 
-    def _take_state(self, fact: PartitionMetadata, view: _View) -> None:
+    def _take_state(self, fact: PartitionAtBroker, view: _View) -> None:
         """Add a state that the node has not shown twice yet, or that differs from its last one."""
         if not any(fact.state in one.shown for one in self._views.values()):
             self.first_metadata.append(fact)
@@ -170,9 +170,9 @@ class PartitionStory(Story):
         ErrorResponse: lambda story, fact: story.errors.append(fact),
         FetchedOffset: lambda story, fact: story.committed.append(fact),
         FetchResult: _take_read,
-        ListedOffset: lambda story, fact: story.listed.append(fact),
+        OffsetLookup: lambda story, fact: story.listed.append(fact),
         OffsetCommitResult: lambda story, fact: story.commits.append(fact),
-        PartitionMetadata: _take_metadata,
+        PartitionAtBroker: _take_metadata,
         ProducedToDeleted: lambda story, fact: story.produced_to_deleted.append(fact),
         ProduceResult: lambda story, fact: story.produced.append(fact),
         ReaderStep: lambda story, fact: story.reader_steps.append(fact),
@@ -257,7 +257,7 @@ class PartitionStory(Story):
 
         A change is one between two answers of the same broker: brokers that differ from each other show none.
         """
-        last: dict[str, PartitionMetadata] = {}
+        last: dict[str, PartitionAtBroker] = {}
         changes = []
         for seen in self.metadata:
             old = last.get(seen.node, seen)
@@ -288,9 +288,9 @@ class PartitionStory(Story):
         return 0 <= self.timeline.rest < fact.event
 
     @cached_property
-    def batches(self) -> list[tuple[Batch, int]]:
+    def batches(self) -> list[tuple[ReplicaBatch, int]]:
         """The batches that were ever read, each with the event of the first time."""
-        found: dict[Batch, int] = {}
+        found: dict[ReplicaBatch, int] = {}
         for read in self.reads:
             for batch in read.batches:
                 found.setdefault(batch, read.event)
@@ -301,7 +301,7 @@ def _remove_last(reads: list[FetchResult], one: FetchResult) -> None:
     del reads[next(place for place in range(len(reads) - 1, -1, -1) if reads[place] is one)]
 
 
-def _leadership(seen: PartitionMetadata) -> tuple[int, int, frozenset[int]]:
+def _leadership(seen: PartitionAtBroker) -> tuple[int, int, frozenset[int]]:
     return seen.leader, seen.epoch, frozenset(seen.isr)
 
 

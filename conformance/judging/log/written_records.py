@@ -20,9 +20,9 @@ from conformance.judging.excuses import (
 )
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import ConsumedRecord
-from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
+from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.known_epochs import KnownEpochs
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
@@ -50,7 +50,7 @@ def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
 # --- records that are read
 
 
-class Record(NamedTuple):
+class LogRecord(NamedTuple):
     """A record as sent or as read. Producer id, epoch and sequence are -1 unless an idempotent producer sent it."""
 
     value: bytes | None
@@ -59,30 +59,30 @@ class Record(NamedTuple):
     sequence: int
 
 
-def _record(of: Batch | ProduceResult, place: int, value: bytes | None) -> Record:
+def _record(of: ReplicaBatch | ProduceResult, place: int, value: bytes | None) -> LogRecord:
     """Return the record at a place of a batch. Controllers write theirs with sequences but without a producer id."""
     if of.producer_id < 0 or of.base_sequence < 0:
-        return Record(value, -1, -1, -1)
-    return Record(value, of.producer_id, of.producer_epoch, (of.base_sequence + place) % SEQUENCES)
+        return LogRecord(value, -1, -1, -1)
+    return LogRecord(value, of.producer_id, of.producer_epoch, (of.base_sequence + place) % SEQUENCES)
 
 
-def _records(batch: Batch) -> Iterator[tuple[int, Record]]:
+def _records(batch: ReplicaBatch) -> Iterator[tuple[int, LogRecord]]:
     """Yield the records with a value, each with its offset."""
     for offset, value in batch.records:
         if value is not None:
             yield offset, _record(batch, offset - batch.base, value)
 
 
-class Sent:
+class SentRecords:
     """The requests that sent each record, in earlier examples too; and when others may first have appended to the log."""
 
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
         self._leadership = story.derive(Leadership)
         self._before = {b64decode(value): times for value, times in (story.sent_before or {}).items()}
-        self._asked: dict[Record, list[int]] = {}
-        self._acknowledged: dict[tuple[int, Record], set[str]] = {}
-        self._of_batch: dict[Batch, list[tuple[int, Record]]] = {}
+        self._asked: dict[LogRecord, list[int]] = {}
+        self._acknowledged: dict[tuple[int, LogRecord], set[str]] = {}
+        self._of_batch: dict[ReplicaBatch, list[tuple[int, LogRecord]]] = {}
         for write in story.produced:
             for place, value in enumerate(write.values):
                 record = _record(write, place, value)
@@ -90,19 +90,19 @@ class Sent:
                 if write.error == NONE and write.offset >= 0:
                     self._acknowledged.setdefault((write.offset + place, record), set()).add(write.node)
         opaque = min((write.asked for write in story.produced if write.opaque), default=inf)
-        self.known_until = min(opaque, story.derive(Damage).appends_from)
+        self.known_until = min(opaque, story.derive(ReplicaDamage).appends_from)
 
-    def times(self, record: Record, event: int) -> int:
+    def times(self, record: LogRecord, event: int) -> int:
         return self._before.get(record.value or b"", 0) + bisect_left(self._asked.get(record, []), event)
 
-    def records(self, batch: Batch) -> list[tuple[int, Record]]:
+    def records(self, batch: ReplicaBatch) -> list[tuple[int, LogRecord]]:
         """Return the records of a batch with a value, each with its offset; computed once for each batch."""
         found = self._of_batch.get(batch)
         if found is None:
             found = self._of_batch[batch] = [*_records(batch)]
         return found
 
-    def unsent(self, read: FetchResult, batch: Batch) -> str:
+    def unsent(self, read: FetchResult, batch: ReplicaBatch) -> str:
         for offset, record in self.records(batch):
             if not self.times(record, read.event):
                 return f"{read.node} returned {value_in_words(record.value)} at offset {offset}, which no request sent"
@@ -120,7 +120,7 @@ class Sent:
         )
         return next(own, inf)
 
-    def _is_own(self, batch: Batch, offset: int, record: Record) -> bool:
+    def _is_own(self, batch: ReplicaBatch, offset: int, record: LogRecord) -> bool:
         """True if the record was acknowledged at this offset by the leader of its epoch."""
         leader = self._leadership.leaders.get(batch.epoch)
         return leader is not None and leader in self._acknowledged.get((offset, record), ())
@@ -128,8 +128,8 @@ class Sent:
 
 def _read(story: PartitionStory) -> Iterator[Claim]:
     """Judge the batches of each read that no earlier read in the same role has shown."""
-    sent = story.derive(Sent)
-    known: dict[str, set[Batch]] = {}
+    sent = story.derive(SentRecords)
+    known: dict[str, set[ReplicaBatch]] = {}
     for read in story.reads:
         role = _role(story, read)
         seen = known.setdefault(role, set())
@@ -139,7 +139,9 @@ def _read(story: PartitionStory) -> Iterator[Claim]:
             yield from _of_read(story, sent, read, role, new)
 
 
-def _of_read(story: PartitionStory, sent: Sent, read: FetchResult, role: str, new: list[Batch]) -> Iterator[Claim]:
+def _of_read(
+    story: PartitionStory, sent: SentRecords, read: FetchResult, role: str, new: list[ReplicaBatch]
+) -> Iterator[Claim]:
     wrong, low = _unsound(story, read, new), sent.known_from(read)
     again = _sequence_again(story, read) if not wrong else None
     if again is not None and story.from_the_start and (excuse := forgotten_between(story, read, *again)):
@@ -152,7 +154,7 @@ def _of_read(story: PartitionStory, sent: Sent, read: FetchResult, role: str, ne
     if before and not wrong:
         yield Excuse(WRITTEN_BY_CLUSTER if story.is_internal else WRITTEN_BEFORE, role)
     if unsent and not wrong and sent.known_until < read.event:
-        yield Excuse(APPENDED_BY_FAULT if story.derive(Damage).appends_from < inf else SENT_AS_BYTES, role)
+        yield Excuse(APPENDED_BY_FAULT if story.derive(ReplicaDamage).appends_from < inf else SENT_AS_BYTES, role)
     elif wrong or rest:
         for case in (role, *sorted({CODECS[batch.codec] for batch in rest if batch.codec in CODECS})):
             yield Finding(not (wrong or unsent), case, (read.event,), wrong or unsent, "never-written")
@@ -162,18 +164,20 @@ def _role(story: PartitionStory, read: FetchResult) -> str:
     return "consumer" if read.by_consumer else story.derive(Leadership).role_of(read) or "follower"
 
 
-def _unsound(story: PartitionStory, read: FetchResult, new: list[Batch]) -> str:
-    found = next((batch for batch in new if not batch.valid), None) if not story.derive(Damage).is_corrupt else None
+def _unsound(story: PartitionStory, read: FetchResult, new: list[ReplicaBatch]) -> str:
+    found = (
+        next((batch for batch in new if not batch.valid), None) if not story.derive(ReplicaDamage).is_corrupt else None
+    )
     return f"{read.node} returned {found} with a wrong CRC" if found is not None else ""
 
 
-def _sequence_again(story: PartitionStory, read: FetchResult) -> tuple[Batch, Batch] | None:
+def _sequence_again(story: PartitionStory, read: FetchResult) -> tuple[ReplicaBatch, ReplicaBatch] | None:
     """Return two batches of one producer and epoch that share a sequence; None if there are none. A broker remembers
     the sequences of a producer for a day.
 
     A coordinator writes the offsets of a producer's transaction itself, in batches that all begin at sequence 0.
     """
-    seen: dict[tuple[int, int, int], Batch] = {}
+    seen: dict[tuple[int, int, int], ReplicaBatch] = {}
     for batch in read.batches:
         of_coordinator = story.is_internal and batch.base_sequence == 0
         if batch.producer_id < 0 or batch.base_sequence < 0 or of_coordinator:
@@ -186,12 +190,12 @@ def _sequence_again(story: PartitionStory, read: FetchResult) -> tuple[Batch, Ba
     return None
 
 
-def _shown_again(read: FetchResult, first: Batch, second: Batch) -> str:
+def _shown_again(read: FetchResult, first: ReplicaBatch, second: ReplicaBatch) -> str:
     by = f"sequence {second.base_sequence} of producer {second.producer_id}, epoch {second.producer_epoch}"
     return f"{read.node} returned {by} in {first} and in {second}"
 
 
-def _repeated(sent: Sent, read: FetchResult, low: float) -> str:
+def _repeated(sent: SentRecords, read: FetchResult, low: float) -> str:
     """Say which record without a sequence a read shows, from an offset on, more often than sent; empty for none."""
     records = (each for batch in read.batches for each in sent.records(batch))
     above = [one for offset, one in records if offset >= low and one.sequence < 0]
@@ -207,7 +211,7 @@ def _repeated(sent: Sent, read: FetchResult, low: float) -> str:
 def _kept(story: PartitionStory) -> Iterator[Finding]:
     """Judge that in one process and epoch a leader keeps all that it had or acknowledged, at or above the log start."""
     last: dict[Life, FetchResult] = {}
-    starts, damage = story.derive(LogStarts), story.derive(Damage)
+    starts, damage = story.derive(LogStarts), story.derive(ReplicaDamage)
     for read in story.derive(Leadership).leader_reads if not story.is_compacted else ():
         if not read.full or not damage.is_undamaged(read.node, read.event):
             continue

@@ -17,9 +17,9 @@ from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.appends import APPENDING, append_of, leads, why_forgotten
 from conformance.judging.producers.coordination import Coordination, Prediction, Turn, in_turns
-from conformance.judging.producers.coordinator import PASSED, PASSED_LATE, Api, Outcome, State
+from conformance.judging.producers.coordinator import PASSED, PASSED_LATE, Api, RightAnswer, State
 from conformance.judging.producers.records import ALL
-from conformance.judging.producers.requests import Asked, of_write, requests
+from conformance.judging.producers.requests import AnsweredRequest, of_write, requests
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers
 from conformance.judging.timeline import NEVER
@@ -95,12 +95,12 @@ class Right(NamedTuple):
     kind: str
     error: int
     why: str
-    outcome: Outcome
+    outcome: RightAnswer
     offset: int = -1
     opened: int = NEVER
     """The event of the first request of the open transaction; NEVER if none is open."""
 
-    def is_given(self, one: Asked) -> bool:
+    def is_given(self, one: AnsweredRequest) -> bool:
         """True if it is the answer that was given. Any producer id is right for a new one."""
         same = self.error == one.error and self.outcome.epoch in (-1, one.given_epoch)
         whose = self.outcome.producer_id < 0 or self.outcome.producer_id == one.given_id
@@ -131,7 +131,7 @@ def _of_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[
     known = write.error not in (UNKNOWN_OUTCOME, *PASSING["Produce"]) and write.acks == -1
     if known and leads(partition, write):
         one = of_write(partition, write)
-        yield from _judged(one, _by_leader(one, Outcome(PASSED)), None)
+        yield from _judged(one, _by_leader(one, RightAnswer(PASSED)), None)
 
 
 # --- transactional ids
@@ -195,7 +195,7 @@ def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) ->
         coordination.contradicts(one)
 
 
-def _may_be_stale(coordination: Coordination, one: Asked) -> bool:
+def _may_be_stale(coordination: Coordination, one: AnsweredRequest) -> bool:
     """True if a fault stood at another broker than the last coordinator, which may not know that it is no coordinator any
     more.
     """
@@ -205,7 +205,7 @@ def _may_be_stale(coordination: Coordination, one: Asked) -> bool:
     return hit and one.write is None and served not in ("", node)
 
 
-def _rights(one: Asked, outcome: Outcome, state: State) -> Iterator[Right]:
+def _rights(one: AnsweredRequest, outcome: RightAnswer, state: State) -> Iterator[Right]:
     """Yield the right answers of one outcome at the coordinator; if that lets a write pass, those of the leader."""
     why = (
         f"epoch {state.epoch} of producer {state.producer_id} is current since event {state.since}"
@@ -225,7 +225,7 @@ def _rights(one: Asked, outcome: Outcome, state: State) -> Iterator[Right]:
         yield from _refused(one, Right(KIND_OF.get(outcome.error, "concurrent"), outcome.error, why, outcome))
 
 
-def _refused(one: Asked, right: Right) -> Iterator[Right]:
+def _refused(one: AnsweredRequest, right: Right) -> Iterator[Right]:
     """Yield the right answers for a batch that the coordinator does not let pass: the leader may have recognised it
     before, or know the newer epoch too.
     """
@@ -235,7 +235,7 @@ def _refused(one: Asked, right: Right) -> Iterator[Right]:
     yield from (each for each in by_leader if each.kind == "repeated")
 
 
-def _by_leader(one: Asked, outcome: Outcome) -> list[Right]:
+def _by_leader(one: AnsweredRequest, outcome: RightAnswer) -> list[Right]:
     if one.partition is None or one.write is None:
         return []
     append = append_of(one.partition, one.write)
@@ -251,7 +251,7 @@ def _by_leader(one: Asked, outcome: Outcome) -> list[Right]:
 # --- claims
 
 
-def _judged(one: Asked, rights: list[Right], excuse: Evidence | None) -> Iterator[Claim]:
+def _judged(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) -> Iterator[Claim]:
     """Judge an answer. A right one counts as held only if all right answers are of one kind, apart from those of a coordinator
     that is busy (CONCURRENT_TRANSACTIONS)."""
     given = [right for right in rights if right.is_given(one)]
@@ -273,14 +273,14 @@ def _given_by(given: list[Right]) -> Evidence | None:
     return excuses[0] if excuses and all(excuses) else None
 
 
-def _forgotten(one: Asked, rights: list[Right]) -> Evidence | None:
+def _forgotten(one: AnsweredRequest, rights: list[Right]) -> Evidence | None:
     """Return the evidence by which the leader may have forgotten the state that decides its answer."""
     began = [right.opened for right in rights if right.outcome.error == PASSED]
     by_leader = one.error in APPENDING and began
     return why_forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else None
 
 
-def _shown(one: Asked, rights: list[Right]) -> str:
+def _shown(one: AnsweredRequest, rights: list[Right]) -> str:
     request, about = one.request, f" to {one.partition.name}" if one.partition is not None else ""
     expected = " or ".join(sorted({str(right) for right in rights}))
     reasons = "; or ".join(dict.fromkeys(right.why for right in rights))

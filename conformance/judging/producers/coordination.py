@@ -23,13 +23,13 @@ from conformance.judging.producers.coordinator import (
     NO_ID,
     PREPARED,
     UNSEEN,
-    Outcome,
+    RightAnswer,
     State,
     Status,
     answers,
     spontaneous,
 )
-from conformance.judging.producers.requests import Asked, Reply
+from conformance.judging.producers.requests import AnsweredRequest, AnswerKind
 from conformance.judging.producers.story import TransactionStory
 
 AT_MOST = 300
@@ -40,7 +40,7 @@ CONFIRMED = 2
 """The later answers after which a request without an answer no longer takes effect. The first, a new epoch, replaces
 what it may have left in a coordinator's log; a request sent after that came after it on any connection."""
 
-Effects = frozenset[tuple[int, Outcome]]
+Effects = frozenset[tuple[int, RightAnswer]]
 """The (key, outcome) of each request that took effect."""
 
 
@@ -54,8 +54,8 @@ class Configuration(NamedTuple):
 class Prediction(NamedTuple):
     """The right answers to one request. `why` has a state for each outcome; None: nothing is known of the state."""
 
-    asked: Asked
-    why: dict[Outcome, State] | None
+    asked: AnsweredRequest
+    why: dict[RightAnswer, State] | None
     busy: bool
     """Whether the coordinator may have been busy with something else: another request in flight, markers, a time-out.
     """
@@ -66,11 +66,11 @@ class Turn(NamedTuple):
 
     event: int
     answered: bool
-    one: Asked | TransactionDescription
+    one: AnsweredRequest | TransactionDescription
     led: bool = True
 
 
-def in_turns(requests: Sequence[Asked], story: TransactionStory) -> list[Turn]:
+def in_turns(requests: Sequence[AnsweredRequest], story: TransactionStory) -> list[Turn]:
     """Return the calls and answers of the requests, and the descriptions, in the order of the events."""
     turns = [Turn(one.request.asked, False, one) for one in requests]
     turns += [Turn(one.event, True, one, led=_is_led(one)) for one in requests]
@@ -78,7 +78,7 @@ def in_turns(requests: Sequence[Asked], story: TransactionStory) -> list[Turn]:
     return sorted(turns, key=lambda turn: turn[:2])
 
 
-def _is_led(one: Asked) -> bool:
+def _is_led(one: AnsweredRequest) -> bool:
     return one.partition is None or one.write is None or leads(one.partition, one.write)
 
 
@@ -88,7 +88,7 @@ class Coordination:
     def __init__(self, story: TransactionStory) -> None:
         self.story = story
         self.known: frozenset[Configuration] | None = frozenset([Configuration(State())])
-        self._open: dict[int, Asked] = {}
+        self._open: dict[int, AnsweredRequest] = {}
         self._confirmations: dict[int, tuple[int, int]] = {}
         """By the key of a request without an answer: how many answers confirm it, and the event of the last."""
         self.served_by = ""
@@ -108,11 +108,11 @@ class Coordination:
             self._take_description(one)
         elif not turn.answered:
             self._open[one.key] = one
-        elif one.reply is Reply.NEVER_SENT:
+        elif one.reply is AnswerKind.NEVER_SENT:
             self._forget(one.key)
-        elif one.reply is Reply.UNKNOWN:
+        elif one.reply is AnswerKind.UNKNOWN:
             self._lose(one)
-        elif one.reply is Reply.PARTLY:
+        elif one.reply is AnswerKind.PARTLY:
             self._open.pop(one.key, None)
             self.known = None
         else:
@@ -121,7 +121,7 @@ class Coordination:
 
     # --- answers
 
-    def _predicted(self, one: Asked) -> Prediction:
+    def _predicted(self, one: AnsweredRequest) -> Prediction:
         if self.known is not None:
             self.known = self._closed(one.event)
         before = [each for each in self.known or () if one.key not in dict(each.done)]
@@ -133,25 +133,25 @@ class Coordination:
         """True if the coordinator may be writing markers, or aborting after a time-out: both change the epoch."""
         return state.status in PREPARED or (state.status == "Ongoing" and self._may_time_out(state, event))
 
-    def _why(self, one: Asked, before: list[Configuration], busy: bool) -> dict[Outcome, State]:
-        why: dict[Outcome, State] = {}
+    def _why(self, one: AnsweredRequest, before: list[Configuration], busy: bool) -> dict[RightAnswer, State]:
+        why: dict[RightAnswer, State] = {}
         for at in sorted(before, key=lambda each: each.state.sort_key, reverse=True):
             why |= {outcome: at.state for outcome, _ in self._outcomes(at, one) if outcome != UNSEEN}
             if busy:
                 why[CONCURRENT] = at.state
         return why
 
-    def passes(self, one: Asked) -> None:
+    def passes(self, one: AnsweredRequest) -> None:
         """Take a transient error: it is not known what the request did, if anything."""
         self._lose(one)
 
-    def drops(self, one: Asked) -> None:
+    def drops(self, one: AnsweredRequest) -> None:
         """Take an error that says that nothing was changed."""
         if self.known is not None:
             self._keep(frozenset(each for each in self.known if one.key not in dict(each.done)))
         self._open.pop(one.key, None)
 
-    def explains(self, one: Asked, outcomes: set[Outcome], *, untouched: bool) -> None:
+    def explains(self, one: AnsweredRequest, outcomes: set[RightAnswer], *, untouched: bool) -> None:
         """Keep the configurations that explain the answer: an effect with one of these outcomes, or none yet if it is refused
         untouched.
         """
@@ -161,7 +161,7 @@ class Coordination:
         self._open.pop(one.key, None)
         self._confirm(one)
 
-    def contradicts(self, one: Asked) -> None:
+    def contradicts(self, one: AnsweredRequest) -> None:
         """Take an answer that no state explains: only what it says itself is known. A write of the first protocol changes
         nothing.
         """
@@ -195,12 +195,12 @@ class Coordination:
         if self.known is not None:
             self.known = frozenset(each for each in self.known if key not in dict(each.done))
 
-    def _lose(self, one: Asked) -> None:
+    def _lose(self, one: AnsweredRequest) -> None:
         """Keep a request without an answer. One that fails at the same broker again leaves in its log what it left the first
         time.
         """
         lost = [each for each in self._open.values() if each.key in self._confirmations]
-        same = [each.key for each in lost if _is_same(each, one) and one.reply is Reply.ANSWERED]
+        same = [each.key for each in lost if _is_same(each, one) and one.reply is AnswerKind.ANSWERED]
         if self.known is not None and (same or not _begins(one)):
             self.known = frozenset(_without(each, one.key) for each in self.known)
         if same:
@@ -210,7 +210,7 @@ class Coordination:
             self._open[one.key] = one
             self._confirmations[one.key] = (0, one.event)
 
-    def _confirm(self, one: Asked) -> None:
+    def _confirm(self, one: AnsweredRequest) -> None:
         """Take the answer to a later request, by which earlier ones without an answer become certain."""
         for key, (times, event) in [*self._confirmations.items()]:
             given = one.request.api == "InitProducerId" and one.error == NONE
@@ -253,7 +253,7 @@ class Coordination:
             if key not in done and one.request.asked < event and not alike:
                 yield from self._took_effect(at, one)
 
-    def _took_effect(self, at: Configuration, one: Asked) -> Iterator[Configuration]:
+    def _took_effect(self, at: Configuration, one: AnsweredRequest) -> Iterator[Configuration]:
         """Yield the configurations after a request took effect. Without an answer, only a change of state counts."""
         lost = one.key in self._confirmations
         for outcome, state in self._outcomes(at, one):
@@ -263,7 +263,7 @@ class Coordination:
                 # But for a new instance's InitProducerId, a request that took effect twice leaves what it left the first time.
                 yield Configuration(state, at.done | ({(one.key, UNSEEN)} if _begins(one) else frozenset()))
 
-    def _outcomes(self, at: Configuration, one: Asked) -> Iterator[tuple[Outcome, State]]:
+    def _outcomes(self, at: Configuration, one: AnsweredRequest) -> Iterator[tuple[RightAnswer, State]]:
         """Yield the outcomes of a request. The first that may have opened the transaction starts its time-out."""
         moved = one.request.node != at.state.node or self.story.timeline.fault_between(at.state.since, one.event)
         first = min(each.request.asked for each in self._open.values())
@@ -305,16 +305,16 @@ def _without_since(at: Configuration) -> Configuration:
     return at._replace(state=at.state._replace(since=-1))
 
 
-def _matches(at: Configuration, key: int, outcomes: set[Outcome], untouched: bool) -> bool:
+def _matches(at: Configuration, key: int, outcomes: set[RightAnswer], untouched: bool) -> bool:
     outcome = dict(at.done).get(key)
     return untouched if outcome is None else outcome in outcomes or (untouched and outcome == UNSEEN)
 
 
-def _is_same(one: Asked, other: Asked) -> bool:
+def _is_same(one: AnsweredRequest, other: AnsweredRequest) -> bool:
     return one.request._replace(asked=0, event=0) == other.request._replace(asked=0, event=0)
 
 
-def _begins(one: Asked) -> bool:
+def _begins(one: AnsweredRequest) -> bool:
     """True for InitProducerId of a new instance, which gives another epoch each time."""
     return one.request.api == "InitProducerId" and one.request.epoch == NO_EPOCH
 
@@ -323,7 +323,7 @@ def _without(at: Configuration, key: int) -> Configuration:
     return at._replace(done=frozenset(each for each in at.done if each[0] != key))
 
 
-def _bound(at: Configuration, one: Asked) -> Configuration:
+def _bound(at: Configuration, one: AnsweredRequest) -> Configuration:
     """Return the configuration with the producer id that an answer shows."""
     return _bound_to(at, one.given_id) if one.error == NONE and one.given_id >= 0 else at
 

@@ -58,7 +58,7 @@ class State(NamedTuple):
         return self.since, self.epoch, self.status
 
 
-class Request(NamedTuple):
+class CoordinatorRequest(NamedTuple):
     """A request about a transactional id; `event` is its answer's. `names` are what it adds or writes to, as in `State`."""
 
     api: Api
@@ -86,7 +86,7 @@ class Request(NamedTuple):
         return self.version >= SUPPORT[self.api].get("transaction V2", self.version + 1)
 
 
-class Outcome(NamedTuple):
+class RightAnswer(NamedTuple):
     """One right answer: its error, and the producer id and epoch that come with success.
 
     `excuse`: only releases answer so. `kind`: the kind of answer, where the error alone does not tell.
@@ -99,25 +99,25 @@ class Outcome(NamedTuple):
     kind: str = ""
 
 
-Next = Iterator[tuple[Outcome, State]]
-CONCURRENT = Outcome(Error.CONCURRENT_TRANSACTIONS)
-UNSEEN = Outcome(-99)
+Next = Iterator[tuple[RightAnswer, State]]
+CONCURRENT = RightAnswer(Error.CONCURRENT_TRANSACTIONS)
+UNSEEN = RightAnswer(-99)
 """In place of an answer: a change that no answer shows, since the coordinator failed to write it to its log."""
 
 
-def fenced_error(request: Request) -> int:
+def fenced_error(request: CoordinatorRequest) -> int:
     """Return the error for an old epoch. Leaders answer Produce and TxnOffsetCommit with INVALID_PRODUCER_EPOCH."""
     first = SUPPORT[request.api].get("PRODUCER_FENCED")
     return Error.INVALID_PRODUCER_EPOCH if first is None or request.version < first else Error.PRODUCER_FENCED
 
 
-def not_added_error(request: Request) -> int:
+def not_added_error(request: CoordinatorRequest) -> int:
     """Return the error for a partition that is in no open transaction (KIP-890)."""
     abortable = request.version >= since(request.api, "TRANSACTION_ABORTABLE")
     return Error.TRANSACTION_ABORTABLE if abortable else Error.INVALID_TXN_STATE
 
 
-def answers(state: State, request: Request) -> Next:
+def answers(state: State, request: CoordinatorRequest) -> Next:
     """Return all right answers, each with the state that it leaves."""
     return _BY_API[request.api](state, request)
 
@@ -125,13 +125,13 @@ def answers(state: State, request: Request) -> Next:
 # --- InitProducerId (KIP-360)
 
 
-def _init(state: State, request: Request) -> Next:
+def _init(state: State, request: CoordinatorRequest) -> Next:
     if (request.producer_id == NO_ID) != (request.epoch == NO_EPOCH):
-        yield Outcome(Error.INVALID_REQUEST), state
+        yield RightAnswer(Error.INVALID_REQUEST), state
     elif state.status == "":
-        yield Outcome(Error.NONE, NEW_ID, 0), _given(State(producer_id=NEW_ID), 0, NO_EPOCH, request)
+        yield RightAnswer(Error.NONE, NEW_ID, 0), _given(State(producer_id=NEW_ID), 0, NO_EPOCH, request)
     elif request.producer_id not in (NO_ID, state.producer_id) and not _is_of_former(state, request):
-        yield Outcome(fenced_error(request)), state
+        yield RightAnswer(fenced_error(request)), state
     elif state.status in PREPARED:
         yield CONCURRENT, state
     elif state.status == "Ongoing":
@@ -140,12 +140,12 @@ def _init(state: State, request: Request) -> Next:
         yield from _init_at_rest(state, request)
 
 
-def _is_of_former(state: State, request: Request) -> bool:
+def _is_of_former(state: State, request: CoordinatorRequest) -> bool:
     """True for the owner of the producer id that was exhausted, at its last epoch (rule 2.2)."""
     return request.producer_id == state.former_id != NO_ID and request.epoch == LAST_EPOCH
 
 
-def _init_while_open(state: State, request: Request) -> Next:
+def _init_while_open(state: State, request: CoordinatorRequest) -> Next:
     """Yield the answers to InitProducerId in an open transaction.
 
     The request aborts the transaction and has to be sent again; a coordinator may also wait for the abort, and give
@@ -153,9 +153,9 @@ def _init_while_open(state: State, request: Request) -> Next:
     """
     stale = request.epoch not in (NO_EPOCH, state.epoch)
     if stale:
-        yield Outcome(fenced_error(request)), state
+        yield RightAnswer(fenced_error(request)), state
     if stale and request.epoch == state.retried:
-        yield Outcome(Error.NONE, state.producer_id, state.epoch), state
+        yield RightAnswer(Error.NONE, state.producer_id, state.epoch), state
     for outcome, after in _fenced_by_server(state, request.event):
         yield (outcome._replace(excuse=BUMPED_BY_FENCED) if stale and outcome != UNSEEN else outcome), after
         if outcome == CONCURRENT and not stale:
@@ -174,23 +174,23 @@ def _fenced_by_server(state: State, event: int) -> Next:
         yield UNSEEN, next
 
 
-def _init_at_rest(state: State, request: Request) -> Next:
+def _init_at_rest(state: State, request: CoordinatorRequest) -> Next:
     asked = request.epoch in (NO_EPOCH, state.epoch)
     if state.epoch >= LAST_EPOCH and (asked or (state.epoch > LAST_EPOCH and request.epoch == state.retried)):
         # The epoch above the last one is no client's: its owner is that of the last one.
-        yield Outcome(Error.NONE, NEW_ID, 0), _rotated(_given(state, 0, request.epoch, request), state)
+        yield RightAnswer(Error.NONE, NEW_ID, 0), _rotated(_given(state, 0, request.epoch, request), state)
     elif asked:
         epoch = state.epoch + request.times
         retried = NO_EPOCH if request.epoch == NO_EPOCH else epoch - 1
-        yield Outcome(Error.NONE, state.producer_id, epoch), _given(state, epoch, retried, request)
+        yield RightAnswer(Error.NONE, state.producer_id, epoch), _given(state, epoch, retried, request)
     elif request.epoch == state.retried:
         again = _given(state, state.epoch, state.retried, request)
         again = again._replace(since=state.since, former_id=state.former_id)
-        yield Outcome(Error.NONE, state.producer_id, state.epoch), again
+        yield RightAnswer(Error.NONE, state.producer_id, state.epoch), again
         if request.failed_over:
-            yield Outcome(fenced_error(request)), state
+            yield RightAnswer(fenced_error(request)), state
     else:
-        yield Outcome(fenced_error(request)), state
+        yield RightAnswer(fenced_error(request)), state
 
 
 def _rotated(after: State, before: State) -> State:
@@ -198,7 +198,7 @@ def _rotated(after: State, before: State) -> State:
     return after._replace(producer_id=NEW_ID, epoch=0, former_id=before.producer_id)
 
 
-def _given(state: State, epoch: int, retried: int, request: Request) -> State:
+def _given(state: State, epoch: int, retried: int, request: CoordinatorRequest) -> State:
     at = State("Empty", state.producer_id, epoch, retried, since=request.event)
     return at._replace(node=request.node, timeout_ms=request.timeout_ms)
 
@@ -206,23 +206,23 @@ def _given(state: State, epoch: int, retried: int, request: Request) -> State:
 # --- AddPartitionsToTxn, AddOffsetsToTxn (KIP-98)
 
 
-def _add(state: State, request: Request) -> Next:
+def _add(state: State, request: CoordinatorRequest) -> Next:
     if (error := _refused(state, request)) is not None:
-        yield Outcome(error), state
+        yield RightAnswer(error), state
     elif state.status in PREPARED:
         yield CONCURRENT, state
     else:
-        yield Outcome(Error.NONE), _opened(state, request)
+        yield RightAnswer(Error.NONE), _opened(state, request)
 
 
-def _refused(state: State, request: Request) -> int | None:
+def _refused(state: State, request: CoordinatorRequest) -> int | None:
     """Return the error for another producer id or another epoch than the current one."""
     if state.status == "" or request.producer_id != state.producer_id:
         return Error.INVALID_PRODUCER_ID_MAPPING
     return fenced_error(request) if request.epoch != state.epoch else None
 
 
-def _opened(state: State, request: Request) -> State:
+def _opened(state: State, request: CoordinatorRequest) -> State:
     is_open = state.status == "Ongoing"
     added = state.added | request.names if is_open else request.names
     opened = state.opened if is_open else request.asked
@@ -232,64 +232,64 @@ def _opened(state: State, request: Request) -> State:
 # --- EndTxn (KIP-98, KIP-890)
 
 
-def _end(state: State, request: Request) -> Next:
+def _end(state: State, request: CoordinatorRequest) -> Next:
     return _end_second(state, request) if request.is_tv2 else _end_first(state, request)
 
 
-def _end_first(state: State, request: Request) -> Next:
+def _end_first(state: State, request: CoordinatorRequest) -> Next:
     if (error := _refused(state, request)) is not None:
-        yield Outcome(error), state
+        yield RightAnswer(error), state
     elif state.status == "Ongoing":
-        yield Outcome(Error.NONE), state._replace(status=_prepared(request))
+        yield RightAnswer(Error.NONE), state._replace(status=_prepared(request))
     else:
-        yield Outcome(_said_again(state, request)), state
+        yield RightAnswer(_said_again(state, request)), state
 
 
-def _prepared(request: Request) -> Status:
+def _prepared(request: CoordinatorRequest) -> Status:
     return "PrepareCommit" if request.commits else "PrepareAbort"
 
 
-def _said_again(state: State, request: Request) -> int:
+def _said_again(state: State, request: CoordinatorRequest) -> int:
     """Return the error for an end that was decided before: by the same request, or by another one."""
     if state.status == _prepared(request):
         return Error.CONCURRENT_TRANSACTIONS
     return Error.NONE if state.status == PREPARED[_prepared(request)] else Error.INVALID_TXN_STATE
 
 
-def _end_second(state: State, request: Request) -> Next:
+def _end_second(state: State, request: CoordinatorRequest) -> Next:
     """Yield the answers to EndTxn of transaction version 2. Its epoch tells it from a repeated end of the last."""
     of_former = _is_of_former(state, request)
     current, again = request.epoch == state.epoch, of_former or request.epoch == state.epoch - 1
     ended = state.status in PREPARED or state.status in PREPARED.values()
     if state.status == "" or (request.producer_id != state.producer_id and not of_former):
-        yield Outcome(Error.INVALID_PRODUCER_ID_MAPPING), state
+        yield RightAnswer(Error.INVALID_PRODUCER_ID_MAPPING), state
     elif again and ended:
         yield from _end_again(state, request)
     elif of_former:
         # Rotated by InitProducerId, and not by this request: no KIP says by which error it is refused.
         for error in (Error.INVALID_PRODUCER_ID_MAPPING, fenced_error(request), Error.INVALID_TXN_STATE):
-            yield Outcome(error, kind="fenced"), state
+            yield RightAnswer(error, kind="fenced"), state
     elif not current or state.status in PREPARED:
-        yield Outcome(fenced_error(request)), state
+        yield RightAnswer(fenced_error(request)), state
     elif state.status == "Ongoing" or not request.commits:
         # May the owner of the epoch that was ended ask for the next one by InitProducerId? No KIP says.
         for retried in (NO_EPOCH, state.epoch):
             after = _bumped(state, request)._replace(retried=retried)
-            yield Outcome(Error.NONE, after.producer_id, after.epoch), after
+            yield RightAnswer(Error.NONE, after.producer_id, after.epoch), after
     else:
-        yield Outcome(Error.INVALID_TXN_STATE), state
+        yield RightAnswer(Error.INVALID_TXN_STATE), state
 
 
-def _end_again(state: State, request: Request) -> Next:
+def _end_again(state: State, request: CoordinatorRequest) -> Next:
     error = _said_again(state, request)
     shown = (state.producer_id, state.epoch) if error == Error.NONE and state.epoch <= LAST_EPOCH else (NO_ID, NO_EPOCH)
-    yield Outcome(error, *shown), state
+    yield RightAnswer(error, *shown), state
     if error == Error.INVALID_TXN_STATE and request.commits:
         # For a commit that came too late both refusals are right (KIP360-TXN-04).
-        yield Outcome(fenced_error(request), kind="not-open"), state
+        yield RightAnswer(fenced_error(request), kind="not-open"), state
 
 
-def _bumped(state: State, request: Request) -> State:
+def _bumped(state: State, request: CoordinatorRequest) -> State:
     """Return the state once EndTxn is decided, at the next epoch; also for the abort of one that added nothing."""
     after = state._replace(status=_prepared(request), epoch=state.epoch + 1, former_id=NO_ID)
     after = _rotated(after, state) if state.epoch >= LAST_EPOCH else after
@@ -299,22 +299,22 @@ def _bumped(state: State, request: Request) -> State:
 # --- Produce, TxnOffsetCommit: verified by the coordinator (KIP-890)
 
 
-def _write(state: State, request: Request) -> Next:
+def _write(state: State, request: CoordinatorRequest) -> Next:
     """Yield the answers to a write. With transaction version 2 it adds its partition itself."""
     error = _refused(state, request)
     if state.status in PREPARED:
         yield CONCURRENT, state
-        yield Outcome(PASSED_LATE), state
+        yield RightAnswer(PASSED_LATE), state
     if error is not None:
-        yield Outcome(error), state
+        yield RightAnswer(error), state
     elif request.is_tv2 and state.status not in PREPARED:
-        yield Outcome(PASSED), _opened(state, request)
+        yield RightAnswer(PASSED), _opened(state, request)
     elif not request.is_tv2 and state.status not in PREPARED:
         inside = state.status == "Ongoing" and request.names <= state.added
-        yield Outcome(PASSED if inside else not_added_error(request)), state
+        yield RightAnswer(PASSED if inside else not_added_error(request)), state
 
 
-_BY_API: dict[Api, Callable[[State, Request], Next]] = {
+_BY_API: dict[Api, Callable[[State, CoordinatorRequest], Next]] = {
     "InitProducerId": _init,
     "AddPartitionsToTxn": _add,
     "AddOffsetsToTxn": _add,

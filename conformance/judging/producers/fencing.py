@@ -14,7 +14,7 @@ from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import identity, moment
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
-from conformance.judging.producers.transactions import Producers, Write
+from conformance.judging.producers.transactions import Producers, ProducerWrite
 from conformance.judging.together import Together
 
 
@@ -58,11 +58,11 @@ def _granted(one: OfTransaction, newer: ProducerIdGiven) -> str:
 
 def _writes(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     """Judge batches that were first sent after a newer epoch was given."""
-    first: dict[object, Write] = {}
+    first: dict[object, ProducerWrite] = {}
     for partition in producers.partitions:
         for one in partition.produced:
             if one.transactional_id == story.name:
-                write = Write(partition, one)
+                write = ProducerWrite(partition, one)
                 known = first.setdefault(write.identity, write)
                 if one.asked < known.result.asked:
                     first[write.identity] = write

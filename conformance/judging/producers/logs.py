@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
+from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment
 from conformance.judging.log.settings import min_insync_replicas
@@ -25,18 +25,18 @@ def final_read(story: PartitionStory) -> FetchResult | None:
     return next((read for read in reversed(own_reads(story)) if story.is_at_rest(read)), None)
 
 
-def producer_batches(read: FetchResult) -> list[Batch]:
+def producer_batches(read: FetchResult) -> list[ReplicaBatch]:
     """Return the batches of producers with an id, without markers."""
     return [one for one in read.batches if one.producer_id >= 0 and one.base_sequence >= 0 and one.marker is None]
 
 
-def identity(one: Batch | ProduceResult) -> tuple[int, int, int, tuple[bytes | None, ...]]:
+def identity(one: ReplicaBatch | ProduceResult) -> tuple[int, int, int, tuple[bytes | None, ...]]:
     """Return a key that a request shares with its repetitions and its batch. A refused sequence may be used again."""
-    values = tuple([value for _, value in one.records]) if isinstance(one, Batch) else one.values
+    values = tuple([value for _, value in one.records]) if isinstance(one, ReplicaBatch) else one.values
     return one.producer_id, one.producer_epoch, one.base_sequence, values
 
 
-def sequences(batch: Batch) -> Iterator[int]:
+def sequences(batch: ReplicaBatch) -> Iterator[int]:
     for place in range(batch.last - batch.base + 1):
         yield (batch.base_sequence + place) % SEQUENCES
 
@@ -44,8 +44,8 @@ def sequences(batch: Batch) -> Iterator[int]:
 class Marked(NamedTuple):
     """A transactional batch, and the marker that ended its transaction; None if it has none."""
 
-    batch: Batch
-    end: Batch | None
+    batch: ReplicaBatch
+    end: ReplicaBatch | None
 
     @property
     def commits(self) -> bool | None:
@@ -55,7 +55,7 @@ class Marked(NamedTuple):
 
 def with_markers(read: FetchResult) -> list[Marked]:
     """Return the transactional batches of a log, each with the next marker of its producer."""
-    ends: dict[int, Batch] = {}
+    ends: dict[int, ReplicaBatch] = {}
     found: list[Marked] = []
     for batch in reversed(read.batches):
         if batch.marker is not None:
@@ -85,6 +85,6 @@ def moment(story: PartitionStory, event: int) -> Moment:
     return story.derive(Leadership).newest_epoch_before(event), event
 
 
-def epoch_begin(batch: Batch) -> Moment:
+def epoch_begin(batch: ReplicaBatch) -> Moment:
     """Return the beginning of the leader epoch at which a batch was appended."""
     return batch.epoch, BEFORE_ALL

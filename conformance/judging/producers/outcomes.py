@@ -9,7 +9,7 @@ from typing import NamedTuple
 from conformance.judging.excuses import BUMPED_BY_FENCED, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS, Evidence
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommitResult
-from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
+from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
 from conformance.judging.facts.transactions import DescribedProducers, TransactionDescription
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.log_starts import LogStarts
@@ -56,7 +56,7 @@ class _Outcome(NamedTuple):
 
     partition: PartitionStory
     read: FetchResult
-    batch: Batch
+    batch: ReplicaBatch
     committed: bool | None
 
     def __str__(self) -> str:

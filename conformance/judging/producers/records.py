@@ -11,9 +11,9 @@ from conformance.judging.facts.log import (
     NETWORK_EXCEPTION,
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     REQUEST_TIMED_OUT,
-    Batch,
     FetchResult,
     ProduceResult,
+    ReplicaBatch,
 )
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.log_starts import LogStarts
@@ -53,7 +53,7 @@ def batches_are_appended_once(together: Together) -> Iterator[Claim]:
 
 def _copies(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
     """Judge one log: one finding for each kind of producer, or one for each second copy."""
-    seen: dict[tuple[int, int, int], Batch] = {}
+    seen: dict[tuple[int, int, int], ReplicaBatch] = {}
     again: dict[str, bool] = {}
     for batch in producer_batches(read):
         case = producers.case(batch.producer_id)
@@ -65,11 +65,11 @@ def _copies(producers: Producers, story: PartitionStory, read: FetchResult) -> I
     yield from (Finding(True, case, (read.event,)) for case, broken in again.items() if case and not broken)
 
 
-def _places(batch: Batch) -> list[tuple[int, int, int]]:
+def _places(batch: ReplicaBatch) -> list[tuple[int, int, int]]:
     return [(batch.producer_id, batch.producer_epoch, sequence) for sequence in sequences(batch)]
 
 
-def _second(story: PartitionStory, read: FetchResult, case: str, first: Batch, batch: Batch) -> Claim:
+def _second(story: PartitionStory, read: FetchResult, case: str, first: ReplicaBatch, batch: ReplicaBatch) -> Claim:
     if excuse := forgotten_between(story, read, first, batch):
         return Excuse(excuse, case)
     by = f"sequence {batch.base_sequence} of producer {batch.producer_id}, epoch {batch.producer_epoch}"
@@ -121,8 +121,8 @@ def sequences_rise_without_gaps(together: Together) -> Iterator[Claim]:
 
 def _epochs(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
     """Judge the producer epochs in a log. Markers have epochs too."""
-    last: dict[int, Batch] = {}
-    fallen: tuple[Batch, Batch] | None = None
+    last: dict[int, ReplicaBatch] = {}
+    fallen: tuple[ReplicaBatch, ReplicaBatch] | None = None
     for batch in (one for one in read.batches if one.producer_id >= 0):
         before = last.get(batch.producer_id, batch)
         if batch.producer_epoch < before.producer_epoch:
@@ -134,7 +134,7 @@ def _epochs(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
         yield Finding(fallen is None, "epochs", (read.event,), _fell(read, fallen), "epoch-regression")
 
 
-def _fell(read: FetchResult, fallen: tuple[Batch, Batch] | None) -> str:
+def _fell(read: FetchResult, fallen: tuple[ReplicaBatch, ReplicaBatch] | None) -> str:
     if fallen is None:
         return ""
     (before, after), id = fallen, fallen[0].producer_id
@@ -142,7 +142,7 @@ def _fell(read: FetchResult, fallen: tuple[Batch, Batch] | None) -> str:
 
 
 def _holes(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
-    last: dict[tuple[int, int], Batch] = {}
+    last: dict[tuple[int, int], ReplicaBatch] = {}
     broken = False
     for batch in producer_batches(read):
         at = (batch.producer_id, batch.producer_epoch)
@@ -155,11 +155,11 @@ def _holes(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
         yield Finding(True, "sequences", (read.event,))
 
 
-def _next(batch: Batch) -> int:
+def _next(batch: ReplicaBatch) -> int:
     return (batch.base_sequence + batch.last - batch.base + 1) % SEQUENCES
 
 
-def _hole(story: PartitionStory, read: FetchResult, before: Batch, batch: Batch) -> Claim:
+def _hole(story: PartitionStory, read: FetchResult, before: ReplicaBatch, batch: ReplicaBatch) -> Claim:
     if excuse := forgotten_between(story, read, before, batch):
         return Excuse(excuse, "sequences")
     shown = (

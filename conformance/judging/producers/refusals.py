@@ -19,7 +19,7 @@ from conformance.judging.producers.coordination import IN_TIME
 from conformance.judging.producers.logs import takes_no_markers
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
-from conformance.judging.producers.transactions import IDEMPOTENT, Producers, Transaction, Write
+from conformance.judging.producers.transactions import IDEMPOTENT, Producers, ProducerWrite, Transaction
 from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
 
@@ -91,7 +91,7 @@ def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
         yield from _ended(transaction, end)
 
 
-def _is_added(transaction: Transaction, write: Write) -> bool:
+def _is_added(transaction: Transaction, write: ProducerWrite) -> bool:
     """True if the partition is in the transaction. In the first protocol it has to be added before."""
     own = (write.result.producer_id, write.result.producer_epoch)
     ended = [end.event for end in transaction.story.ends if end.event < transaction.first_asked]

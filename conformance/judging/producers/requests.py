@@ -11,14 +11,14 @@ from conformance.judging.facts.groups import OffsetCommitResult
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import OffsetsAdded, PartitionsAdded, ProducerIdGiven, TransactionEnded
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.coordinator import NO_EPOCH, NO_ID, Api, Request
+from conformance.judging.producers.coordinator import NO_EPOCH, NO_ID, Api, CoordinatorRequest
 from conformance.judging.producers.story import TransactionStory
 
 UNNUMBERED = -1
 """The key of a request that is not among those of a transactional id yet."""
 
 
-class Reply(Enum):
+class AnswerKind(Enum):
     """The kinds of answers."""
 
     ANSWERED = "answered"
@@ -28,11 +28,11 @@ class Reply(Enum):
     """Some of several requests in a row were not granted: any number of them may have been."""
 
 
-class Asked(NamedTuple):
+class AnsweredRequest(NamedTuple):
     """One request and its answer; a request for several partitions is one for each. No two have the same key."""
 
     key: int
-    request: Request
+    request: CoordinatorRequest
     error: int
     given_id: int = NO_ID
     given_epoch: int = NO_EPOCH
@@ -44,14 +44,14 @@ class Asked(NamedTuple):
         return self.request.event
 
     @property
-    def reply(self) -> Reply:
-        named = {UNKNOWN_OUTCOME: Reply.UNKNOWN, NEVER_SENT: Reply.NEVER_SENT}
+    def reply(self) -> AnswerKind:
+        named = {UNKNOWN_OUTCOME: AnswerKind.UNKNOWN, NEVER_SENT: AnswerKind.NEVER_SENT}
         if self.request.times > 1 and (self.error, self.given_epoch) != (NONE, self.request.epoch + self.request.times):
-            return Reply.PARTLY
-        return named.get(self.error, Reply.ANSWERED)
+            return AnswerKind.PARTLY
+        return named.get(self.error, AnswerKind.ANSWERED)
 
 
-def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[Asked]:
+def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[AnsweredRequest]:
     """Return all requests about a transactional id, in call order. A verification changes nothing (KIP-890)."""
     known = [
         *map(_init, story.given),
@@ -70,52 +70,60 @@ def _about(api: Api, fact: Exchange, version: int) -> tuple[Api, int, int, str, 
     return api, fact.asked, fact.event, fact.node, version
 
 
-def _init(one: ProducerIdGiven) -> Asked:
-    request = Request(
+def _init(one: ProducerIdGiven) -> AnsweredRequest:
+    request = CoordinatorRequest(
         *_about("InitProducerId", one, one.version), one.sent_producer_id, one.sent_epoch, timeout_ms=one.timeout_ms
     )._replace(times=one.times)
-    return Asked(UNNUMBERED, request, one.error, one.producer_id, one.producer_epoch)
+    return AnsweredRequest(UNNUMBERED, request, one.error, one.producer_id, one.producer_epoch)
 
 
-def _added(one: PartitionsAdded) -> Asked:
+def _added(one: PartitionsAdded) -> AnsweredRequest:
     """Return the request to add partitions. If some are refused, none is added: the first refusal counts."""
     names = frozenset(name for name, _ in one.errors)
-    request = Request(*_about("AddPartitionsToTxn", one, one.version), one.producer_id, one.producer_epoch, names)
+    request = CoordinatorRequest(
+        *_about("AddPartitionsToTxn", one, one.version), one.producer_id, one.producer_epoch, names
+    )
     errors = [error for _, error in one.errors if error != NONE]
-    return Asked(UNNUMBERED, request, one.error if one.error != NONE or not errors else errors[0])
+    return AnsweredRequest(UNNUMBERED, request, one.error if one.error != NONE or not errors else errors[0])
 
 
-def _offsets_added(one: OffsetsAdded) -> Asked:
+def _offsets_added(one: OffsetsAdded) -> AnsweredRequest:
     names = frozenset((f"group {one.group}",))
-    request = Request(*_about("AddOffsetsToTxn", one, one.version), one.producer_id, one.producer_epoch, names)
-    return Asked(UNNUMBERED, request, one.error)
+    request = CoordinatorRequest(
+        *_about("AddOffsetsToTxn", one, one.version), one.producer_id, one.producer_epoch, names
+    )
+    return AnsweredRequest(UNNUMBERED, request, one.error)
 
 
-def _offsets(one: OffsetCommitResult) -> Asked:
+def _offsets(one: OffsetCommitResult) -> AnsweredRequest:
     names = frozenset((f"group {one.group}",))
-    request = Request(*_about("TxnOffsetCommit", one, one.version), one.producer_id, one.producer_epoch, names)
+    request = CoordinatorRequest(
+        *_about("TxnOffsetCommit", one, one.version), one.producer_id, one.producer_epoch, names
+    )
     names_member = bool(one.member_id or one.instance_id) or one.member_epoch >= 0
-    return Asked(UNNUMBERED, request._replace(names_member=names_member), one.accepted)
+    return AnsweredRequest(UNNUMBERED, request._replace(names_member=names_member), one.accepted)
 
 
-def _ended(one: TransactionEnded) -> Asked:
-    request = Request(*_about("EndTxn", one, one.version), one.producer_id, one.producer_epoch, commits=one.committed)
-    return Asked(UNNUMBERED, request, one.error, one.next_id, one.next_epoch)
+def _ended(one: TransactionEnded) -> AnsweredRequest:
+    request = CoordinatorRequest(
+        *_about("EndTxn", one, one.version), one.producer_id, one.producer_epoch, commits=one.committed
+    )
+    return AnsweredRequest(UNNUMBERED, request, one.error, one.next_id, one.next_epoch)
 
 
-def _writes(name: str, partitions: list[PartitionStory]) -> Iterator[Asked]:
+def _writes(name: str, partitions: list[PartitionStory]) -> Iterator[AnsweredRequest]:
     for partition in partitions:
         for one in partition.produced:
             if one.transactional_id == name and one.acks != 0:
                 error = NEVER_SENT if one.failed and one.error == UNKNOWN_OUTCOME else one.error
-                yield Asked(UNNUMBERED, _written(partition, one), error, partition=partition, write=one)
+                yield AnsweredRequest(UNNUMBERED, _written(partition, one), error, partition=partition, write=one)
 
 
-def _written(partition: PartitionStory, one: ProduceResult) -> Request:
+def _written(partition: PartitionStory, one: ProduceResult) -> CoordinatorRequest:
     names = frozenset((partition.name,))
-    return Request(*_about("Produce", one, one.version), one.producer_id, one.producer_epoch, names)
+    return CoordinatorRequest(*_about("Produce", one, one.version), one.producer_id, one.producer_epoch, names)
 
 
-def of_write(partition: PartitionStory, write: ProduceResult) -> Asked:
+def of_write(partition: PartitionStory, write: ProduceResult) -> AnsweredRequest:
     """Return a Produce that no coordinator sees, with its answer."""
-    return Asked(UNNUMBERED, _written(partition, write), write.error, partition=partition, write=write)
+    return AnsweredRequest(UNNUMBERED, _written(partition, write), write.error, partition=partition, write=write)

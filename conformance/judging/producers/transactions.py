@@ -19,7 +19,7 @@ IDEMPOTENT = "idempotent"
 """The case of a producer without a transactional id; others go by their transaction protocol."""
 
 
-class Write(NamedTuple):
+class ProducerWrite(NamedTuple):
     """A Produce of a producer with an id, and the partition that it went to."""
 
     partition: PartitionStory
@@ -38,15 +38,15 @@ class Transaction:
         self.story = story
         self.producer_id = producer_id
         self.epoch = epoch
-        self.writes: list[Write] = []
+        self.writes: list[ProducerWrite] = []
         """The first request of each batch."""
         self.offsets: list[OffsetCommitResult] = []
         self.attempts: list[TransactionEnded] = []
         """EndTxn requests whose outcome is unknown, or that were refused."""
         self.ended: TransactionEnded | None = None
 
-    def take(self, request: Write | OffsetCommitResult) -> None:
-        if isinstance(request, Write):
+    def take(self, request: ProducerWrite | OffsetCommitResult) -> None:
+        if isinstance(request, ProducerWrite):
             self.writes.append(request)
         else:
             self.offsets.append(request)
@@ -104,29 +104,31 @@ class Producers:
         current: dict[tuple[int, int], Transaction] = {}
         known: set[object] = set()
         for one in sorted(self._requests(story), key=_asked):
-            fact = one.result if isinstance(one, Write) else one
+            fact = one.result if isinstance(one, ProducerWrite) else one
             at = (fact.producer_id, fact.producer_epoch)
             if isinstance(one, TransactionEnded):
                 if (ended := current.get(at)) is not None and _ends(ended, one):
                     del current[at]
                 continue
-            if isinstance(one, Write) and (one.identity in known or story.fences(*at, fact.asked)):
+            if isinstance(one, ProducerWrite) and (one.identity in known or story.fences(*at, fact.asked)):
                 continue
-            known.add(one.identity if isinstance(one, Write) else None)
+            known.add(one.identity if isinstance(one, ProducerWrite) else None)
             if at not in current:
                 current[at] = Transaction(story, *at)
                 yield current[at]
             current[at].take(one)
 
-    def _requests(self, story: TransactionStory) -> Iterator[Write | OffsetCommitResult | TransactionEnded]:
+    def _requests(self, story: TransactionStory) -> Iterator[ProducerWrite | OffsetCommitResult | TransactionEnded]:
         for partition in self.partitions:
-            yield from (Write(partition, one) for one in partition.produced if one.transactional_id == story.name)
+            yield from (
+                ProducerWrite(partition, one) for one in partition.produced if one.transactional_id == story.name
+            )
         yield from story.offsets
         yield from story.ends
 
 
-def _asked(one: Write | OffsetCommitResult | TransactionEnded) -> int:
-    return (one.result if isinstance(one, Write) else one).asked
+def _asked(one: ProducerWrite | OffsetCommitResult | TransactionEnded) -> int:
+    return (one.result if isinstance(one, ProducerWrite) else one).asked
 
 
 def _ends(transaction: Transaction, end: TransactionEnded) -> bool:
@@ -148,7 +150,7 @@ def _cases(together: Together) -> dict[int, str]:
     return found
 
 
-def by_partition(writes: Sequence[Write]) -> dict[PartitionStory, list[ProduceResult]]:
+def by_partition(writes: Sequence[ProducerWrite]) -> dict[PartitionStory, list[ProduceResult]]:
     found: dict[PartitionStory, list[ProduceResult]] = defaultdict(list)
     for write in sorted(writes, key=lambda one: by_asked(one.result)):
         found[write.partition].append(write.result)

@@ -13,10 +13,10 @@ from conformance.judging.facts.topics import (
     GROUP,
     TOPIC,
     UNKNOWN_TOPIC_OR_PARTITION,
-    Appended,
-    Change,
     Described,
     Resource,
+    ResourceChange,
+    TopicProduce,
     TopicSeen,
 )
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
@@ -50,11 +50,11 @@ def refused_changes_leave_no_trace(story: ResourceStory) -> Iterator[Claim]:
                     yield from _claims(refused, possible, partial(_value_untouched, refused, described, key))
 
 
-Look = Callable[[list[Change]], Finding | None]
+Look = Callable[[list[ResourceChange]], Finding | None]
 """The finding in one answer, given the changes that may show in it; None where they explain too much to tell."""
 
 
-def _claims(refused: Change, possible: list[Change], look: Look) -> Iterator[Claim]:
+def _claims(refused: ResourceChange, possible: list[ResourceChange], look: Look) -> Iterator[Claim]:
     """Judge one answer. A trace that only requests of open outcome explain is excused."""
     others = [change for change in possible if change is not refused]
     finding = look(others)
@@ -66,13 +66,15 @@ def _claims(refused: Change, possible: list[Change], look: Look) -> Iterator[Cla
         yield excuse(refused if refused.left_open else next(one for one in others if one.left_open), trace.case)
 
 
-def excuse(change: Change, case: str) -> Excuse:
+def excuse(change: ResourceChange, case: str) -> Excuse:
     """Return an excuse with the reason for which the outcome of a change is open."""
     assert change.left_open is not None
     return Excuse(change.left_open, case)
 
 
-def _topic_untouched(refused: Change, seen: TopicSeen, accounted: bool, possible: list[Change]) -> Finding | None:
+def _topic_untouched(
+    refused: ResourceChange, seen: TopicSeen, accounted: bool, possible: list[ResourceChange]
+) -> Finding | None:
     case = "topic" if refused.kind == "create" else "partitions"
     by = (refused.event, seen.event)
     counts = {change.partitions for change in possible if change.kind in ("create", "grow")}
@@ -89,7 +91,9 @@ def _topic_untouched(refused: Change, seen: TopicSeen, accounted: bool, possible
     return Finding(seen.partitions in counts, case, by, shown, "refused-left-trace")
 
 
-def _value_untouched(refused: Change, described: Described, key: str, possible: list[Change]) -> Finding | None:
+def _value_untouched(
+    refused: ResourceChange, described: Described, key: str, possible: list[ResourceChange]
+) -> Finding | None:
     value = refused.configs[key]
     others = {change.configs[key] for change in possible if key in change.configs}
     if value is None or value in others or described.error != NONE or not described.shows(key):
@@ -99,7 +103,7 @@ def _value_untouched(refused: Change, described: Described, key: str, possible: 
     return Finding(described.own(key) != value, case, (refused.event, described.event), shown, "refused-left-trace")
 
 
-def _later(answers: list[T], change: Change) -> Iterator[T]:
+def _later(answers: list[T], change: ResourceChange) -> Iterator[T]:
     """Yield the first answer of each broker after a change, and its last."""
     by_node: dict[str, list[T]] = {}
     for answer in answers:
@@ -130,7 +134,9 @@ def acknowledged_configuration_is_in_force(story: ResourceStory) -> Iterator[Cla
             yield from _beside(story.rivals(appended.asked, LIMIT), finding, partial(_may_be_in_force, appended))
 
 
-def _beside(rivals: list[Change], finding: Finding, explains: Callable[[Change], bool]) -> Iterator[Claim]:
+def _beside(
+    rivals: list[ResourceChange], finding: Finding, explains: Callable[[ResourceChange], bool]
+) -> Iterator[Claim]:
     """Yield the finding, unless a request of open outcome explains it: then it is excused."""
     explanation = next(filter(explains, rivals), None)
     if not rivals or (explanation is None and not finding.held):
@@ -140,7 +146,7 @@ def _beside(rivals: list[Change], finding: Finding, explains: Callable[[Change],
         yield excuse(explanation, finding.case)
 
 
-def _was_set(story: ResourceStory, key: str, deletion: Change) -> bool:
+def _was_set(story: ResourceStory, key: str, deletion: ResourceChange) -> bool:
     """True if an acknowledged request set the value that was deleted."""
     earlier = [change for change in story.before(deletion.asked) if change.outcome == "done"]
     return any(change.configs.get(key) is not None for change in earlier)
@@ -169,7 +175,7 @@ def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None
     }
 
 
-def _as_acknowledged(described: Described, key: str, change: Change) -> Finding:
+def _as_acknowledged(described: Described, key: str, change: ResourceChange) -> Finding:
     wanted, own = change.configs[key], described.own(key)
     case = "deleted" if wanted is None else _case(described.resource)
     shown = f"{change}; {described.node} describes {key}={own} (error {described.error}) for the {described.resource}"
@@ -183,14 +189,14 @@ def _case(resource: Resource) -> str:
     return {TOPIC: "topic", GROUP: "group"}[resource.type]
 
 
-def _may_be_described(described: Described, key: str, rival: Change) -> bool:
+def _may_be_described(described: Described, key: str, rival: ResourceChange) -> bool:
     """True if the answer is right in case the rival took effect last."""
     if rival.kind == "delete":
         return described.error == UNKNOWN_TOPIC_OR_PARTITION
     return described.error == NONE and described.own(key) == rival.configs.get(key)
 
 
-def _in_force(change: Change, appended: Appended) -> Finding | None:
+def _in_force(change: ResourceChange, appended: TopicProduce) -> Finding | None:
     held = _is_limited(change.configs[LIMIT], appended)
     if held is None:
         return None
@@ -198,11 +204,11 @@ def _in_force(change: Change, appended: Appended) -> Finding | None:
     return Finding(held, "in-force", (change.event, appended.event), shown, "configuration-not-in-force")
 
 
-def _may_be_in_force(appended: Appended, rival: Change) -> bool:
+def _may_be_in_force(appended: TopicProduce, rival: ResourceChange) -> bool:
     return rival.kind != "delete" and _is_limited(rival.configs.get(LIMIT), appended) is not False
 
 
-def _is_limited(limit: str | None, appended: Appended) -> bool | None:
+def _is_limited(limit: str | None, appended: TopicProduce) -> bool | None:
     """True if a Produce was answered as the limit asks for; None if its size or its error leaves that open."""
     most = int(limit or 0)
     too_large = appended.payload > most

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.judging.facts.topics import Change
+from conformance.judging.facts.topics import ResourceChange
 from conformance.judging.judge import Finding, story_judge
 from conformance.judging.topics.story import ResourceStory
 
@@ -19,7 +19,7 @@ def late_copy_of_a_deletion_deletes_nothing(story: ResourceStory) -> Iterator[Fi
             yield Finding(held, "delete-topics", (created.event, late.event), shown, "late-copy-acted")
 
 
-def _successor(story: ResourceStory, late: Change) -> Change | None:
+def _successor(story: ResourceStory, late: ResourceChange) -> ResourceChange | None:
     """Return the topic that was created after the deletion of the one with that id was acknowledged."""
     done = [one for one in story.changes if one.outcome == "done" and one.event < late.asked]
     deleted = next((one for one in done if (one.kind, one.topic_id) == ("delete", late.topic_id)), None)

@@ -16,9 +16,9 @@ from conformance.judging.facts.topics import (
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
-    Appended,
-    Change,
     Described,
+    ResourceChange,
+    TopicProduce,
     TopicSeen,
 )
 from conformance.judging.story import Story
@@ -33,25 +33,25 @@ class ResourceStory(Story):
 
     def __init__(self, name: str, timeline: Timeline) -> None:
         super().__init__(name, timeline)
-        self.changes: list[Change] = []
+        self.changes: list[ResourceChange] = []
         self.seen: list[TopicSeen] = []
         self.described: list[Described] = []
-        self.appended: list[Appended] = []
+        self.appended: list[TopicProduce] = []
 
-    def take(self, fact: Change | TopicSeen | Described | Appended) -> None:
+    def take(self, fact: ResourceChange | TopicSeen | Described | TopicProduce) -> None:
         match fact:
-            case Change():
+            case ResourceChange():
                 self.changes.append(self._with_outcome(fact))
             case TopicSeen():
                 self.seen.append(fact)
             case Described():
                 self.described.append(fact)
-            case Appended():
+            case TopicProduce():
                 self.appended.append(fact)
 
     # --- outcomes
 
-    def _with_outcome(self, change: Change) -> Change:
+    def _with_outcome(self, change: ResourceChange) -> ResourceChange:
         """Return the change with its outcome.
 
         A refusal is open if a fault may have cost a broker the answer to a first copy, which then was not refused. Without
@@ -80,24 +80,24 @@ class ResourceStory(Story):
                 count = 0 if change.kind == "delete" else change.partitions
         return count
 
-    def _controller_may_be_unheard(self, change: Change) -> bool:
+    def _controller_may_be_unheard(self, change: ResourceChange) -> bool:
         """True if a fault hit a controller, or the broker that was asked, while the request was under way."""
         hit = {node for span in self.timeline.standing(change.asked, change.event) for node in span.nodes}
         return change.node in hit or not hit <= self.timeline.broker_names
 
-    def before(self, event: int) -> list[Change]:
+    def before(self, event: int) -> list[ResourceChange]:
         """Return the changes that may have taken effect before an answer: requested before it and not refused."""
         return [change for change in self.changes if change.asked < event and change.outcome != "refused"]
 
-    def refusals(self) -> list[Change]:
+    def refusals(self) -> list[ResourceChange]:
         """Return the refused changes, also those of which an earlier copy may have taken effect."""
         return [change for change in self.changes if change.outcome == "refused" or change.left_open == SENT_TWICE]
 
     # --- configuration
 
-    def acknowledged_changes(self, asked: int) -> dict[str, Change]:
+    def acknowledged_changes(self, asked: int) -> dict[str, ResourceChange]:
         """Return the change of each key that was acknowledged last."""
-        found: dict[str, Change] = {}
+        found: dict[str, ResourceChange] = {}
         for change in self.before(asked):
             if change.outcome == "done":
                 if change.replaces:
@@ -105,14 +105,14 @@ class ResourceStory(Story):
                 found |= dict.fromkeys(change.configs, change)
         return found
 
-    def rivals(self, asked: int, key: str) -> list[Change]:
+    def rivals(self, asked: int, key: str) -> list[ResourceChange]:
         """Return the changes of open outcome that may have changed a key, or may yet, even after a later change."""
         before = [change for change in self.before(asked) if change.outcome == "open"]
         return [change for change in before if change.replaces or key in change.configs]
 
     # --- topics of one name
 
-    def may_show(self, answer: TopicSeen | Described) -> list[Change]:
+    def may_show(self, answer: TopicSeen | Described) -> list[ResourceChange]:
         """Return the changes that a broker's answer may show. Changes that were over before the topic it knew was
         created do not count.
 
@@ -126,14 +126,14 @@ class ResourceStory(Story):
             or ((known is None or change.event >= known.asked) and not _of_another_topic(change, answer))
         ]
 
-    def _known_creation(self, answer: TopicSeen | Described) -> Change | None:
+    def _known_creation(self, answer: TopicSeen | Described) -> ResourceChange | None:
         """Return the creation of the latest topic of that name whose id the broker had answered; None for none."""
         before = (one for one in self.seen if one is answer or one.event < answer.asked)
         ids = {one.topic_id for one in before if _same_process(one, answer)}
         created = (change for change in reversed(self.changes) if change.kind == "create")
         return next((change for change in created if change.topic_id in ids - {None}), None)
 
-    def is_accounted_for(self, seen: TopicSeen, refused: Change) -> bool:
+    def is_accounted_for(self, seen: TopicSeen, refused: ResourceChange) -> bool:
         """True if the answer shows the topic of an acknowledged creation, or existed before the refused request.
 
         A creation by a version that tells no id accounts for any.
@@ -153,6 +153,6 @@ def _same_process(one: TopicSeen, other: TopicSeen | Described) -> bool:
     return (one.node, one.incarnation) == (other.node, other.incarnation)
 
 
-def _of_another_topic(change: Change, answer: TopicSeen | Described) -> bool:
+def _of_another_topic(change: ResourceChange, answer: TopicSeen | Described) -> bool:
     topic_id = answer.topic_id if isinstance(answer, TopicSeen) else None
     return bool(change.topic_id and topic_id and change.topic_id != topic_id)

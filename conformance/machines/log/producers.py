@@ -217,7 +217,7 @@ class _Sent(NamedTuple):
     produces: bool
 
 
-class InFlight:
+class RequestsInFlight:
     """Requests in flight, until their answers are collected."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
 from conformance.machines.log.partitions import Partitions
 from conformance.machines.log.positions import Positions
-from conformance.machines.log.producers import IdempotentProducers, InFlight, TransactionalProducer
+from conformance.machines.log.producers import IdempotentProducers, RequestsInFlight, TransactionalProducer
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.records import Codec, NewBatch, NewRecord
@@ -24,7 +24,7 @@ class Writes:
 
     def __init__(self, bench: Bench, roles: Roles, partitions: Partitions, positions: Positions) -> None:
         self.transactional = TransactionalProducer(bench, roles, f"transactions-{bench.tape.example.example}")
-        self.in_flight = InFlight()
+        self.in_flight = RequestsInFlight()
         self.refusing: set[str] = set()
         """Partitions whose last acks=all write found fewer replicas in sync than min.insync.replicas."""
         self._bench = bench

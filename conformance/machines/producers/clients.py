@@ -80,7 +80,7 @@ class At:
         return self._node
 
 
-class InFlight(NamedTuple):
+class UnansweredProduce(NamedTuple):
     """A Produce whose answer is still to be collected."""
 
     client: Client
@@ -256,7 +256,7 @@ class Client:
 
     def write_in_flight(
         self, on: str, partition: Partition, node: NodeClient, values: Sequence[bytes]
-    ) -> Iterator[InFlight]:
+    ) -> Iterator[UnansweredProduce]:
         """Send a batch of each value, and yield each without waiting for an answer. Raises Absent after a batch of
         unknown outcome."""
         self._begin_on(on, partition)
@@ -265,9 +265,9 @@ class Client:
         for batch in [self._number(on, partition, [value]) for value in values]:
             wanted = [ProducePartition(partition.topic, partition.index, batch)]
             request = node.park_produce(wanted, timeout_ms=IN_FLIGHT_MS, **self._as_own(node))
-            yield InFlight(self, on, batch, node, request)
+            yield UnansweredProduce(self, on, batch, node, request)
 
-    def collect(self, sent: InFlight) -> None:
+    def collect(self, sent: UnansweredProduce) -> None:
         """Collect the answer to a request in flight; it counts only while the batch is pending in the current
         instance."""
         answer = sent.node.parked_produce(sent.request, within=COLLECTED_WITHIN)

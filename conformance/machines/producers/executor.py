@@ -8,7 +8,7 @@ from conformance.core.bench import Bench
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
 from conformance.core.sweeping import Swept, turn_of
-from conformance.machines.producers.clients import Client, InFlight
+from conformance.machines.producers.clients import Client, UnansweredProduce
 from conformance.machines.producers.partitions import new_partitions
 from conformance.machines.producers.python import PythonProducers
 from conformance.machines.producers.reads import Reads
@@ -52,7 +52,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
         self._began = began
         self._written = 0
         self._offsets = 0
-        self._in_flight: list[InFlight] = []
+        self._in_flight: list[UnansweredProduce] = []
 
     @singledispatchmethod
     def run(self, step: Step) -> None:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from conformance.core.checks import PremiseClaim, premise
 from conformance.rigs.groups.group import SESSION, Group, GroupMember, classic_member, known_to_the_coordinator
-from fixtures.views.member import ASSIGNOR, ClassicMember
+from fixtures.views.member import ASSIGNOR, LoneClassicMember
 from protocol.assignments import assigned_in, subscription
 from protocol.codes import Error
 from protocol.groups import GroupAnswer, NewOffset, OffsetCommitAnswer, SyncGroupAnswer
@@ -14,14 +14,14 @@ from protocol.messages import Answer
 A = TypeVar("A", bound=Answer)
 
 
-def rejoin(group: Group, member: ClassicMember) -> None:
+def rejoin(group: Group, member: LoneClassicMember) -> None:
     """Join again, or for the first time, and take all partitions."""
     granted = group.bench.require
     granted(member.join(member_id=member.id), "member", SESSION)
     granted(member.sync({group.topic.name: range(group.partitions)}), "member", SESSION)
 
 
-def classic_alone(group: Group, rejoins: int) -> ClassicMember:
+def classic_alone(group: Group, rejoins: int) -> LoneClassicMember:
     """Return a classic member that has all partitions, at the generation after some rejoins.
 
     A coordinator that does not know the topic would upgrade the member without its partitions.
@@ -33,7 +33,7 @@ def classic_alone(group: Group, rejoins: int) -> ClassicMember:
     return member
 
 
-def upgrade(group: Group, classic: ClassicMember) -> tuple[GroupMember, PremiseClaim]:
+def upgrade(group: Group, classic: LoneClassicMember) -> tuple[GroupMember, PremiseClaim]:
     """Let a member of the consumer protocol join. Returns it, with the premise that the coordinator then describes the
     classic member in a consumer group.
     """
@@ -47,7 +47,7 @@ def upgrade(group: Group, classic: ClassicMember) -> tuple[GroupMember, PremiseC
     return newcomer, premise(at_generation and has_all, what, promised=promised)
 
 
-def commit(group: Group, member: ClassicMember, partition: int, offset: int, generation: int) -> OffsetCommitAnswer:
+def commit(group: Group, member: LoneClassicMember, partition: int, offset: int, generation: int) -> OffsetCommitAnswer:
     return member.commit([NewOffset(group.topic, partition, offset)], epoch=generation)
 
 
@@ -59,7 +59,7 @@ class MixedMember:
     """
 
     def __init__(
-        self, group: Group, classic: ClassicMember, owned: Iterable[int] = (), *, cooperative: bool = False
+        self, group: Group, classic: LoneClassicMember, owned: Iterable[int] = (), *, cooperative: bool = False
     ) -> None:
         self.group = group
         self.classic = classic

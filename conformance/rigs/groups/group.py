@@ -13,7 +13,7 @@ from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import FORMER_LEVEL, GROUPS
 from conformance.core.waiting import Settled
 from conformance.rigs.restarts import answering_again
-from fixtures.views.member import ClassicMember, ConsumerMember, list_partitions
+from fixtures.views.member import ConsumerMember, LoneClassicMember, list_partitions
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
 from history.due import COORDINATES_WITHIN
@@ -107,12 +107,12 @@ class GroupMember(ConsumerMember):
         return self.group.bench.require(answer, "member", SESSION)
 
 
-def classic_member(group: Group) -> ClassicMember:
+def classic_member(group: Group) -> LoneClassicMember:
     """Return a member, yet to join, of the classic protocol in a group of the new one (KIP-848, online migration)."""
-    return ClassicMember(group.bench, group.name, group.topic.name, coordinator=lambda: group.node)
+    return LoneClassicMember(group.bench, group.name, group.topic.name, coordinator=lambda: group.node)
 
 
-def join_mixed_group(member: ClassicMember) -> PremiseClaim:
+def join_mixed_group(member: LoneClassicMember) -> PremiseClaim:
     """Join a group that has members of the new protocol.
 
     Returns the premise that the coordinator accepts the member's JoinGroup and its classic heartbeat.

@@ -3,7 +3,7 @@
 from functools import partial
 
 from conformance.rigs.log.partition import Partition
-from conformance.rigs.producers.transactions import Transaction, coordinator_of
+from conformance.rigs.producers.transactions import FirstTransaction, coordinator_of
 from fixtures.views.nodes import ask_until_served
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_READY_FOR_TRANSACTION, require_accepted
@@ -17,7 +17,7 @@ FETCHES_EPOCH_FROM = since("OffsetFetchResponse", "CommittedLeaderEpoch")
 TXN_COMMITS_EPOCH_FROM = since("TxnOffsetCommitRequest", "CommittedLeaderEpoch")
 
 
-class Offsets:
+class GroupOffset:
     """The committed offset of one partition in a new group."""
 
     def __init__(self, partition: Partition) -> None:
@@ -56,7 +56,7 @@ def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
     return (found.error, found.offset, found.leader_epoch) == (Error.NONE, offset, epoch)
 
 
-def commit_in(transaction: Transaction, offsets: Offsets, wanted: NewOffset, version: int) -> None:
+def commit_in(transaction: FirstTransaction, offsets: GroupOffset, wanted: NewOffset, version: int) -> None:
     """Add the group to the transaction, if its protocol requires that, and commit an offset. Raises KitError."""
     producer = transaction.producer
     if not producer.dialect.bumps:

@@ -5,7 +5,7 @@ from conformance.core.checks import Rig
 from conformance.core.topologies import FORMER_LEVEL_BROKERS, TRANSACTIONS
 from conformance.rigs.groups.group import WITHOUT_GROUPS, Group, GroupData, new_topic
 from conformance.rigs.log.partition import Partition, PartitionData
-from conformance.rigs.producers.three_brokers import How, Ready, ThreeBrokers
+from conformance.rigs.producers.three_brokers import How, ThreeBrokers, TransactionStateTopic
 from fixtures.views.coordinator import LOGS, Coordinator
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
@@ -39,7 +39,7 @@ class RoutedGroup(Group):
     def move_coordinator(self, how: How) -> None:
         """Move the group to another coordinator; afterwards all brokers are up."""
         log = self.log
-        with ThreeBrokers(self.bench, Ready(log.topic)).replace_leader(log, how):
+        with ThreeBrokers(self.bench, TransactionStateTopic(log.topic)).replace_leader(log, how):
             pass
         self.await_coordinator()
 

@@ -6,7 +6,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import GROUPS
 from conformance.rigs.groups.group import Group, GroupData, GroupMember, fresh_group
-from conformance.rigs.producers.combined_node import Ready, Stage, StageProducer, ready
+from conformance.rigs.producers.combined_node import LoadedBroker, Stage, StageProducer, ready
 from fixtures.views.producer import LEGACY, TV2, Dialect, Producer
 from fixtures.wire.transactions import TXN_OFFSETS_BY_ID_FROM
 from protocol.codes import Error
@@ -20,7 +20,7 @@ class TxnGroup(Group):
 
     def __init__(self, bench: Bench, data: GroupData) -> None:
         super().__init__(bench, data)
-        self.stage = Stage(bench, Ready(bench.brokers[0]))
+        self.stage = Stage(bench, LoadedBroker(bench.brokers[0]))
 
     @property
     def dialects(self) -> tuple[Dialect, ...]:

@@ -29,7 +29,7 @@ T = TypeVar("T")
 PATIENCE_MS = 15_000
 
 
-class Written(NamedTuple):
+class AcknowledgedRecord(NamedTuple):
     """An acknowledged record: its offset, leader epoch and value."""
 
     offset: int
@@ -64,10 +64,13 @@ class Crashing(Partition):
 
     # --- actions
 
-    def write_acknowledged(self, *values: bytes, by: int | None = None) -> list[Written]:
+    def write_acknowledged(self, *values: bytes, by: int | None = None) -> list[AcknowledgedRecord]:
         """Write one batch for each value with acks=all, to the leader; if others are down, to `by` once it leads."""
         state = self.await_agreement() if by is None else self.led_by(by)
-        return [Written(self._write_committed(state.leader, value), state.leader_epoch, value) for value in values]
+        return [
+            AcknowledgedRecord(self._write_committed(state.leader, value), state.leader_epoch, value)
+            for value in values
+        ]
 
     def _write_committed(self, leader: int, value: bytes) -> int:
         """Write a record that every in-sync replica has. Returns its offset.

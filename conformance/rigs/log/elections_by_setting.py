@@ -41,7 +41,7 @@ class SettingsData(msgspec.Struct, frozen=True):
     bystander: str
 
 
-class Settings:
+class ElectionSettings:
     def __init__(self, bench: Bench, data: SettingsData) -> None:
         self.bench = bench
         self.first, self.second, self.bystander = data.first, data.second, data.bystander
@@ -148,4 +148,4 @@ def _prepare(bench: Bench) -> SettingsData:
     return SettingsData(partitions, first, second, bystander)
 
 
-ELECTIONS = Rig(QUICK_CLUSTER, _prepare, Settings)
+ELECTIONS = Rig(QUICK_CLUSTER, _prepare, ElectionSettings)

@@ -16,14 +16,14 @@ from protocol.records import batch
 from protocol.topics import ElectionType, Reassignment
 
 
-class SeveralData(msgspec.Struct, frozen=True):
+class SpreadData(msgspec.Struct, frozen=True):
     partitions: tuple[PartitionData, ...]
 
 
-class Several:
+class SpreadPartitions:
     """Partitions with records; their leaders are spread over the brokers."""
 
-    def __init__(self, bench: Bench, data: SeveralData) -> None:
+    def __init__(self, bench: Bench, data: SpreadData) -> None:
         self.bench = bench
         self.partitions = [Partition(bench, one) for one in data.partitions]
 
@@ -62,14 +62,14 @@ class Several:
         raise KitError(f"all of {len(self.partitions)} logs are trimmed already; make more of them")
 
 
-def several_partitions(name: str, count: int, epochs: int) -> Rig[SeveralData, Several]:
+def several_partitions(name: str, count: int, epochs: int) -> Rig[SpreadData, SpreadPartitions]:
     """Return a rig with `count` shared partitions after `epochs` leader changes, with 3 records in each epoch."""
 
-    def prepare(bench: Bench) -> SeveralData:
+    def prepare(bench: Bench) -> SpreadData:
         ids = [bench.id_of(broker) for broker in bench.brokers]
         turned = [tuple(ids[(n + i) % len(ids)] for i in range(len(ids))) for n in range(count)]
-        data = SeveralData(tuple(PartitionData(topic, 0) for topic in new_topics(bench, turned)))
-        several = Several(bench, data)
+        data = SpreadData(tuple(PartitionData(topic, 0) for topic in new_topics(bench, turned)))
+        several = SpreadPartitions(bench, data)
         for partition in several.partitions:
             partition.whole()
         for move in range(epochs + 1):
@@ -79,27 +79,27 @@ def several_partitions(name: str, count: int, epochs: int) -> Rig[SeveralData, S
         return data
 
     prepare.__qualname__ = name
-    return Rig(CLUSTER, prepare, Several, shared=True)
+    return Rig(CLUSTER, prepare, SpreadPartitions, shared=True)
 
 
-def led_by_one(count: int) -> Rig[SeveralData, Several]:
+def led_by_one(count: int) -> Rig[SpreadData, SpreadPartitions]:
     """Return a rig with `count` new partitions, all led by one broker, with min.insync.replicas=2."""
 
-    def prepare(bench: Bench) -> SeveralData:
+    def prepare(bench: Bench) -> SpreadData:
         ids = tuple(bench.id_of(broker) for broker in bench.brokers)
         topics = new_topics(bench, [ids] * count, min_insync_replicas="2")
-        return SeveralData(tuple(PartitionData(topic, 0) for topic in topics))
+        return SpreadData(tuple(PartitionData(topic, 0) for topic in topics))
 
     prepare.__qualname__ = f"led_by_one_{count}"
-    return Rig(QUICK_CLUSTER, prepare, Several)
+    return Rig(QUICK_CLUSTER, prepare, SpreadPartitions)
 
 
-def retained_partitions(bench: Bench) -> SeveralData:
+def retained_partitions(bench: Bench) -> SpreadData:
     """Create partitions with one batch per segment, and two segments in each of four epochs: offsets 0 to 7."""
     ids = [bench.id_of(broker) for broker in bench.brokers]
     topics = new_topics(bench, [tuple(ids)] * RETAINED_COUNT, segment_ms="1")
-    data = SeveralData(tuple(PartitionData(topic, 0) for topic in topics))
-    several, began = Several(bench, data), bench.now().unix_ms
+    data = SpreadData(tuple(PartitionData(topic, 0) for topic in topics))
+    several, began = SpreadPartitions(bench, data), bench.now().unix_ms
     for partition in several.partitions:
         partition.whole()
     for segment in range(SEGMENTS):
@@ -115,7 +115,7 @@ SEGMENTS = 8
 SEGMENT_BYTES = 1_000
 """Bytes of the record in each batch."""
 
-RETAINED = Rig(QUICK_CLUSTER, retained_partitions, Several, shared=True)
+RETAINED = Rig(QUICK_CLUSTER, retained_partitions, SpreadPartitions, shared=True)
 """The partitions whose oldest segments retention deletes, once for each of them."""
 
 FIVE = several_partitions("five", 5, epochs=0)

@@ -7,7 +7,7 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import QUICK_CLUSTER
-from conformance.rigs.log.crashes import Crashing, Written
+from conformance.rigs.log.crashes import AcknowledgedRecord, Crashing
 from conformance.rigs.log.partition import PartitionData, new_partition
 from fixtures.faults.lab import QUICK
 from fixtures.views.quorum import QuorumView
@@ -27,7 +27,7 @@ class PowerLossWrites:
 
     def __init__(self, partition: Crashing, enough: int) -> None:
         """Begin to write, and return once `enough` writes were acknowledged."""
-        self.acknowledged: list[Written] = []
+        self.acknowledged: list[AcknowledgedRecord] = []
         self._partition = partition
         self._state = partition.whole()
         self._node = partition.bench.node(self._state.leader, purpose="traffic")
@@ -51,9 +51,9 @@ class PowerLossWrites:
                 return
             if answer.error is not Error.NONE:
                 return
-            self.acknowledged.append(Written(answer.base_offset, self._state.leader_epoch, value))
+            self.acknowledged.append(AcknowledgedRecord(answer.base_offset, self._state.leader_epoch, value))
 
-    def acknowledged_writes(self) -> list[Written]:
+    def acknowledged_writes(self) -> list[AcknowledgedRecord]:
         """Return the writes acknowledged before the first failure."""
         self._thread.join()
         return self.acknowledged

@@ -40,7 +40,7 @@ A = TypeVar("A", bound=Answer)
 LAST_EPOCH = 32766
 
 
-class Ready(msgspec.Struct, frozen=True):
+class LoadedBroker(msgspec.Struct, frozen=True):
     """The broker whose coordinators have loaded."""
 
     broker: str
@@ -146,7 +146,7 @@ class StageProducer(CheckProducer):
 class Stage:
     """The broker, and the producers and logs of a probe on it."""
 
-    def __init__(self, bench: Bench, data: Ready) -> None:
+    def __init__(self, bench: Bench, data: LoadedBroker) -> None:
         self.bench = bench
         self.began = bench.now().unix_ms
         self.while_down: list[Callable[[], object]] = []
@@ -256,14 +256,14 @@ def is_unchanged(before: DescribedTransaction, after: DescribedTransaction) -> b
     return first == second
 
 
-def ready(bench: Bench) -> Ready:
+def ready(bench: Bench) -> LoadedBroker:
     """Find both coordinators, and wait until they have loaded: their topics are created by the first look-up."""
     [broker] = bench.brokers
-    stage = Stage(bench, Ready(broker))
+    stage = Stage(bench, LoadedBroker(broker))
     for kind in (CoordinatorType.TRANSACTION, CoordinatorType.GROUP):
         require_accepted(stage.answer_when_ready(partial(stage.broker.find_coordinator, "kit", kind)))
     stage.transactional()
-    return Ready(broker)
+    return LoadedBroker(broker)
 
 
 STAGE = Rig(COMBINED, ready, Stage, shared=True)

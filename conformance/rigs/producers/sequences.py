@@ -102,16 +102,16 @@ def at_the_next_epoch(producer: StageProducer, log: Log) -> None:
     join_transaction(producer, log)
 
 
-class Sent(NamedTuple):
+class SentBatch(NamedTuple):
     """A batch and the answer to its Produce."""
 
     batch: NewBatch
     answer: ProducedPartition
 
 
-def fill(producer: StageProducer, log: Log, sizes: list[int]) -> list[Sent]:
+def fill(producer: StageProducer, log: Log, sizes: list[int]) -> list[SentBatch]:
     """Write batches of these sizes."""
-    return [Sent(producer.batch(log, size), producer.write(log, size)) for size in sizes]
+    return [SentBatch(producer.batch(log, size), producer.write(log, size)) for size in sizes]
 
 
 def is_appended(answer: ProducedPartition, at: int) -> bool:

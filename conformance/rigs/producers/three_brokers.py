@@ -32,7 +32,7 @@ How = Literal["move", "kill", "stop", "freeze"]
 """The way in which a broker stops leading a partition: by an ordinary election, or because it is gone."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class TransactionOutcome(msgspec.Struct, frozen=True):
     """The outcome of a producer's last transaction on a partition: its last marker, and the offset from which the
     leader still holds it open (-1 for none). `answers` show it.
     """
@@ -52,7 +52,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.marker is wanted and self.open_from == -1 and 0 <= self.stable_end == self.end
 
 
-class Ready(msgspec.Struct, frozen=True):
+class TransactionStateTopic(msgspec.Struct, frozen=True):
     """The internal topic in which the coordinators of transactions keep their state."""
 
     transactions: Topic
@@ -61,7 +61,7 @@ class Ready(msgspec.Struct, frozen=True):
 class ThreeBrokers:
     """The brokers, and the producers and partitions of a check on them."""
 
-    def __init__(self, bench: Bench, data: Ready) -> None:
+    def __init__(self, bench: Bench, data: TransactionStateTopic) -> None:
         self.bench = bench
         self.began = bench.now().unix_ms
         self._transactions = data.transactions
@@ -227,7 +227,7 @@ class ThreeBrokers:
         described = ask_until_served(self.bench, lambda: asked.describe_producers(partition.name, partition.index))
         return described.producer(producer.producer_id)
 
-    def outcome(self, partition: Partition, producer: CheckProducer) -> Outcome:
+    def outcome(self, partition: Partition, producer: CheckProducer) -> TransactionOutcome:
         leader = partition.leader()
         start = max(0, leader.list_offsets(partition.name, partition.index, EARLIEST).offset)
         fetched = leader.fetch(partition.at(start))
@@ -236,9 +236,11 @@ class ThreeBrokers:
         stable = leader.list_offsets(partition.name, partition.index, LATEST, isolation_level=READ_COMMITTED)
         marker = own[-1].records[0].control_type if own else None
         open_from = known.current_txn_start_offset if known else -1
-        return Outcome(marker, open_from, stable.offset, log_end(partition, leader), (fetched, stable))
+        return TransactionOutcome(marker, open_from, stable.offset, log_end(partition, leader), (fetched, stable))
 
-    def completes(self, partition: Partition, producer: CheckProducer, wanted: ControlType) -> tuple[Settled, Outcome]:
+    def completes(
+        self, partition: Partition, producer: CheckProducer, wanted: ControlType
+    ) -> tuple[Settled, TransactionOutcome]:
         """Wait for the transaction's marker on the partition. Returns whether it came in time with nothing left open,
         and the last outcome seen.
         """
@@ -265,12 +267,12 @@ def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> Partiti
     return first if first is not None and same and first.leader not in (-1, old) else None
 
 
-def ready(bench: Bench) -> Ready:
+def ready(bench: Bench) -> TransactionStateTopic:
     """Create the coordinators' topic by a first look-up, and wait until its partitions have their full ISRs."""
     CheckProducer(bench, 0, bench.fresh("tid")).start()
     name = LOGS[CoordinatorType.TRANSACTION]
     described = bench.node(bench.brokers[0]).metadata([name]).topic(name)
-    internal = Ready(Topic(name, described.topic_id))
+    internal = TransactionStateTopic(Topic(name, described.topic_id))
     for one in described.partitions:
         Partition(bench, PartitionData(internal.transactions, one.partition)).whole()
     return internal

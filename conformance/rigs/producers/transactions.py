@@ -18,7 +18,7 @@ def coordinator_of(bench: Bench, key: str, kind: CoordinatorType) -> NodeClient:
     return Coordinator(bench, key, kind, asked=bench.brokers[:1]).node()
 
 
-class Transaction:
+class FirstTransaction:
     """The first transaction of a transactional id of its own."""
 
     def __init__(self, bench: Bench, dialect: Dialect = LEGACY) -> None:

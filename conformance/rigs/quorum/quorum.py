@@ -63,7 +63,7 @@ def stored_in(file: File) -> Stored:
         return NotStored(leader_id=-2, leader_epoch=-2, voted_id=-2)
 
 
-class Condition(msgspec.Struct, frozen=True):
+class ControllerCondition(msgspec.Struct, frozen=True):
     """A controller's leader and epoch in its answer, and its quorum-state (None if its disk was not read)."""
 
     reported: LeaderAndEpoch
@@ -73,9 +73,9 @@ class Condition(msgspec.Struct, frozen=True):
 class Tried(NamedTuple, Generic[A]):
     """An answer, and the condition of the controller before and after it."""
 
-    before: Condition
+    before: ControllerCondition
     answer: A
-    after: Condition
+    after: ControllerCondition
 
     @property
     def is_unchanged(self) -> bool:
@@ -130,10 +130,10 @@ class Quorum:
     def quorum_state(self, name: str) -> Stored:
         return stored_in(self.bench.read_file(name, QUORUM_STATE))
 
-    def condition(self, name: str, disk: bool = True) -> Condition:
+    def condition(self, name: str, disk: bool = True) -> ControllerCondition:
         """Read the controller's quorum-state, and then its answer."""
         stored = self.quorum_state(name) if disk else None
-        return Condition(self.reported_leader(name), stored)
+        return ControllerCondition(self.reported_leader(name), stored)
 
     def epochs(self) -> list[EpochStart]:
         """Return the epochs and start offsets of the leader's log, from its disk. Raises Overdue if there are none."""
@@ -214,7 +214,7 @@ class Quorum:
         return tried
 
     def _attempt(self, name: str, ask: Callable[[LeaderAndEpoch], A], disk: bool) -> Tried[A]:
-        def condition_if_agreed() -> Condition | None:
+        def condition_if_agreed() -> ControllerCondition | None:
             settled = self.agreed_leader()
             before = self.condition(name, disk)
             return before if before.reported == settled else None

@@ -31,7 +31,7 @@ class Attempted(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str = ""
 
 
-class Try(Protocol):
+class TryInputs(Protocol):
     """A function that runs an example with these inputs, with evidence of the breach if it is `wanted`."""
 
     def __call__(self, inputs: Inputs, *, wanted: bool) -> Attempted: ...
@@ -47,7 +47,7 @@ class Smallest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def investigate(
-    broken: BrokenInputs, strategies: Mapping[str, st.SearchStrategy[Any]], attempt: Try, out: Path, ends: float
+    broken: BrokenInputs, strategies: Mapping[str, st.SearchStrategy[Any]], attempt: TryInputs, out: Path, ends: float
 ) -> Smallest:
     """Shrink the inputs and replay the smallest until `ends` (`time.monotonic`).
 
@@ -69,7 +69,7 @@ def investigate(
     return found
 
 
-def _replay(inputs: Inputs, broken: BrokenInputs, attempt: Try, ends: float) -> Smallest:
+def _replay(inputs: Inputs, broken: BrokenInputs, attempt: TryInputs, ends: float) -> Smallest:
     """Replay the inputs. The evidence is that of the first replay that shows the breach, or of the first example if
     none does."""
     seen = tries = 0

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from fixtures.producers import ENDED_WITHIN, Done, Flushed, KafkaPythonProducer, ProducerTrouble, RecordOutcome
+from fixtures.producers import (
+    ENDED_WITHIN,
+    Flushed,
+    KafkaPythonProducer,
+    OperationResult,
+    ProducerTrouble,
+    RecordOutcome,
+)
 from fixtures.wire import NodeClient, Tap, WireError
 from fixtures.wire.retriable import error_of
 from protocol.codes import Error
@@ -244,11 +251,11 @@ class MiniProducer(KafkaPythonProducer):
         return self._nodes.get(newest.leader) if newest is not None else None
 
     def _done(self, op: str, request: dict[str, object], do: Callable[[], None]) -> None:
-        def done() -> Done:
+        def done() -> OperationResult:
             do()
-            return Done("IN_TRANSACTION" if self._is_open else "READY")
+            return OperationResult("IN_TRANSACTION" if self._is_open else "READY")
 
-        self._plain_tap.call(self.name, op, self._own(request), Done, done)
+        self._plain_tap.call(self.name, op, self._own(request), OperationResult, done)
 
 
 __all__ = ["MiniProducer"]

@@ -7,7 +7,7 @@ import pytest
 
 from conformance.catalogue import Facts
 from conformance.core.checks import Check
-from conformance.core.evaluate import Outcome, evaluate, judged_on
+from conformance.core.evaluate import ExampleOutcome, evaluate, judged_on
 from conformance.judging.judges import JUDGES
 from conformance.kip101 import changed_answers
 from conformance.kip101.changed_answers import log_changes_under_an_answer
@@ -26,7 +26,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changed_answers, "KBIT", 5)
 
 
-def played(check: Check, inputs: dict[str, object], *bugs: str) -> Outcome:
+def played(check: Check, inputs: dict[str, object], *bugs: str) -> ExampleOutcome:
     """The outcome of an example, with what all judges observe in its history."""
     bench = mini_bench(MiniCluster(bugs))
     outcome = evaluate(check, bench, inputs, {})
@@ -35,7 +35,7 @@ def played(check: Check, inputs: dict[str, object], *bugs: str) -> Outcome:
     return msgspec.structs.replace(outcome, observations=[*outcome.observations, *judged])
 
 
-def violated(outcome: Outcome) -> set[str]:
+def violated(outcome: ExampleOutcome) -> set[str]:
     return {one.requirement for one in outcome.observations if one.result == "violated"}
 
 
@@ -59,7 +59,7 @@ def test_an_answer_that_arrives_whole_is_no_evidence(monkeypatch: pytest.MonkeyP
     assert (quick.end, violated(quick)) == ("premise lost", set())
 
 
-def flapped(kbit: int, monkeypatch: pytest.MonkeyPatch, *bugs: str) -> Outcome:
+def flapped(kbit: int, monkeypatch: pytest.MonkeyPatch, *bugs: str) -> ExampleOutcome:
     monkeypatch.setattr("conformance.kip101.flapping.KBIT", kbit)
     monkeypatch.setattr("conformance.kip101.flapping.PAYLOAD", b"." * 92)
     inputs: dict[str, object] = {"picks": [0, 1] * (MOVES // 2), "tenths": [3] * MOVES, "safe": 5}

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from conformance.core.checks import Check
-from conformance.core.evaluate import Outcome, evaluate
+from conformance.core.evaluate import ExampleOutcome, evaluate
 from conformance.kip320.committed_positions import committed_position_is_not_diverged
 from conformance.kip320.delete_records import earliest_offset_of_an_empty_log
 from conformance.kip320.error_precedence import each_partition_is_answered_on_its_own
@@ -27,7 +27,7 @@ PATIENT = 60
 """Rounds after which a frozen broker is fenced. A request takes a round here; real brokers answer hundreds within a session."""
 
 
-def played(check: Check, inputs: dict[str, Any], *bugs: str, case: str = "") -> Outcome:
+def played(check: Check, inputs: dict[str, Any], *bugs: str, case: str = "") -> ExampleOutcome:
     """One example on a cluster of its own."""
     cluster = MiniCluster(bugs, fenced_after=PATIENT)
     tape = live_tape(cluster)
@@ -37,7 +37,7 @@ def played(check: Check, inputs: dict[str, Any], *bugs: str, case: str = "") -> 
     return evaluate(check, bench, inputs, shared)
 
 
-def cases(outcome: Outcome, result: str = "violated") -> set[tuple[str, str]]:
+def cases(outcome: ExampleOutcome, result: str = "violated") -> set[tuple[str, str]]:
     """Row and case of the check's own observations; those of the laws are left out."""
     found = [one for one in outcome.observations if one.result == result]
     return {(one.requirement, one.case) for one in found if not one.requirement.startswith("GEN-")}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import pooling, reports, runs, shards
-from benchmarks.processes import Watched, watch_run
+from benchmarks.processes import RunCost, watch_run
 from conformance.catalogue import shipped_rows
 from conformance.cli import rejudge
 from fixtures.images import newest_patches
@@ -79,9 +79,9 @@ def test_pandas_is_left_out_where_it_would_take_too_much_memory(
 ) -> None:
     seen: list[str] = []
 
-    def run(*command: str | Path) -> Watched:
+    def run(*command: str | Path) -> RunCost:
         seen.append(str(command[2]))
-        return Watched(seconds=1.0, cpu=1.0, peak=10**9, code=0, output="")
+        return RunCost(seconds=1.0, cpu=1.0, peak=10**9, code=0, output="")
 
     monkeypatch.setattr(reports, "watch_run", run)
     monkeypatch.setattr(reports, "_free", lambda: 2 * 10**9)

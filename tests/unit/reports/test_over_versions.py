@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.differences import better
 from reports.insights import Firsts, TrendPoint, VerdictChange
-from reports.over_versions import Change as Found
+from reports.over_versions import NeighbourChange as Found
 from reports.over_versions import changes, firsts, neighbours, runs
 
 A, V = "KIP320-FETCH-01", "4.3.1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.faults.kinds.shapes import Isolate
-from strategies.meetings import Standing, meetings, most_at_once, standing_at_each
+from strategies.meetings import MeetingFault, meetings, most_at_once, standing_at_each
 from strategies.steps import AlterClusterDefault, DeleteTopic, Disturb, Heal, HealPartly, ReadEverything
 
 KILL, STOP = Disturb(on="strict-0", fault=Kill()), Disturb(on="strict-0", fault=Stop())
@@ -35,7 +35,7 @@ def test_administration_meets_every_fault_that_stands() -> None:
 def test_standing_faults_are_told_before_each_step() -> None:
     assert [standing for _, standing in standing_at_each([KILL, HealPartly(), ReadEverything()])] == [
         [],
-        [Standing("kill", "strict-0")],
+        [MeetingFault("kill", "strict-0")],
         [],
     ]
 

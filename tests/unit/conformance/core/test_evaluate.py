@@ -18,7 +18,7 @@ from conformance.core import checks
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, Rig, held_if, premise, record_only
 from conformance.core.cluster import LiveCluster
-from conformance.core.evaluate import Outcome, evaluate, judged_on
+from conformance.core.evaluate import ExampleOutcome, evaluate, judged_on
 from conformance.core.waiting import Settled
 from conformance.judging.excuses import NOT_ANSWERED, STARVED
 from conformance.judging.judge import Excuse, Finding, judge
@@ -81,7 +81,7 @@ class Play:
 
     def live(
         self, check: Check, cluster: FakeCluster, *, context: dict[str, Any] | None = None, **inputs: Any
-    ) -> tuple[Outcome, History]:
+    ) -> tuple[ExampleOutcome, History]:
         example = Example(
             example=f"e-{len(self.histories)}",
             check=check.id,
@@ -99,7 +99,7 @@ class Play:
         self.histories.append(history)
         return outcome, history
 
-    def again(self, check: Check, number: int = -1) -> Outcome:
+    def again(self, check: Check, number: int = -1) -> ExampleOutcome:
         """On the history as read from the file."""
         history = list(read_histories(self.writer.path))[number]
         bench = Bench(StoredTape(history), COLUMN, Bench.members_of(history.example.members), None)

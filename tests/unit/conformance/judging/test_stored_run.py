@@ -10,7 +10,7 @@ from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
-from conformance.core.evaluate import Outcome, evaluate
+from conformance.core.evaluate import ExampleOutcome, evaluate
 from conformance.judging.judges import JUDGES
 from conformance.running.violations import breaks_its_row
 from fixtures.tape import StoredTape
@@ -43,7 +43,7 @@ def test_all_judges_are_silent_on_a_released_kafka_but_for_what_is_known() -> No
     assert len(held) > 0.75 * len({judge.row for judge in JUDGES if not judge.after_healing})
 
 
-def play_again(check: Check, history: History) -> Outcome:
+def play_again(check: Check, history: History) -> ExampleOutcome:
     """The outcome of today's check on the answers that were recorded."""
     example = history.example
     column = Column(label=example.column, version=example.column, image="", image_id="", ranges=example.ranges)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.kip1251.commits_in_any_history import MIDDLE, Offsets, Try, tries
+from conformance.kip1251.commits_in_any_history import MIDDLE, AlternatingOffsets, OldEpochCommit, tries
 from conformance.rigs.groups.members import Hold, Ownership
 from protocol.codes import Error
 from protocol.groups import CommittedOffset, OffsetFetchAnswer
@@ -40,12 +40,12 @@ def read(offset: int) -> OffsetFetchAnswer:
     return OffsetFetchAnswer(version=9, partitions=(found,))
 
 
-def one(accepted: bool) -> Try:
-    return Try(MEMBER, 0, 1, "KIP1251-COMMIT-02", accepted)
+def one(accepted: bool) -> OldEpochCommit:
+    return OldEpochCommit(MEMBER, 0, 1, "KIP1251-COMMIT-02", accepted)
 
 
 def test_an_accepted_offset_has_to_be_read_and_a_refused_one_not() -> None:
-    offsets = Offsets()
+    offsets = AlternatingOffsets()
     assert offsets.agree(one(accepted=False), 5, read(-1))
     assert not offsets.agree(one(accepted=False), 5, read(5))
     assert offsets.agree(one(accepted=True), 4, read(4))
@@ -54,5 +54,5 @@ def test_an_accepted_offset_has_to_be_read_and_a_refused_one_not() -> None:
 
 
 def test_offsets_go_up_and_down() -> None:
-    offsets = Offsets()
+    offsets = AlternatingOffsets()
     assert [offsets.next() for _ in range(4)] == [MIDDLE + 1, MIDDLE - 2, MIDDLE + 3, MIDDLE - 4]

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.catalogue import shipped_rows
 from conformance.core.checks import Check, all_checks
-from conformance.core.evaluate import Outcome
+from conformance.core.evaluate import ExampleOutcome
 from conformance.judging.due import OWED
 from conformance.judging.excuses import GIVEN_UP
 from conformance.rigs.quorum.frozen import FROZEN
@@ -28,11 +28,11 @@ def examples(check: Check) -> list[tuple[str, dict[str, Any]]]:
     return [(case, inputs) for case in named for inputs in drawn]
 
 
-def outcomes(check: Check, *bugs: str, **more: Any) -> list[Outcome]:
+def outcomes(check: Check, *bugs: str, **more: Any) -> list[ExampleOutcome]:
     return [on_voter(check, *bugs, case=case, **more, **inputs) for case, inputs in examples(check)]
 
 
-def violated(outcome: Outcome) -> set[tuple[str, str]]:
+def violated(outcome: ExampleOutcome) -> set[tuple[str, str]]:
     return {(one.requirement, one.case) for one in outcome.observations if one.result == "violated"}
 
 

@@ -10,7 +10,7 @@ from conformance.core.checks import ObservationClaim
 from conformance.kip360.coordinator_moves import in_order, new_ids
 from conformance.kip1251 import group_epochs
 from conformance.rigs.groups.group_log import StoredAssignment, StoredPartitions
-from conformance.rigs.producers.three_brokers import Outcome
+from conformance.rigs.producers.three_brokers import TransactionOutcome
 from protocol.codes import Error
 from protocol.groups import LEAVE_TO_RETURN
 from protocol.records import ControlType
@@ -68,13 +68,13 @@ def test_assignment_epochs_of_a_record(member_epoch: int, epochs: tuple[int, ...
 @pytest.mark.parametrize(
     ("outcome", "held"),
     [
-        (Outcome(ControlType.COMMIT, -1, 4, 4), True),
-        (Outcome(ControlType.ABORT, -1, 4, 4), False),
-        (Outcome(None, 0, 0, 4), False),
-        (Outcome(ControlType.COMMIT, 2, 2, 4), False),
-        (Outcome(ControlType.COMMIT, -1, 3, 4), False),
-        (Outcome(ControlType.COMMIT, -1, -1, -1), False),
+        (TransactionOutcome(ControlType.COMMIT, -1, 4, 4), True),
+        (TransactionOutcome(ControlType.ABORT, -1, 4, 4), False),
+        (TransactionOutcome(None, 0, 0, 4), False),
+        (TransactionOutcome(ControlType.COMMIT, 2, 2, 4), False),
+        (TransactionOutcome(ControlType.COMMIT, -1, 3, 4), False),
+        (TransactionOutcome(ControlType.COMMIT, -1, -1, -1), False),
     ],
 )
-def test_a_transaction_is_complete_on_a_partition(outcome: Outcome, held: bool) -> None:
+def test_a_transaction_is_complete_on_a_partition(outcome: TransactionOutcome, held: bool) -> None:
     assert outcome.is_complete(ControlType.COMMIT) is held

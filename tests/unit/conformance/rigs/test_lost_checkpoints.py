@@ -8,7 +8,7 @@ import pytest
 
 from conformance.core.checks import ObservationClaim
 from conformance.kip101.lost_checkpoints import rebuilt_from_the_leader
-from conformance.rigs.log.crashes import Crashing, Written
+from conformance.rigs.log.crashes import AcknowledgedRecord, Crashing
 from conformance.rigs.log.partition import Boundary
 from protocol.codes import Error
 from protocol.log import FetchedPartition
@@ -28,7 +28,12 @@ def one(offset: int, epoch: int, value: bytes) -> Batch:
 
 
 LOG = (one(0, 0, b"a"), one(1, 0, b"b"), one(2, 1, b"c"), one(3, 2, b"d"))
-ALL = [Written(0, 0, b"a"), Written(1, 0, b"b"), Written(2, 1, b"c"), Written(3, 2, b"d")]
+ALL = [
+    AcknowledgedRecord(0, 0, b"a"),
+    AcknowledgedRecord(1, 0, b"b"),
+    AcknowledgedRecord(2, 1, b"c"),
+    AcknowledgedRecord(3, 2, b"d"),
+]
 REBUILT = (Boundary(1, 2), Boundary(2, 3))
 
 

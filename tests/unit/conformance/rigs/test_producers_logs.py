@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.kip360.broker_restarts import Written, written_by
+from conformance.kip360.broker_restarts import LoggedProducerState, written_by
 from conformance.kip360.several_partitions import Item, errors, is_answered
 from conformance.rigs.producers.combined_node import Log, LogState
 from protocol.codes import Error
@@ -36,16 +36,16 @@ DATA = [one(0, 3, 0, transactional=True), one(2, 3, 2, transactional=True)]
 
 class TestWrittenBy:
     def test_the_last_batch_counts(self) -> None:
-        assert written_by([one(0, 3, 0), one(2, 4, 0)], P) == Written(4, 1, -1)
+        assert written_by([one(0, 3, 0), one(2, 4, 0)], P) == LoggedProducerState(4, 1, -1)
 
     def test_a_transaction_is_open_from_its_first_batch_on(self) -> None:
-        assert written_by(DATA, P) == Written(3, 3, 0)
+        assert written_by(DATA, P) == LoggedProducerState(3, 3, 0)
 
     def test_a_legacy_marker_ends_it_and_keeps_the_sequence(self) -> None:
-        assert written_by([*DATA, one(4, 3, -1, control=True)], P) == Written(3, 3, -1)
+        assert written_by([*DATA, one(4, 3, -1, control=True)], P) == LoggedProducerState(3, 3, -1)
 
     def test_a_marker_of_the_next_epoch_begins_that_epoch(self) -> None:
-        assert written_by([*DATA, one(4, 4, -1, control=True)], P) == Written(4, -1, -1)
+        assert written_by([*DATA, one(4, 4, -1, control=True)], P) == LoggedProducerState(4, -1, -1)
 
     def test_batches_of_others_do_not_count(self) -> None:
         assert written_by(DATA, SimpleNamespace(producer_id=8)) is None  # type: ignore[arg-type]

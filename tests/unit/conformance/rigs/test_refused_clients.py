@@ -12,11 +12,11 @@ import pytest
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, Rig, held_if
 from conformance.core.cluster import LiveCluster
-from conformance.core.evaluate import Outcome, evaluate, judged_on
+from conformance.core.evaluate import ExampleOutcome, evaluate, judged_on
 from conformance.judging.due import PROMISES, hindrance
 from conformance.rigs.groups.group import Group, GroupData
 from conformance.rigs.groups.group_log import GroupLog
-from conformance.rigs.producers.combined_node import Ready, Stage
+from conformance.rigs.producers.combined_node import LoadedBroker, Stage
 from conformance.rigs.producers.sequences import is_bumped, open_at
 from fixtures.tape import LiveTape
 from fixtures.wire import Tap
@@ -56,21 +56,21 @@ class Coordinators(FakeCluster):
 
 
 class Seen(msgspec.Struct):
-    outcome: Outcome
+    outcome: ExampleOutcome
     hindered: str
     violated: list[tuple[str, str]]
 
 
-def stage(bench: Bench, _: Ready) -> Stage:
-    return Stage(bench, Ready("broker-1"))
+def stage(bench: Bench, _: LoadedBroker) -> Stage:
+    return Stage(bench, LoadedBroker("broker-1"))
 
 
-def group(bench: Bench, _: Ready) -> Group:
+def group(bench: Bench, _: LoadedBroker) -> Group:
     return Group(bench, GroupData("group-1", Topic("topic-1", None), 1))
 
 
-def nothing(bench: Bench) -> Ready:
-    return Ready("broker-1")
+def nothing(bench: Bench) -> LoadedBroker:
+    return LoadedBroker("broker-1")
 
 
 def played(tmp_path: Path, body: Any, handle: Any, **handlers: Handler) -> Seen:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.campaign.hunt.findings import Finding, Replays, Seen, add, known_as, replays_in, seen_in
+from conformance.campaign.hunt.findings import HuntFinding, Replays, Seen, add, known_as, replays_in, seen_in
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation, load_deviations
 from history.shards import read_shards
@@ -19,8 +19,8 @@ from tests.support.sample_shards import ShardBuilder
 OTHER = [{"do": "heal"}, *steps(0)]
 
 
-def added(*each: Seen) -> list[Finding]:
-    findings: list[Finding] = []
+def added(*each: Seen) -> list[HuntFinding]:
+    findings: list[HuntFinding] = []
     for one in each:
         add(findings, one)
     return findings

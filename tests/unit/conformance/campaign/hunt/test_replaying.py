@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.campaign.hunt.findings import Finding, Replays
+from conformance.campaign.hunt.findings import HuntFinding, Replays
 from conformance.campaign.hunt.replaying import since_when, to_confirm, to_search
 from tests.support.sample_hunt import found, hunt_of
 
@@ -10,13 +10,13 @@ RELEASES = ["3.7.0", "3.7.1", "3.7.2", "3.8.1", "3.9.2"]
 SEEN, NOT_SEEN = Replays(seen=5, tries=5), Replays(seen=0, tries=5)
 
 
-def replayed(**columns: Replays) -> Finding:
+def replayed(**columns: Replays) -> HuntFinding:
     finding = found(1, "3.9.2")
     finding.replays = {name.removeprefix("v").replace("_", "."): one for name, one in columns.items()}
     return finding
 
 
-def names(finding: Finding) -> list[str]:
+def names(finding: HuntFinding) -> list[str]:
     return [one.column.name for one in to_search(hunt_of("3.9.2", findings=[finding]), RELEASES)]
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from conformance.campaign.hunt.rounds import (
-    Kept,
+    KeptSchedule,
     kept_in,
     next_column,
     next_round,
@@ -28,8 +28,8 @@ COLUMNS = column_runs_for(wanted_columns(["3.9.2", "4.3.1", "4.4.0"]))
 SCHEDULE = seen().schedule
 
 
-def kept(*names: str) -> list[Kept]:
-    return [Kept(name=name, schedule=SCHEDULE) for name in names]
+def kept(*names: str) -> list[KeptSchedule]:
+    return [KeptSchedule(name=name, schedule=SCHEDULE) for name in names]
 
 
 def test_the_column_whose_round_is_longest_ago_is_next() -> None:

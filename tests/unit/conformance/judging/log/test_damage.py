@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from conformance.judging.log.damage import Damage
+from conformance.judging.log.damage import ReplicaDamage
 from history.effects import Effects
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import partition_story
@@ -16,8 +16,8 @@ LOSES_LOG = Effects(process="restarts", disk=("log-dir",))
 LOSES_EPOCHS = Effects(disk=("epoch-checkpoint",))
 
 
-def damage(history: LogHistory) -> Damage:
-    return partition_story(history).derive(Damage)
+def damage(history: LogHistory) -> ReplicaDamage:
+    return partition_story(history).derive(ReplicaDamage)
 
 
 @pytest.mark.parametrize(

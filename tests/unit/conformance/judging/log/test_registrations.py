@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.judging.log.registrations import Described, Registrations
+from conformance.judging.log.registrations import Described, EpochRegistrations
 from tests.support.histories import LogHistory
 from tests.support.judging import partition_story
 
 
 def newest(history: LogHistory, event: int) -> Described | None:
-    return Registrations(partition_story(history)).newest_at(event)
+    return EpochRegistrations(partition_story(history)).newest_at(event)
 
 
 def test_the_newest_epoch_counts_and_in_it_the_last_answer() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.coordination import AT_MOST, Coordination, in_turns
-from conformance.judging.producers.coordinator import Outcome
+from conformance.judging.producers.coordinator import RightAnswer
 from conformance.judging.producers.requests import requests
 from conformance.judging.producers.story import TransactionStory
 from tests.support.producers import ID, TV2, ProducerHistory, stories
@@ -20,7 +20,7 @@ def all_turns(history: ProducerHistory) -> Coordination:
         if prediction is not None and prediction.why is not None:
             one = prediction.asked
             own = {each for each in prediction.why if (each.error, each.epoch) == (one.error, one.given_epoch)}
-            coordination.explains(one, own or {Outcome(one.error)}, untouched=False)
+            coordination.explains(one, own or {RightAnswer(one.error)}, untouched=False)
     return coordination
 
 

@@ -13,8 +13,8 @@ from conformance.judging.producers.coordinator import (
     PASSED_LATE,
     UNSEEN,
     Api,
-    Outcome,
-    Request,
+    CoordinatorRequest,
+    RightAnswer,
     State,
     Status,
     answers,
@@ -33,15 +33,15 @@ def at(status: Status, epoch: int = 3, retried: int = NO_EPOCH) -> State:
     return State(status, 7, epoch, retried, P if status == "Ongoing" else frozenset())
 
 
-def asked(api: Api, epoch: int, *, version: int = 5, commits: bool = False, id: int = 7) -> Request:
-    return Request(api, 10, 11, "broker-1", version, id, epoch, P, commits)
+def asked(api: Api, epoch: int, *, version: int = 5, commits: bool = False, id: int = 7) -> CoordinatorRequest:
+    return CoordinatorRequest(api, 10, 11, "broker-1", version, id, epoch, P, commits)
 
 
-def errors(state: State, request: Request) -> set[int]:
+def errors(state: State, request: CoordinatorRequest) -> set[int]:
     return {outcome.error for outcome, _ in answers(state, request) if outcome != UNSEEN}
 
 
-def after(state: State, request: Request) -> set[tuple[str, int]]:
+def after(state: State, request: CoordinatorRequest) -> set[tuple[str, int]]:
     return {(left.status, left.epoch) for outcome, left in answers(state, request) if outcome != UNSEEN}
 
 
@@ -91,7 +91,7 @@ def test_an_end_in_the_second_protocol_leaves_the_next_epoch() -> None:
     assert after(at("Ongoing"), asked("EndTxn", 3, version=FIRST, commits=True)) == {("PrepareCommit", 3)}
     assert after(at("Ongoing"), asked("EndTxn", 3, version=SECOND)) == {("PrepareAbort", 4)}
     repeated = [outcome for outcome, _ in answers(at("CompleteAbort"), asked("EndTxn", 2, version=SECOND))]
-    assert repeated == [Outcome(NONE, 7, 3)]
+    assert repeated == [RightAnswer(NONE, 7, 3)]
 
 
 # --- InitProducerId
@@ -100,12 +100,14 @@ def test_an_end_in_the_second_protocol_leaves_the_next_epoch() -> None:
 def test_the_next_epoch_is_given_to_a_new_instance_and_to_the_owner() -> None:
     for epoch, retried in ((-1, -1), (3, 3)):
         found = [*answers(at("Empty"), asked("InitProducerId", epoch, id=-1 if epoch < 0 else 7))]
-        assert [(outcome, left.epoch, left.retried) for outcome, left in found] == [(Outcome(NONE, 7, 4), 4, retried)]
+        assert [(outcome, left.epoch, left.retried) for outcome, left in found] == [
+            (RightAnswer(NONE, 7, 4), 4, retried)
+        ]
 
 
 def test_who_asks_again_is_given_the_same_epoch() -> None:
     again = asked("InitProducerId", 2)
-    assert [outcome for outcome, _ in answers(at("Empty", retried=2), again)] == [Outcome(NONE, 7, 3)]
+    assert [outcome for outcome, _ in answers(at("Empty", retried=2), again)] == [RightAnswer(NONE, 7, 3)]
     moved = again._replace(failed_over=True)
     assert errors(at("Empty", retried=2), moved) == {NONE, FENCED}
     assert errors(at("Empty"), again) == {FENCED}
@@ -127,7 +129,7 @@ def test_an_open_transaction_is_aborted_first() -> None:
 
 def test_a_stale_epoch_leaves_an_open_transaction_alone() -> None:
     found = [*answers(at("Ongoing"), asked("InitProducerId", 1))]
-    assert (Outcome(FENCED), at("Ongoing")) in found
+    assert (RightAnswer(FENCED), at("Ongoing")) in found
     assert {outcome.excuse for outcome, left in found if left.status == "PrepareAbort"} == {BUMPED_BY_FENCED}
 
 
@@ -171,7 +173,7 @@ def test_markers_are_written_and_open_transactions_time_out() -> None:
 LAST, BEYOND = LAST_EPOCH, LAST_EPOCH + 1
 
 
-def given(state: State, request: Request) -> set[tuple[int, int, int]]:
+def given(state: State, request: CoordinatorRequest) -> set[tuple[int, int, int]]:
     """Error, producer id and epoch of each right answer."""
     return {(one.error, one.producer_id, one.epoch) for one, _ in answers(state, request) if one != UNSEEN}
 
@@ -239,4 +241,4 @@ def test_an_abort_by_the_server_at_the_last_epoch_leaves_none_for_a_client() -> 
 def test_many_epochs_are_asked_for_in_a_row() -> None:
     many = asked("InitProducerId", 3)._replace(times=100)
     [(outcome, left)] = answers(at("Empty"), many)
-    assert (outcome, left.epoch, left.retried) == (Outcome(NONE, 7, 103), 103, 102)
+    assert (outcome, left.epoch, left.retried) == (RightAnswer(NONE, 7, 103), 103, 102)

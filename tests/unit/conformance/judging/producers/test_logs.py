@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers
 
-from conformance.judging.facts.log import Batch, FetchResult
+from conformance.judging.facts.log import FetchResult, ReplicaBatch
 from conformance.judging.log.permitted_losses import BEFORE_ALL
 from conformance.judging.producers.logs import (
     SEQUENCES,
@@ -83,7 +83,7 @@ def test_a_batch_has_the_identity_of_the_requests_that_wrote_it(again: Held, sam
 
 @given(base=integers(0, SEQUENCES - 1), count=integers(1, 5))
 def test_sequences_follow_one_another_and_wrap_around(base: int, count: int) -> None:
-    found = [*sequences(Batch(10, 9 + count, 0, 0, True, False, (), 7, 0, base))]
+    found = [*sequences(ReplicaBatch(10, 9 + count, 0, 0, True, False, (), 7, 0, base))]
     assert len(found) == count
     assert found[0] == base
     assert all(two == (one + 1) % SEQUENCES for one, two in pairwise(found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.requests import Asked, Reply, requests
+from conformance.judging.producers.requests import AnsweredRequest, AnswerKind, requests
 from conformance.judging.producers.story import TransactionStory
 from protocol.codes import Error
 from tests.support.histories import TOPIC
@@ -12,7 +12,7 @@ from tests.support.producers import ID, TID, TV2, ProducerHistory, stories
 TOPIC_0 = f"{TOPIC.name}-0"
 
 
-def asked(history: ProducerHistory) -> list[Asked]:
+def asked(history: ProducerHistory) -> list[AnsweredRequest]:
     together = stories(history)
     [story] = together.of(TransactionStory)
     return requests(story, [*together.of(PartitionStory)])
@@ -38,9 +38,9 @@ def test_each_api_gives_a_request_in_the_order_of_the_calls() -> None:
 
 def test_an_answer_may_be_missing() -> None:
     [_, lost] = asked(ProducerHistory().given().ends(True, version=TV2, lost=True))
-    assert (lost.reply, lost.request.version) == (Reply.UNKNOWN, TV2), "the call names the version"
+    assert (lost.reply, lost.request.version) == (AnswerKind.UNKNOWN, TV2), "the call names the version"
     [_, refused] = asked(ProducerHistory().given().adds(error=Error.NOT_COORDINATOR))
-    assert (refused.reply, refused.error) == (Reply.ANSWERED, Error.NOT_COORDINATOR)
+    assert (refused.reply, refused.error) == (AnswerKind.ANSWERED, Error.NOT_COORDINATOR)
 
 
 def test_writes_of_other_producers_are_not_its_own() -> None:
