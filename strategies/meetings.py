@@ -46,11 +46,6 @@ def meetings(steps: Sequence[Step]) -> Counter[Meeting]:
     return found
 
 
-def most_at_once(steps: Sequence[Step]) -> int:
-    """Return the largest number of faults that stood at the same time."""
-    return max((len(standing) + isinstance(step, Disturb) for step, standing in standing_at_each(steps)), default=0)
-
-
 def tag_of(step: Any) -> str:
     """Return the tag of a step, which is the name of its kind."""
     return str(step.__struct_config__.tag)

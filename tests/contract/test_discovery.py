@@ -14,7 +14,7 @@ from conformance.core.rules import EpisodeRules
 from conformance.running.machine.explorer import BATCH, after_the_simplest, independent_examples
 from conformance.running.machine.run import STEPS
 from strategies.episodes import Meeting, Offer, Steering, steer
-from strategies.meetings import meetings, most_at_once, standing_at_each, tag_of
+from strategies.meetings import meetings, standing_at_each, tag_of
 from strategies.steps import Disturb
 
 pytestmark = pytest.mark.drawn
@@ -43,6 +43,11 @@ def batch_of(check: AnyMachine, number: int, steering: Steering) -> list[list[An
     drawn: Any = seed(number)(after_the_simplest(machine, idle))
     run_state_machine_as_test(drawn, settings=independent_examples(check, STEPS["quick"], BATCH))
     return schedules
+
+
+def most_at_once(schedule: list[Any]) -> int:
+    """The largest number of faults that stood at the same time."""
+    return max((len(standing) + isinstance(step, Disturb) for step, standing in standing_at_each(schedule)), default=0)
 
 
 @pytest.fixture(scope="module", params=CHECKS, ids=lambda check: check.machine.__name__)

@@ -8,7 +8,7 @@ from fixtures.cluster import KRaftCluster, Topology
 from fixtures.cluster.node import ClusterNode
 from fixtures.disk import producers, quorum_state
 from fixtures.disk.checkpoint import RECOVERY_POINTS
-from fixtures.disk.metadata_log import BOOTSTRAP, DIRECTORY, MetadataSchemas, read_metadata_log
+from fixtures.disk.metadata_log import DIRECTORY, MetadataSchemas, read_metadata_log
 from fixtures.disk.replicas import Replica, compare, read_offsets, read_replica, read_replicas
 from fixtures.disk.segments import read_segment
 from fixtures.disk.volume import on_volume, overwrite
@@ -91,7 +91,7 @@ def test_the_metadata_log_names_the_topic_on_all_nodes(target: FaultTarget) -> N
 
 
 def test_what_a_controller_was_formatted_with(target: FaultTarget) -> None:
-    batches = read_segment(0, controller_of(target).read_file(BOOTSTRAP)).batches
+    batches = read_segment(0, controller_of(target).read_file("bootstrap.checkpoint")).batches
     types = [one.type for one in MetadataSchemas.of(target.cluster.image).records(batches)]
     assert types[0] == "SnapshotHeaderRecord"
     assert "FeatureLevelRecord" in types

@@ -11,7 +11,7 @@ from conformance.core.faulting import Faults
 from fixtures.cluster.node import ClusterNode, NodeState
 from fixtures.cluster.topology import Topology
 from fixtures.consumers import Consumer
-from fixtures.disk.checkpoint import EPOCHS, render_epochs
+from fixtures.disk.checkpoint import EPOCHS
 from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import LiveTape, Tape
 from fixtures.waiting import Overdue
@@ -32,6 +32,7 @@ from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.core.controller import PartitionState
 from tests.miniature.core.replica import Replica
 from tests.miniature.faults.injector import MiniFaults, MiniInjector
+from tests.support.disk_files import epoch_file
 from tests.support.unwritten import Unwritten
 
 T = TypeVar("T")
@@ -149,7 +150,7 @@ class MiniNode:
         lost = "checkpoint-not-written" in self._cluster.bugs
         if lost or replica is None or file != EPOCHS or not replica.log.epochs.entries:
             raise FileNotFoundError(path)
-        return render_epochs(replica.log.epochs.entries)
+        return epoch_file(replica.log.epochs.entries)
 
     def held(self, partition: str) -> HeldReplica:
         replica = self._replica(partition)

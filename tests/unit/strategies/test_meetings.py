@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.faults.kinds.shapes import Isolate
-from strategies.meetings import MeetingFault, meetings, most_at_once, standing_at_each
+from strategies.meetings import MeetingFault, meetings, standing_at_each
 from strategies.steps import AlterClusterDefault, DeleteTopic, Disturb, Heal, HealPartly, ReadEverything
 
 KILL, STOP = Disturb(on="strict-0", fault=Kill()), Disturb(on="strict-0", fault=Stop())
@@ -37,14 +37,4 @@ def test_standing_faults_are_told_before_each_step() -> None:
         [],
         [MeetingFault("kill", "strict-0")],
         [],
-    ]
-
-
-def test_the_most_at_once_counts_the_one_that_comes() -> None:
-    assert [most_at_once(steps) for steps in ([], [ReadEverything()], [KILL], [KILL, Heal(), STOP], [KILL, STOP])] == [
-        0,
-        0,
-        1,
-        1,
-        2,
     ]

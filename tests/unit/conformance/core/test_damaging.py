@@ -13,11 +13,12 @@ import pytest
 from conformance.core import damaging
 from conformance.core.damaging import Changed, Disk
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS
-from fixtures.disk.producers import render, snapshot_name
+from fixtures.disk.producers import snapshot_name
 from fixtures.tape import LiveTape, StoredTape
 from history.events import End, Example, Fault
 from history.store import HistoryWriter, read_histories
 from protocol.errors import KitError
+from tests.support.disk_files import producer_snapshot
 
 EXAMPLE = Example(example="e-1", check="kip.check", column="4.3.1")
 EPOCH_FILE = f"topic-0/{EPOCHS}"
@@ -157,6 +158,6 @@ class TestSnapshots:
 
     def test_one_that_is_whole_was_not_torn(self, tape: LiveTape) -> None:
         node = FakeNode(*SNAPSHOTS, obeys=False)
-        node.files[SNAPSHOTS[1]] = render([])
+        node.files[SNAPSHOTS[1]] = producer_snapshot([])
         with pytest.raises(KitError, match="does not show on its disk"):
             disk(tape, node).tear_snapshot(7)
