@@ -114,6 +114,19 @@ class ExcuseCount(msgspec.Struct, frozen=True, kw_only=True):
     times: int
 
 
+class AttemptCount(msgspec.Struct, frozen=True, kw_only=True):
+    """The examples of a check: how many it made, how many of them lost their premise, and how many ended in trouble of the
+    kit.
+    """
+
+    made: int = 0
+    lost: int = 0
+    errors: int = 0
+
+    def __add__(self, other: AttemptCount) -> AttemptCount:
+        return AttemptCount(made=self.made + other.made, lost=self.lost + other.lost, errors=self.errors + other.errors)
+
+
 class ExampleLine(ShardLine, frozen=True, kw_only=True, tag="example"):
     """One example that ended: for which rows it yielded observations, and what it brought.
 
@@ -139,6 +152,10 @@ class CheckLine(ShardLine, frozen=True, kw_only=True, tag="check"):
 
     `done`: it ran as far as it wanted; `error`: trouble of the kit kept it from its floors; `cut-off`: its time was up
     before it began or before it reached its floors.
+
+    `attempts` are its examples by case, those for no case under '', without those of an investigation or cut short by the
+    clock. A lost premise weighs on `own_rows`, which the check itself observes. `hindrance` is the row that the tested system
+    broke, and how, so that the check could not go on.
     """
 
     check: str
@@ -147,6 +164,9 @@ class CheckLine(ShardLine, frozen=True, kw_only=True, tag="check"):
     examples: int = 0
     seconds: float = 0.0
     detail: str = ""
+    own_rows: list[str] = []
+    attempts: dict[str, AttemptCount] = {}
+    hindrance: str = ""
 
 
 class ReplayLine(ShardLine, frozen=True, kw_only=True, tag="replay"):

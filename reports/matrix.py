@@ -12,7 +12,7 @@ from conformance.catalogue.rows import family_of
 from conformance.judging import patch_releases
 from conformance.judging.intake import ColumnFacts, Intake, Quarantine
 from conformance.judging.patch_releases import LOWEST, PatchComparison
-from conformance.judging.pooling import cell_of
+from conformance.judging.pooling import Attempts, RowChecks, cell_of
 from conformance.judging.verdicts import CaseTally, Cell, Verdict
 from history.shards import FaultCount
 from reports.rule_changes import RuleChange, rule_changes
@@ -191,9 +191,12 @@ def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations
     cases = {
         str(counts["case"]): msgspec.convert(_picked(counts, CaseTally), CaseTally) for counts in evidence.cases[key]
     }
-    checks = _checks(row, column, evidence.checks[key])
+    found = evidence.checks[key]
+    checks = _checks(row, column, found)
     replays = evidence.replays[key]
-    cell = cell_of(row, column, cases, ran=checks.ran, errors=checks.errors)
+    attempts, hindrance = (found[0]["attempts"], found[0]["hindrance"]) if found else (Attempts(), "")
+    pooled = RowChecks(ran=checks.ran, errors=checks.errors, attempts=attempts, hindrance=hindrance)
+    cell = cell_of(row, column, cases, pooled)
     return ReportedCell(
         **msgspec.structs.asdict(cell),
         faults=_faults(evidence.faults[key]),
@@ -231,7 +234,7 @@ def _faults(found: Sequence[Row]) -> dict[str, FaultCount]:
 
 
 def _picked(row: Row, kind: type[msgspec.Struct]) -> dict[str, Any]:
-    return {name: row[name] for name in kind.__struct_fields__}
+    return {name: row[name] for name in kind.__struct_fields__ if name in row}
 
 
 def _ordered(rows: Sequence[Row]) -> list[Row]:
@@ -303,4 +306,4 @@ def _unknown(pooled: Pooled, catalogue: Catalogue) -> dict[str, int]:
     for row in pooled.cases:
         if row["requirement"] not in catalogue:
             counts[row["requirement"]] += row["held"] + row["violated"] + row["recorded"]
-    return dict(sorted(counts.items()))
+    return dict(sorted((+counts).items()))

@@ -135,7 +135,7 @@ class _Tables:
         """Collect the small tables in one job. None of them grows with the number of observations."""
         found = collect_rows(self._small)
         sums, decided = tables.by_entry(found["sums"]), found["decided"]
-        cases = tables.cases(decided, found["distinct"], found["wavers"])
+        cases = tables.cases(decided, found["distinct"], found["wavers"], sums)
         pooled = Pooled(
             cases=cases,
             violations=found["violations"],

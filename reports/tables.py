@@ -4,6 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from conformance.judging.pooling import Attempts, by_kind
+from history.shards import AttemptCount
 from reports.insights import Coverage, Excused, FaultMet, FaultReach, PremiseReach, Spent
 from reports.matrix import Row
 from reports.pool import counts
@@ -32,8 +34,9 @@ def _cell(row: Row) -> tuple[str, str]:
 # --- what a cell is judged by
 
 
-def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Row]) -> list[Row]:
-    """Join tables of `reports.pool.cells` to a `conformance.judging.verdicts.CaseTally` per case, in fixed order."""
+def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Row], entries: Sums) -> list[Row]:
+    """Join tables of `reports.pool.cells`, and the excuses, to what `conformance.judging.verdicts.CaseTally` has of each
+    case, in fixed order."""
     sums: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in decided:
         sums[*_cell(row), row["case"]].update(
@@ -41,11 +44,28 @@ def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Ro
         )
     waver = {(*_cell(row), row["case"]) for row in wavering}
     found = {(*_cell(row), row["case"]): row for row in distinct}
-    return [{**found[key], **sums[key], "wavering": key in waver} for key in sorted(found)]
+    excuses: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    for row in entries.get(counts.EXCUSE, ()):
+        excuses[*_cell(row), row["case"]][row["name"]] += row["a"]
+    rows: list[Row] = []
+    for version, requirement, case in sorted({*found, *excuses}):
+        key = version, requirement, case
+        excused, left_out = by_kind(excuses[key])
+        undecided = {"wavering": key in waver, "excused": excused, "left_out": left_out}
+        own = _of_cell((version, requirement), case=case, **_NOTHING)
+        rows.append({**own, **found.get(key, {}), **sums[key], **undecided})
+    return rows
+
+
+_NOTHING = dict.fromkeys(
+    ("held", "violated", "recorded", "kept", "changed", "calm", "inputs", "examples", "calm_examples"), 0
+)
+"""The numbers of a case in which nothing was observed."""
 
 
 def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
-    """Count the checks of each cell that ran and that ended in trouble of the kit; add the text of the first trouble.
+    """Count the checks of each cell that ran and that ended in trouble of the kit, and their examples; add the text of the
+    first trouble.
 
     A check that has observations ran, though its worker may have been killed before it ended.
     """
@@ -55,11 +75,30 @@ def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
     for row in sums.get(counts.CHECK, ()):
         ran[_cell(row)].update([row["check"]] if row["a"] else [])
         errors[_cell(row)].update([row["check"]] if row["b"] else [])
-        troubles[_cell(row)].update([row["name"]] if row["b"] else [])
+        troubles[_cell(row)].update([row["name"]] if row["name"] else [])
+    attempts, hindrances = _attempts(sums), _hindrances(sums)
     return [
-        _of_cell(cell, ran=len(ran[cell]), errors=len(errors[cell]), trouble=min(troubles[cell], default=None))
-        for cell in {**ran, **errors}
-    ]
+        _of_cell(
+            cell, ran=len(ran[cell]), errors=len(errors[cell] | attempts[cell].in_trouble),
+            trouble=min(troubles[cell], default=None), attempts=attempts[cell],
+            hindrance=min(hindrances[cell], default=""),
+        )
+        for cell in {**ran, **errors, **attempts}
+    ]  # fmt: skip
+
+
+def _attempts(sums: Sums) -> defaultdict[tuple[str, str], Attempts]:
+    found: defaultdict[tuple[str, str], Attempts] = defaultdict(Attempts)
+    for row in sums.get(counts.ATTEMPT, ()):
+        found[_cell(row)].add(row["check"], row["case"], AttemptCount(made=row["a"], lost=row["b"], errors=row["c"]))
+    return found
+
+
+def _hindrances(sums: Sums) -> defaultdict[tuple[str, str], set[str]]:
+    found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in sums.get(counts.HINDRANCE, ()):
+        found[_cell(row)].add(row["name"])
+    return found
 
 
 def _of_cell(cell: tuple[str, str], **fields: Any) -> Row:
@@ -103,7 +142,7 @@ def _reach(row: Row) -> dict[str, int]:
 
 def coverage(applicable: Iterable[tuple[str, str, str]], cases: Iterable[Row], sums: Sums) -> list[Coverage]:
     """Return one for each cell that has an applicable case; `applicable` names column, row and case."""
-    seen = {(*_cell(row), row["case"]) for row in cases}
+    seen = {(*_cell(row), row["case"]) for row in cases if row["examples"]}
     reached: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for version, requirement, case in applicable:
         reached[version, requirement].append((version, requirement, case) in seen)

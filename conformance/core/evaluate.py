@@ -15,7 +15,7 @@ from conformance.catalogue.applicability import applies
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, Promise
 from conformance.judging.due import hindrance
-from conformance.judging.excuses import Evidence
+from conformance.judging.excuses import INAPPLICABLE, Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
 from fixtures.spending import spending
 from history.events import Fault, History, Premise
@@ -70,7 +70,9 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
                     return ExampleOutcome("premise lost", claim.what, observations, _counted(check, bench, excuses))
             elif isinstance(claim, ObservationClaim):
                 # Cases of other versions are left out; the body has checked feature levels itself.
-                observations += applicable([_observation(check, bench, claim)], Facts(version=bench.column.version))
+                found = [_observation(check, bench, claim)]
+                observations += applicable(found, facts := Facts(version=bench.column.version))
+                excuses += _left_out(found, facts)
         _came_to_rest(check, bench)
     except KitError as error:
         bench.explain(error)
@@ -91,8 +93,21 @@ def _came_to_rest(check: Check, bench: Bench) -> None:
 def _counted(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
     """Return the counted excuses of the body and the rig that apply to the column."""
     named = excuses + Counter(_row_and_case(check, bench, "", "", one) for one in bench.excuses)
+    return _applicable_excuses(named, _facts(bench))
+
+
+def _applicable_excuses(named: Excuses, facts: Facts) -> list[ExcuseCount]:
+    """Return the excuses of cases that apply, and the cases that were left out since they do not apply."""
     own = [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(named.items())]
-    return applicable(own, _facts(bench))
+    kept = {id(one) for one in applicable(own, facts)}
+    return [one for one in own if id(one) in kept or one.excuse == INAPPLICABLE.name]
+
+
+def _left_out(found: list[Observation], facts: Facts) -> Excuses:
+    """Count the violations of cases that do not apply to the column: they prove nothing, for it never promised that."""
+    broken = proofs(found)
+    kept = {id(one) for one in applicable(broken, facts)}
+    return Counter((one.requirement, one.case, INAPPLICABLE.name) for one in broken if id(one) not in kept)
 
 
 def _row_and_case(check: Check, bench: Bench, row: str, case: str, evidence: Evidence) -> tuple[str, str, str]:
@@ -109,7 +124,9 @@ def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged
     """Return what judges find, as far as it applies to a column, in the history of an example after its healing."""
     with spending("judge"):
         found = judge_apart(judges, history)
-    return Judged(applicable(found.observations, facts), applicable(found.excuses, facts), found.raised)
+    left_out = _applicable_excuses(_left_out(found.observations, facts), facts)
+    excuses = [*applicable(found.excuses, facts), *left_out]
+    return Judged(applicable(found.observations, facts), excuses, found.raised)
 
 
 def applicable(found: list[C], facts: Facts) -> list[C]:

@@ -358,5 +358,19 @@ SENT_TWICE = Evidence(
     until="its answer",
 )
 
+# --- what no release promised
+
+INAPPLICABLE = Evidence(
+    "case-does-not-apply",
+    "the case that would be broken does not apply to what the column declares, so it was never promised",
+    about="one observation",
+    since="the begin of the history",
+    until="its end",
+    kind="left-out",
+)
+
 EVERY_EVIDENCE: tuple[Evidence, ...] = tuple(value for value in vars().values() if isinstance(value, Evidence))
 """All that judges may forgive by, in the order of this page."""
+
+LEFT_OUTS: frozenset[str] = frozenset(one.name for one in EVERY_EVIDENCE if one.kind == "left-out")
+"""The names of left-out facts: they are counted like excuses, and told apart from them."""

@@ -14,12 +14,23 @@ import msgspec
 from conformance.catalogue import Requirement, shipped_rows
 from conformance.catalogue.floors import shaping
 from conformance.judging import patch_releases
+from conformance.judging.excuses import LEFT_OUTS
 from conformance.judging.intake import ColumnFacts, ShardSummary, take_in
 from conformance.judging.patch_releases import PatchComparison
-from conformance.judging.verdicts import VERDICTS, CaseTally, Cell, CellEvidence, judge_cell
+from conformance.judging.verdicts import VERDICTS, CaseTally, Cell, CellEvidence, is_troubled, judge_cell
 from history.observations import KEEPS
 from history.schema import SCHEMA
-from history.shards import AnyShardLine, CheckLine, Footer, Header, ObservationLine, Shard
+from history.shards import (
+    AnyShardLine,
+    AttemptCount,
+    CheckLine,
+    ExampleLine,
+    ExcuseCount,
+    Footer,
+    Header,
+    ObservationLine,
+    Shard,
+)
 
 
 class GatheredShard:
@@ -112,11 +123,16 @@ class _Pool:
         self._observed: dict[str, dict[str, list[ObservationLine]]] = defaultdict(lambda: defaultdict(list))
         self._ran: dict[str, set[str]] = defaultdict(set)
         self._errors: dict[str, set[str]] = defaultdict(set)
+        self._excuses: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        self._attempts: dict[str, Attempts] = defaultdict(Attempts)
+        self._hindrances: dict[str, set[str]] = defaultdict(set)
 
     def add(self, lines: Iterable[AnyShardLine], outdated: set[str]) -> None:
         for line in lines:
             if isinstance(line, CheckLine):
                 self._ended(line, set(line.rows) - outdated)
+            elif isinstance(line, ExampleLine):
+                self._excused(one for one in line.excuses if one.requirement not in outdated)
             elif isinstance(line, ObservationLine) and line.requirement not in outdated:
                 self._observed[line.requirement][line.case].append(line)
                 self._ran[line.requirement].add(line.check)
@@ -127,13 +143,79 @@ class _Pool:
                 self._ran[row].add(line.check)
             if line.outcome == "error":
                 self._errors[row].add(line.check)
+            if line.hindrance:
+                self._hindrances[row].add(line.hindrance)
+            for case, count in line.attempts.items():
+                is_own = row in line.own_rows
+                self._attempts[row].add(line.check, case if is_own else "", count if is_own else without_losses(count))
+
+    def _excused(self, excuses: Iterable[ExcuseCount]) -> None:
+        for one in excuses:
+            self._excuses[one.requirement][one.case][one.excuse] += one.times
 
     def cell(self, row: Requirement, column: ColumnFacts) -> Cell:
-        cases = {case: _tally(lines, row.incidental) for case, lines in self._observed[row.id].items()}
-        return cell_of(row, column, cases, ran=len(self._ran[row.id]), errors=len(self._errors[row.id]))
+        observed, excuses, attempts = self._observed[row.id], self._excuses[row.id], self._attempts[row.id]
+        cases = {
+            case: _tally(observed.get(case, ()), row.incidental, excuses.get(case, {}))
+            for case in {*observed, *excuses}
+        }
+        checks = RowChecks(
+            ran=len(self._ran[row.id]),
+            errors=len(self._errors[row.id] | attempts.in_trouble),
+            attempts=attempts,
+            hindrance=min(self._hindrances[row.id], default=""),
+        )
+        return cell_of(row, column, cases, checks)
 
 
-def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str]) -> CaseTally:
+class Attempts(dict[tuple[str, str], AttemptCount]):
+    """The examples of a row's checks, by check and case. A check that only aims at the row has no case here, and lost
+    nothing."""
+
+    def add(self, check: str, case: str, count: AttemptCount) -> None:
+        self[check, case] = self.get((check, case), AttemptCount()) + count
+
+    @property
+    def by_check(self) -> dict[str, AttemptCount]:
+        found: dict[str, AttemptCount] = {}
+        for (check, _), count in sorted(self.items()):
+            found[check] = found.get(check, AttemptCount()) + count
+        return found
+
+    @property
+    def in_trouble(self) -> set[str]:
+        """The checks of which too many examples ended in trouble of the kit."""
+        return {check for check, count in self.by_check.items() if is_troubled(count)}
+
+    def of_case(self, case: str) -> AttemptCount:
+        return sum((count for (_, own), count in self.items() if own == case), AttemptCount())
+
+
+def without_losses(count: AttemptCount) -> AttemptCount:
+    return msgspec.structs.replace(count, lost=0)
+
+
+class RowChecks(msgspec.Struct, frozen=True, kw_only=True):
+    """The checks of a row on a column: how many `ran`, how many had too much trouble of the kit, their examples, and how the
+    tested system kept one of them from going on."""
+
+    ran: int = 0
+    errors: int = 0
+    attempts: Attempts = msgspec.field(default_factory=Attempts)
+    hindrance: str = ""
+
+
+def by_kind(excuses: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """Split the counts of what judges left undecided into excuses and left-outs, each in the order of its names."""
+    names = sorted(excuses)
+    return (
+        {name: excuses[name] for name in names if name not in LEFT_OUTS},
+        {name: excuses[name] for name in names if name in LEFT_OUTS},
+    )
+
+
+def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str], excuses: Mapping[str, int]) -> CaseTally:
+    excused, left_out = by_kind(excuses)
     results = Counter(line.result for line in lines)
     examples = {(line.shard, line.example) for line in lines}
     variants: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -151,25 +233,26 @@ def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str]) -> CaseT
         calm=sum(line.result == "held" and line.calm for line in lines),
         calm_examples=len(examples - {(line.shard, line.example) for line in lines if not line.calm}),
         wavering=any(len(answers) > 1 for answers in variants.values()),
+        excused=excused,
+        left_out=left_out,
     )
 
 
-def cell_of(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally], *, ran: int, errors: int) -> Cell:
-    """Return the cell of a row on a column, judged by the pooled observations of each case.
-
-    `ran` is the number of the row's checks that ran, and `errors` the number of those that failed with an error of the kit.
-    """
+def cell_of(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally], checks: RowChecks) -> Cell:
+    """Return the cell of a row on a column, judged by what is pooled of its cases and its checks."""
     if row.id == patch_releases.ROW and column.patches:
-        cases, ran = _of_patches(column.patches), 1
-    tallies = _tallies(row, column, cases)
+        cases, checks = _of_patches(column.patches), RowChecks(ran=1)
+    tallies = _tallies(row, column, cases, checks.attempts)
     lost = "; ".join(column.incomplete)
     evidence = CellEvidence(
         cases=tallies,
         checks=len(column.checks.get(row.id, ())),
-        ran=ran,
-        errors=errors,
+        ran=checks.ran,
+        errors=checks.errors,
         changed=row.id in column.changed,
         lost=f"lines are missing that may have said otherwise: {lost}" if lost else "",
+        attempts={check: count for (check, case), count in checks.attempts.items() if not case},
+        hindrance=checks.hindrance,
     )
     judgement = judge_cell(row, column.facts, evidence)
     return Cell(
@@ -181,6 +264,7 @@ def cell_of(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally
         observations=sum(tally.observations for tally in tallies.values()),
         violations=sum(tally.violated for tally in tallies.values()),
         cases=tallies,
+        attempts={check: count for check, count in checks.attempts.by_check.items() if count.lost or count.errors},
     )
 
 
@@ -194,14 +278,20 @@ def _of_patches(found: Sequence[PatchComparison]) -> dict[str, CaseTally]:
     }
 
 
-def _tallies(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally]) -> dict[str, CaseTally]:
+def _tallies(
+    row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally], attempts: Attempts
+) -> dict[str, CaseTally]:
     """Return the row's applicable cases in the catalogue's order, observed or not; then others. Only probes waver."""
     applicable = {case.id: CaseTally() for case in row.applicable_cases(column.facts)}
     observed = {
         case: msgspec.structs.replace(tally, wavering=tally.wavering and row.kind == "probe")
         for case, tally in sorted(cases.items())
     }
-    return applicable | observed
+    return {case: _with_attempts(tally, attempts.of_case(case)) for case, tally in (applicable | observed).items()}
+
+
+def _with_attempts(tally: CaseTally, count: AttemptCount) -> CaseTally:
+    return msgspec.structs.replace(tally, attempts=count.made, lost=count.lost)
 
 
 def verdict_lines(cells: Sequence[Cell]) -> list[str]:

@@ -5,6 +5,7 @@ The same function serves pytest's controller and the Spark report.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -14,6 +15,7 @@ from conformance.catalogue.floors import floor_of, kind_of
 from conformance.catalogue.rows import RECORDED
 from history.command import COMMAND
 from history.observations import KEEPS, KEEPS_NOT
+from history.shards import AttemptCount
 
 Verdict = Literal[
     "violated",
@@ -39,6 +41,9 @@ class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
 
     `kept` counts recorded observations that keep the promise of a later KIP. `wavering`: identical tries of a probe gave
     different legal answers.
+
+    `excused` and `left_out` count what judges left undecided, by name. Of the `attempts` for the case, `lost` lost their
+    premise.
     """
 
     held: int = 0
@@ -51,10 +56,18 @@ class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
     calm: int = 0
     calm_examples: int = 0
     wavering: bool = False
+    excused: dict[str, int] = {}
+    left_out: dict[str, int] = {}
+    attempts: int = 0
+    lost: int = 0
 
     @property
     def observations(self) -> int:
         return self.held + self.violated + self.recorded
+
+    @property
+    def undecided(self) -> int:
+        return sum(self.excused.values()) + sum(self.left_out.values())
 
 
 class CellEvidence(msgspec.Struct, kw_only=True):
@@ -63,6 +76,8 @@ class CellEvidence(msgspec.Struct, kw_only=True):
     `checks` is how many checks the kit has for the row, `ran` how many ran, `errors` how many ended in trouble of
     the kit. `changed`: the row was changed since, so that its observations no longer count. `lost` is what
     is known to be missing from the column's shards: it may have been a violation, so nothing is satisfied.
+    `attempts` are those for no case, by check. `hindrance` is the row that the tested system broke, and how, so that a
+    check could not go on.
     """
 
     cases: dict[str, CaseTally] = {}
@@ -71,12 +86,15 @@ class CellEvidence(msgspec.Struct, kw_only=True):
     errors: int = 0
     changed: bool = False
     lost: str = ""
+    attempts: dict[str, AttemptCount] = {}
+    hindrance: str = ""
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One row on one column. `cases` has the applicable cases, observed or not, and any other case that was observed.
 
-    `value` is for a row of level `later`: whether the promise is kept.
+    `value` is for a row of level `later`: whether the promise is kept. `attempts` has the checks some of whose examples lost
+    their premise or ended in trouble of the kit.
     """
 
     requirement: str
@@ -87,6 +105,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     observations: int
     violations: int
     cases: dict[str, CaseTally]
+    attempts: dict[str, AttemptCount] = {}
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +137,32 @@ def counting(row: Requirement, case: str, tally: CaseTally) -> tuple[int, int]:
     return tally.held - tally.calm, tally.examples - tally.calm_examples
 
 
+def undecided(case: str, tally: CaseTally) -> str:
+    """Return the reason why this case decides nothing although it is at its floor; empty if it decides."""
+    if tally.undecided > tally.held:
+        parts = [sum_up(tally.excused, "excused"), sum_up(tally.left_out, "left out")]
+        return f"case {case}: {', '.join(filter(None, parts))}, and {tally.held} held"
+    return _lost_premises(f"case {case}", AttemptCount(made=tally.attempts, lost=tally.lost))
+
+
+def sum_up(names: Mapping[str, int], what: str) -> str:
+    """Return the sum of the counts and each of them, in words; empty if there are none."""
+    each = ", ".join(f"{name} {times}" for name, times in sorted(names.items()))
+    return f"{sum(names.values())} {what} ({each})" if names else ""
+
+
+def _lost_premises(of: str, count: AttemptCount) -> str:
+    return f"{of}: {count.lost} of {count.made} tries lost their premise" if 2 * count.lost > count.made else ""
+
+
+def is_troubled(count: AttemptCount) -> bool:
+    """True if too many of the examples ended in trouble of the kit for the rows of their check to be judged."""
+    return count.errors > 0 and TROUBLED * count.errors >= count.made
+
+
+TROUBLED = 10
+"""A check is in trouble if one in this many of its examples ended in trouble of the kit."""
+
 NO_CHECK = "the kit has no check for this row"
 CHANGED_SINCE = (
     f"row changed since it was run: run it again, or judge what is stored with {COMMAND} rejudge --out DIR --shards NEW"
@@ -140,7 +185,8 @@ def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgem
 
 
 def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str, CaseTally]) -> Judgement:
-    # A violation counts under any case: a proof is never lost to a narrowed case.
+    # A violation counts under any case, even if that was narrowed since. Where the case did not apply in the first place,
+    # it was left out when it was observed (`conformance.core.evaluate.judged_on`), by name.
     is_judged = row.level not in RECORDED
     violated = sum(tally.violated for tally in evidence.cases.values())
     if violated and is_judged:
@@ -154,12 +200,23 @@ def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str,
         return Judgement(verdict="not-run", reason="no check of this row ran")
     if not is_judged:
         return _judge_recorded(row, tallies)
-    short = [text for case, tally in tallies.items() if (text := below_floor(row, case, tally))]
-    if short:
-        return Judgement(verdict="inconclusive", reason="; ".join(short))
+    if reasons := _why_inconclusive(row, evidence, tallies):
+        return Judgement(verdict="inconclusive", reason="; ".join(reasons))
     if evidence.lost:
         return Judgement(verdict="inconclusive", reason=f"the floors are met, but {evidence.lost}")
     return Judgement(verdict="satisfied", reason="")
+
+
+def _why_inconclusive(row: Requirement, evidence: CellEvidence, tallies: dict[str, CaseTally]) -> list[str]:
+    """Return the reasons why a row that is not broken is not satisfied either."""
+    reasons = [
+        *(below_floor(row, case, tally) for case, tally in tallies.items()),
+        *(undecided(case, tally) for case, tally in tallies.items()),
+        *(_lost_premises(check, count) for check, count in sorted(evidence.attempts.items())),
+    ]
+    found = [reason for reason in reasons if reason]
+    hindered = f"the tested system kept its checks from going on: {evidence.hindrance}"
+    return [*found, hindered] if found and evidence.hindrance else found
 
 
 def _judge_recorded(row: Requirement, tallies: dict[str, CaseTally]) -> Judgement:

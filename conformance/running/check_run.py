@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from conformance.core.checks import Check
+from conformance.core.evaluate import ExampleEnd
 from conformance.core.registry import AnyCheck
 from conformance.judging.judge import Raised
 from conformance.running.lab import Hindered, Lab
@@ -16,7 +18,7 @@ from conformance.running.violations import breaks_its_row
 from fixtures.waiting import deadline
 from history.events import Fault, History, Premise
 from history.observations import Observation
-from history.shards import Column, ExcuseCount, FaultCount, PremiseCount
+from history.shards import AttemptCount, Column, ExcuseCount, FaultCount, PremiseCount
 from history.taken import steps_taken
 from protocol.errors import KitError
 
@@ -34,6 +36,7 @@ class CheckRun:
     def __init__(self, check: AnyCheck, lab: Lab, label: str, *, further: bool = False) -> None:
         self.id = check.id
         self.rows = list(check.rows)
+        self.own_rows = list(check.own_rows if isinstance(check, Check) else check.rows)
         self.topology = check.topology
         self.lab = lab
         self.label = label
@@ -45,6 +48,8 @@ class CheckRun:
         self._errors: list[str] = []
         self._seconds_in_trouble = 0.0
         self._hindered: list[str] = []
+        self._hindrance = ""
+        self._attempts: dict[str, AttemptCount] = defaultdict(AttemptCount)
         self.remarks: list[str] = []
         self.cut_off = False
         self.ends = math.inf
@@ -64,7 +69,7 @@ class CheckRun:
             else:
                 self.cut_off = True
         except Hindered as hindered:
-            self.remarks.append(str(hindered))
+            self.note_unfounded(hindered)
         except KitError as error:
             self._ended_by(error)
         except Exception:  # a bug of the kit or of a check must show in the matrix, and not end the run
@@ -85,6 +90,11 @@ class CheckRun:
         """The seconds that healing may take after an example."""
         return HURRIED if self.is_over else HEALED_WITHIN
 
+    def note_unfounded(self, hindered: Hindered) -> None:
+        """Note that the tested system gave the check nothing to stand on."""
+        self.remarks += [str(hindered)] if str(hindered) not in self.remarks else []
+        self._hindrance = hindered.reason
+
     def _ended_by(self, error: KitError) -> None:
         if self.is_over:
             self.cut_off = True
@@ -99,7 +109,10 @@ class CheckRun:
             outcome="error" if self.trouble else outcome,
             examples=self._examples,
             seconds=round(seconds, 3),
-            detail="\n".join([*self.trouble, *self.remarks])[:4000],
+            detail="\n".join([*(self.trouble or self._errors[:1]), *self.remarks])[:4000],
+            own_rows=self.own_rows,
+            attempts=dict(self._attempts),
+            hindrance=self._hindrance,
         )
 
     def run_examples(self) -> None:
@@ -156,6 +169,11 @@ class CheckRun:
         if self.violations and self.lab.settings.keep_cluster:
             self.lab.keep()
 
+    def note_attempt(self, end: ExampleEnd, case: str = "") -> None:
+        """Count an example by its case and its end; one that the check's own time cut short does not count."""
+        if end != "error" or not self.is_over:
+            self._attempts[case] += AttemptCount(made=1, lost=int(end == "premise lost"), errors=int(end == "error"))
+
     def note_failure(self, detail: str, seconds: float) -> None:
         """Note an example that ended in trouble.
 
@@ -176,6 +194,7 @@ class CheckRun:
         self._seconds_in_trouble += seconds
         if self.gave_up:
             self.remarks += [one for one in dict.fromkeys(self._hindered) if one not in self.remarks]
+            self._hindrance = self._hindered[0]
 
     @property
     def gave_up(self) -> bool:

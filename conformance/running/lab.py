@@ -26,7 +26,7 @@ from conformance.running.recording.progress import Progress
 from conformance.running.recording.shard_writer import ShardWriter
 from conformance.running.settings import Settings
 from conformance.running.standing import HEALED_WITHIN, REPLACED_NOTE, Standing, with_reason
-from fixtures.cluster import KRaftCluster, Topology
+from fixtures.cluster import KRaftCluster, NotReady, Topology
 from fixtures.errors import EngineTrouble
 from fixtures.faults.base.watch import Watch
 from fixtures.images import Image
@@ -35,6 +35,7 @@ from fixtures.spending import Ledger, counted_in, spending
 from fixtures.tape import LiveTape
 from fixtures.waiting import deadline, eventually, overdue_in
 from history.command import COMMAND
+from history.due import is_starved
 from history.events import End, Example, Fault, History
 from history.schema import SCHEMA
 from history.shards import Column
@@ -48,8 +49,13 @@ healthy."""
 
 
 class Hindered(KitError):
-    """The error if the tested system kept a rig from being prepared; what the system failed to do is an observation of
-    its own."""
+    """The error if the tested system kept a cluster from coming up or a rig from being prepared; what the system failed to
+    do is an observation of its own. `reason` names the row that it broke.
+    """
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(text)
+        self.reason = reason
 
 
 class Lab:
@@ -70,7 +76,7 @@ class Lab:
         self.images = images
         self.kept: list[KRaftCluster] = []
         self._standing: tuple[tuple[str, str], Standing] | None = None
-        self._failed: dict[tuple[str, str], str] = {}
+        self._failed: dict[tuple[str, str], KitError] = {}
         self._writer = HistoryWriter(settings.out_dir / self.history_path)
         self._shards: dict[str, ShardWriter] = {}
         self.progress = Progress(settings.out_dir / "progress", run.id, worker)
@@ -85,23 +91,39 @@ class Lab:
         topology = adapt_topology(topology, self.images[label].version, settings.features, settings.properties)
         key = (label, topology.name)
         if key in self._failed:
-            raise KitError(self._failed[key])
+            raise self._failed[key]
         if self._standing is None or self._standing[0] != key:
             # Half a boot is lost, so a boot may outlast the time of the check that needs it.
             with spending("boot"), deadline(math.inf):
                 self.drop_cluster()
-                self._standing = (key, self._boot(key, topology))
+                try:
+                    self._standing = (key, self._boot(key, topology))
+                except KitError as error:
+                    self._failed[key] = self._explained(key[0], topology, error)
+                    raise self._failed[key] from error
         return self._standing[1]
 
     def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
         image = self.images[key[0]]
-        try:
-            cluster = self._boot_patiently(image, topology)
-        except KitError as error:
-            self._failed[key] = f"the {topology.name} cluster never came up: {error}"
-            raise
+        cluster = self._boot_patiently(image, topology)
         column = column_of(key[0], image, cluster.ranges(), self.settings)
         return Standing(cluster=cluster, watch=Watch(cluster), column=column)
+
+    def _explained(self, label: str, topology: Topology, error: KitError) -> KitError:
+        """Return the error for every check that needs the cluster. If the tested system kept it from coming up, that is
+        observed once, in a history of its own.
+
+        A setting of the user's may be at fault too, so nothing is observed beside one.
+        """
+        if not isinstance(error, NotReady) or self.settings.properties:
+            return KitError(f"the {topology.name} cluster never came up: {error}")
+        column = self.bare_column(label)
+        tape = self._tape(f"boot:{topology.name}", column, topology)
+        note_not_ready(tape, error)
+        reason = hindrance(tape.history)
+        self._end_rig(tape, column, "premise lost" if reason else "error", str(error))
+        text = f"the {topology.name} cluster never came up: {reason or error}"
+        return Hindered(text, reason) if reason else KitError(text)
 
     def _boot_patiently(self, image: Image, topology: Topology) -> KRaftCluster:
         """Boot the cluster, and try again after trouble of the engine, such as a busy disk, which is no fault of this Kafka.
@@ -196,13 +218,16 @@ class Lab:
 
     def tape(self, check: str, standing: Standing, **fields: Any) -> LiveTape:
         """Begin a tape for a new example."""
+        return self._tape(check, standing.column, standing.cluster.topology, **fields)
+
+    def _tape(self, check: str, column: Column, topology: Topology, **fields: Any) -> LiveTape:
         self._examples += 1
         example = Example(
             example=f"{self.run.id}-{self.worker}-{self._examples}",
             check=check,
-            column=standing.column.label,
-            members=msgspec.to_builtins(standing.cluster.topology.members()),
-            ranges=standing.column.ranges,
+            column=column.label,
+            members=msgspec.to_builtins(topology.members()),
+            ranges=column.ranges,
             **fields,
         )
         self.progress.example_begins()
@@ -222,22 +247,21 @@ class Lab:
                     data = rig.prepare(bench)
             except Exception as error:
                 bench.explain(error)
-                hindered = bool(hindrance(tape.history))
+                reason = hindrance(tape.history)
                 detail = self._give_up(bench, tape, error)
-                self._end_rig(tape, standing, "premise lost" if hindered else "error", detail)
-                raise (Hindered if hindered else KitError)(detail) from error
+                self._end_rig(tape, standing.column, "premise lost" if reason else "error", detail)
+                raise (Hindered(detail, reason) if reason else KitError(detail)) from error
             finally:
                 bench.close()
-            standing.sent[rig.name] = sent_until(self._end_rig(tape, standing, "judged"), {})
+            standing.sent[rig.name] = sent_until(self._end_rig(tape, standing.column, "judged"), {})
             standing.rigs[rig.name] = msgspec.to_builtins(data)
         return standing.rigs[rig.name]
 
     def _end_rig(
-        self, tape: LiveTape, standing: Standing, outcome: Literal["judged", "premise lost", "error"], detail: str = ""
+        self, tape: LiveTape, column: Column, outcome: Literal["judged", "premise lost", "error"], detail: str = ""
     ) -> History:
-        """End the history of a rig's preparation, judge it like any other, and file it under the rig's name."""
+        """End the history of a rig's or a cluster's preparation, judge it like any other, and file it under that name."""
         history = tape.end(End(example=tape.example.example, outcome=outcome, detail=detail))
-        column = standing.column
         facts = Facts(version=column.version, ranges=column.ranges)
         found, check = judged_on(facts, self.judges, history), tape.example.check
         for seen in found.observations:
@@ -310,6 +334,16 @@ class Lab:
         for label, shard in self._shards.items():
             shard.close(self.ledger(label).seconds, ended_early)
         self._writer.close()
+
+
+def note_not_ready(tape: LiveTape, error: NotReady) -> None:
+    """Record what a failed boot shows about the tested system: processes that ended by themselves, or controllers that answer
+    and never agree on a leader. If the kit itself woke late meanwhile, it shows nothing."""
+    for name, end in error.ends.items():
+        tape.note_end(name, end)
+    overdue = overdue_in(error)
+    if error.disagrees and overdue is not None and not is_starved(overdue.late, overdue.within):
+        tape.overdue("quorum", str(error), overdue.within, overdue.late)
 
 
 def column_of(label: str, image: Image, ranges: dict[str, int], settings: Settings) -> Column:

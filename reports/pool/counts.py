@@ -16,6 +16,8 @@ OUTCOME, FAULT, MET, PREMISE, EXCUSE = "outcome", "fault", "met", "premise", "ex
 """The entries of examples: outcomes and faults by cell, faults by column, then premises and excuses."""
 UNENDED, ENDED, CHECK, REPLAY = "unended", "ended", "check", "replay"
 """The entries of examples and of ended checks by check and shard, of checks by cell, and of replays."""
+ATTEMPT, HINDRANCE = "attempt", "hindrance"
+"""The entries of a check's examples by cell and case, and of how the tested system kept it from going on."""
 
 NAMES = "array<string>"
 KEY = ("entry", "kafka_version", "requirement", "check", "case", "name")
@@ -74,10 +76,20 @@ _OF_EXAMPLE = _all(
 )
 # `case` is the shard of an ended check; `name` in CHECK is the text of the trouble of the kit in which it ended.
 _RAN = "outcome != 'cut-off' OR coalesce(examples, 0) > 0"
-_TROUBLE = "CASE WHEN outcome = 'error' THEN detail END"
+_ATTEMPTS = "map_entries(attempts)"
+_ENDS_IN_ERRORS = "exists(map_values(attempts), one -> one.errors > 0)"
+_TROUBLE = f"CASE WHEN outcome = 'error' OR {_ENDS_IN_ERRORS} THEN detail END"
+_IS_OWN = "array_contains(own_rows, row)"
+_OWN_CASE, _OWN_LOST = f"CASE WHEN {_IS_OWN} THEN one.key END", f"CASE WHEN {_IS_OWN} THEN one.value.lost END"
+_OF_ATTEMPT = _entry(
+    ATTEMPT, "one.value.made", _OWN_LOST, "one.value.errors", requirement="row", check="`check`", case=_OWN_CASE
+)
+_HINDERED_ROWS = f"CASE WHEN hindrance != '' THEN {_ROWS} END"
 _OF_CHECK = _all(
     f"array({_entry(ENDED, 'examples', _MILLISECONDS, check='`check`', case='shard', name='outcome')})",
     _each(_ROWS, "row", _entry(CHECK, _RAN, "outcome = 'error'", requirement="row", check="`check`", name=_TROUBLE)),
+    f"flatten({_each(_ROWS, 'row', _each(_ATTEMPTS, 'one', _OF_ATTEMPT))})",
+    _each(_HINDERED_ROWS, "row", _entry(HINDRANCE, requirement="row", name="hindrance")),
 )
 _OF_REPLAY = f"array({_entry(REPLAY, 'seen', 'tries', requirement='requirement', name='evidence')})"
 _ENTRIES = f"CASE type WHEN 'example' THEN {_OF_EXAMPLE} WHEN 'check' THEN {_OF_CHECK} ELSE {_OF_REPLAY} END"

@@ -10,11 +10,11 @@ import msgspec
 from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.floors import Floor, floor_of
-from conformance.judging.verdicts import VERDICTS, Verdict
+from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
 from reports.matrix import Matrix, ReportedCell, RowFacts
 from reports.texts.versions import since, spans
-from reports.texts.wording import by_family, cell_reason, counts
+from reports.texts.wording import by_family, cell_reason, counts, missing_examples, undecided_in_words
 
 _BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
 
@@ -81,6 +81,12 @@ class RowView(msgspec.Struct, kw_only=True):
 
     def reason(self, cell: ReportedCell) -> str:
         return cell_reason(cell)
+
+    def missing_examples(self, cell: ReportedCell) -> list[str]:
+        return missing_examples(cell)
+
+    def undecided(self, tally: CaseTally) -> list[str]:
+        return undecided_in_words(tally)
 
 
 class FamilyView(msgspec.Struct, kw_only=True):

@@ -14,7 +14,7 @@ from history.command import COMMAND
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
 from reports.texts.versions import in_words, spans
-from reports.texts.wording import GLYPHS, MEANINGS, TICKETS, cell_reason
+from reports.texts.wording import GLYPHS, MEANINGS, TICKETS, cell_reason, missing_examples, undecided_in_words
 
 _RUNS = 10
 _PATHS = 5
@@ -119,6 +119,7 @@ def _rests(about: ExplainedCell) -> Iterator[str]:
         needed = f"{floor.observations} held, {floor.inputs} distinct inputs, {floor.examples} examples{changed}"
         yield f"  Floor of each case: {needed}"
     yield f"  Checks: {cell.checks.ran} of {cell.checks.known} ran, {cell.checks.errors} in trouble of the kit"
+    yield from (f"    {text}" for text in missing_examples(cell))
     yield from _checks(about)
     for name, count in cell.faults.items():
         yield f"  Fault {name}: {count.witnessed} witnessed of {count.injected} injected, {count.healed} healed"
@@ -139,7 +140,7 @@ def _tally(tally: CaseTally) -> str:
     counts = [f"{count} {name}" for name in ("held", "violated", "recorded") if (count := getattr(tally, name))]
     calm = f" ({tally.calm} of them where nothing was disturbed)" if tally.calm else ""
     wavering = ", identical tries answered differently" if tally.wavering else ""
-    seen = f"{', '.join(counts) or 'nothing seen'}{calm}"
+    seen = ", ".join([f"{', '.join(counts) or 'nothing seen'}{calm}", *undecided_in_words(tally)])
     return f"{seen}; {tally.inputs} distinct inputs, {tally.examples} examples{wavering}"
 
 

@@ -1,20 +1,19 @@
 """`matrix.md` for a pull request, and `summary.md` for the summary of a job."""
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import VERDICTS
 from history.command import COMMAND
 from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_matrices, pairs
-from reports.insights import Excused
 from reports.matrix import Matrix, ReportedCell
 from reports.matrix_file import ComparedMatrix, comparable
 from reports.rule_changes import with_observations
 from reports.texts.findings import RowFinding, findings
 from reports.texts.versions import spans
-from reports.texts.wording import ALARMING, GLYPHS, MEANINGS, TICKETS, FamilyRows, by_family, problems
+from reports.texts.wording import ALARMING, GLYPHS, MEANINGS, TICKETS, FamilyRows, by_family, missing_examples, problems
 
 COMMENT = 65_536
 """The most characters that a comment on GitHub may have."""
@@ -25,11 +24,12 @@ _WHY = 240
 _NOTES = 20
 
 
-def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None, excused: Sequence[Excused] = ()) -> str:
+def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
     """Render a matrix as Markdown, always in the same way; with a `baseline`, also list what has changed since then."""
     head = [
         *_head(matrix, baseline, _SHOWN),
-        "\n".join(_excused(excused)),
+        "\n".join(_undecided(matrix)),
+        "\n".join(_missing(matrix)),
         "<details><summary>All rows</summary>",
         "\n".join(_legend()),
     ]
@@ -152,18 +152,37 @@ def _rule_changes(matrix: Matrix) -> Iterator[str]:
         yield _line([name, _safe(change.by), _safe(change.first) or "–", *(value or "–" for value in values)])
 
 
-def _excused(found: Sequence[Excused]) -> Iterator[str]:
-    """Yield a table of cases that judges sometimes left undecided, with the excuses; the most often excused first."""
-    if not found:
+def _undecided(matrix: Matrix) -> Iterator[str]:
+    """Yield a table of cases that were sometimes left undecided, by name; those with the largest share come first."""
+    judged = [cell for cell in matrix.cells if cell.verdict != "inapplicable"]
+    cells = [(cell, case, tally) for cell in judged for case, tally in cell.cases.items() if tally.undecided]
+    if not cells:
         return
     yield "<details><summary>Left undecided, by the evidence that leaves it open</summary>\n"
-    yield from (_line(["Case", "Kafka", "Check", "Held", "Violated", "Excused"]), _line(["---"] * 6))
-    for each in sorted(found, key=lambda each: -sum(each.excused.values()))[:_SHOWN]:
-        names = ", ".join(f"{_safe(name)} {times}" for name, times in each.excused.items())
-        counts = [str(each.held), str(each.violated), names]
-        yield _line([f"{each.requirement} {each.case}", _safe(each.kafka_version), _safe(each.check), *counts])
+    yield from (_line(["Case", "Kafka", "Held", "Violated", "Excused", "Left out"]), _line(["---"] * 6))
+    for cell, case, tally in sorted(cells, key=lambda one: one[2].held - one[2].undecided)[:_SHOWN]:
+        counts = [str(tally.held), str(tally.violated), _names(tally.excused), _names(tally.left_out)]
+        yield _line([f"{cell.requirement} {_safe(case)}", _safe(cell.kafka_version), *counts])
+    if len(cells) > _SHOWN:
+        yield f"\nand {len(cells) - _SHOWN} more, in matrix.json and on the page."
+    yield "\n</details>"
+
+
+def _names(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{_safe(name)} {times}" for name, times in counts.items()) or "–"
+
+
+def _missing(matrix: Matrix) -> Iterator[str]:
+    """Yield a list of checks with examples that lost their premise or ended in trouble of the kit."""
+    found = dict.fromkeys(
+        f"- {_safe(cell.kafka_version)} {_safe(text)}" for cell in matrix.cells for text in missing_examples(cell)
+    )
+    if not found:
+        return
+    yield "<details><summary>Examples that did not reach their end</summary>\n"
+    yield from [*found][:_SHOWN]
     if len(found) > _SHOWN:
-        yield f"\nand {len(found) - _SHOWN} more, in insights.json."
+        yield f"\nand {len(found) - _SHOWN} more, in matrix.json and on the page."
     yield "\n</details>"
 
 

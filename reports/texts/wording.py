@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from conformance.catalogue.rows import Level, family_of
-from conformance.judging.verdicts import VERDICTS, Verdict
+from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, sum_up
+from history.shards import AttemptCount
 from reports.matrix import Matrix, ReportedCell
 from reports.order import in_order
 
@@ -27,7 +28,7 @@ MEANINGS: dict[Verdict, str] = {
     "violated": "an observation breaks the row",
     "flaky": "identical tries were answered differently, no answer breaks the row",
     "error": "the kit or its surroundings failed, so the cell says nothing about Kafka",
-    "inconclusive": "fewer observations than the floor asks for, or lines of a shard are missing",
+    "inconclusive": "below the floor, more left undecided than held, most tries without their premise, or lines are missing",
     "satisfied": "every case was exercised often enough, with its premise read back, and held",
     "recorded": "informational, or the promise of a later KIP: observed, never judged",
     "not-run": "no check of the row ran here, or the row was changed since",
@@ -99,6 +100,23 @@ def cell_reason(cell: ReportedCell) -> str:
     if cell.verdict == "error" and cell.checks.trouble:
         parts.append(cell.checks.trouble)
     return "; ".join(part for part in parts if part)
+
+
+def missing_examples(cell: ReportedCell) -> list[str]:
+    """Return the checks of a cell with examples that lost their premise or ended in trouble of the kit, and how many."""
+    return [f"{check}: {_missing(count)}" for check, count in cell.attempts.items()]
+
+
+def _missing(count: AttemptCount) -> str:
+    kinds = {"lost their premise": count.lost, "ended in trouble of the kit": count.errors}
+    return f"{' and '.join(f'{times} {what}' for what, times in kinds.items() if times)} of {count.made} examples"
+
+
+def undecided_in_words(tally: CaseTally) -> list[str]:
+    """Return what was left undecided of a case: what was excused, what was left out, and the tries that lost their premise."""
+    lost = f"{tally.lost} of {tally.attempts} tries lost their premise" if tally.lost else ""
+    found = [sum_up(tally.excused, "excused"), sum_up(tally.left_out, "left out"), lost]
+    return [text for text in found if text]
 
 
 def cell_why(cell: ReportedCell) -> str:

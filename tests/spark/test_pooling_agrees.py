@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from conformance.catalogue import shipped_rows
+from conformance.catalogue import Requirement, shipped_rows
+from conformance.judging.excuses import INAPPLICABLE
 from conformance.judging.pooling import judge_shards
 from conformance.judging.verdicts import Cell
 from history.observations import KEEPS, KEEPS_NOT, Result
-from history.shards import read_shards
+from history.shards import AttemptCount, ExcuseCount, read_shards
 from reports.merge import merge
 from reports.spark import session
 from tests.support.sample_shards import ShardBuilder, write_lines
@@ -57,8 +58,13 @@ def shard(draw: st.DrawFn, id: str, column: int) -> list[bytes]:
                 )
         if draw(st.booleans()):
             built.end_check(
-                row.id, draw(st.sampled_from(["done", "done", "error", "cut-off"])), examples=draw(EXAMPLES)
+                row.id,
+                draw(st.sampled_from(["done", "done", "error", "cut-off"])),
+                examples=draw(EXAMPLES),
+                **draw(ENDED),
             )
+        if draw(st.booleans()):
+            built.example(row.id, draw(EXCUSES)(row))
     if draw(st.integers(0, 3)):
         built.finish()
     lines = built.text()
@@ -75,6 +81,27 @@ OBSERVED: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "lived": st.sampled_from([[], ["kill"], ["kill", "stop"]]),
         "calm": st.booleans(),
     },
+)
+
+ATTEMPTS = st.builds(AttemptCount, made=st.sampled_from([10, 20]), lost=st.integers(0, 12), errors=st.integers(0, 1))
+ENDED: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {},
+    optional={
+        "own_rows": st.lists(st.sampled_from([row.id for row in ROWS]), unique=True),
+        "attempts": st.dictionaries(st.sampled_from(["", "consumer", UNKNOWN_CASE]), ATTEMPTS),
+        "hindrance": st.sampled_from(["", "GEN-10: node-1 ended", "GEN-08: no leader"]),
+        "detail": st.sampled_from(["", "an example failed"]),
+    },
+)
+NAMES = ("open", "late", INAPPLICABLE.name)
+EXCUSES: st.SearchStrategy[Callable[[Requirement], list[ExcuseCount]]] = st.lists(
+    st.tuples(st.sampled_from(NAMES), st.sampled_from([1, 40])), max_size=3
+).map(
+    lambda named: (
+        lambda row: [
+            ExcuseCount(requirement=row.id, case=row.cases[0].id, excuse=name, times=times) for name, times in named
+        ]
+    )
 )
 
 RECORDED: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(

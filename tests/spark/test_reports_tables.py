@@ -275,10 +275,11 @@ def test_counts_of_a_case_are_added_up_over_its_checks() -> None:
     counts = {"held": 2, "violated": 1, "recorded": 0, "kept": 0, "changed": 1, "calm": 0}
     decided = [_of(V, A, case="x", check=check, **counts) for check in "pq"]
     distinct = [_of(V, A, case="x", inputs=3, examples=4)]
-    (found,) = tables.cases(decided, distinct, [_of(V, A, case="x")])
-    sums = {"held": 4, "violated": 2, "recorded": 0, "kept": 0, "changed": 2, "calm": 0}
-    assert found == _of(V, A, case="x", inputs=3, examples=4, wavering=True, **sums)
-    assert not tables.cases(decided, distinct, [_of(V, B, case="x")])[0]["wavering"]
+    (found,) = tables.cases(decided, distinct, [_of(V, A, case="x")], {})
+    sums = {"held": 4, "violated": 2, "recorded": 0, "kept": 0, "changed": 2, "calm": 0, "calm_examples": 0}
+    none: dict[str, Any] = {"excused": {}, "left_out": {}}
+    assert found == _of(V, A, case="x", inputs=3, examples=4, wavering=True, **sums, **none)
+    assert not tables.cases(decided, distinct, [_of(V, B, case="x")], {})[0]["wavering"]
 
 
 def test_insights_are_in_the_order_of_columns_whatever_order_their_rows_came_in() -> None:

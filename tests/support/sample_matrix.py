@@ -7,6 +7,7 @@ from typing import Any
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.intake import Intake, ShardSummary
+from conformance.judging.pooling import Attempts
 from reports.ingest.intake import take_in
 from reports.matrix import Matrix, Pooled, ReportedCell, build
 from tests.support.sample_shards import ShardBuilder, all_checks
@@ -46,6 +47,8 @@ def case(version: str, case: str, row: str = ROW, **counts: Any) -> dict[str, An
         "inputs": 3,
         "examples": 5,
         "wavering": False,
+        "excused": {},
+        "left_out": {},
     } | counts
     return {"kafka_version": version, "requirement": row, "case": case, **given}
 
@@ -55,7 +58,8 @@ def all_cases(version: str, row: str = ROW, **counts: Any) -> list[dict[str, Any
 
 
 def checks(version: str, row: str = ROW, **counts: Any) -> dict[str, Any]:
-    return {"kafka_version": version, "requirement": row, "ran": 1, "errors": 0, "trouble": None} | counts
+    given = {"ran": 1, "errors": 0, "trouble": None, "attempts": Attempts(), "hindrance": ""}
+    return {"kafka_version": version, "requirement": row, **given, **counts}
 
 
 def violation(version: str, row: str = ROW, **fields: Any) -> dict[str, Any]:

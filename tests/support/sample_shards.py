@@ -77,9 +77,9 @@ class ShardBuilder:
         return self
 
     def end_check(
-        self, row: str, outcome: Literal["done", "error", "cut-off"] = "done", examples: int = 5, detail: str = ""
+        self, row: str, outcome: Literal["done", "error", "cut-off"] = "done", examples: int = 5, **fields: Any
     ) -> ShardBuilder:
-        self._add(CheckLine, check=f"check-{row}", rows=[row], outcome=outcome, examples=examples, detail=detail)
+        self._add(CheckLine, check=f"check-{row}", rows=[row], outcome=outcome, examples=examples, **fields)
         return self
 
     def replay(self, row: str, evidence: str, seen: int, tries: int) -> ShardBuilder:

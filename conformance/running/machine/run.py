@@ -14,7 +14,7 @@ from conformance.core.machines import AnyMachine
 from conformance.running.check_run import MOST_ERRORS, CheckRun
 from conformance.running.evidence.folder import Schedule as RecordedSchedule
 from conformance.running.evidence.folder import write_evidence
-from conformance.running.lab import Lab, slug
+from conformance.running.lab import Hindered, Lab, slug
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.discovery import Discovery, Reproduced
 from conformance.running.machine.example import Ending, ExampleRun, Played, Schedule, Stops
@@ -177,6 +177,9 @@ class MachineRun(CheckRun):
         try:
             ending = msgspec.structs.replace(ending, at=min(ending.at, self.ends))
             return ExampleRun(self.check, self.lab, self.standing(), ending)
+        except Hindered as hindered:
+            self.note_unfounded(hindered)
+            raise
         except KitError as error:
             self.trouble += [] if str(error) in self.trouble else [str(error)]
             raise
@@ -222,6 +225,8 @@ class MachineRun(CheckRun):
         )
         if reason := played.replaced or self.lab.clear(played.history.example.example):
             self.replace_cluster(reason)
+        if not self._investigating:
+            self.note_attempt("premise lost" if played.hindered else "error" if played.trouble else "judged")
         # A run of the shrinker that ran into trouble has shown nothing, and is no reason to give up.
         if played.hindered and not self._investigating:
             self.note_hindrance(played.hindered, played.seconds)

@@ -140,6 +140,8 @@ class ProbeRun(CheckRun):
             self._broken.setdefault(breach, BrokenInputs(case=case, inputs=drawn, evidence=folder))
         if replaced:
             self.replace_cluster(replaced)
+        if not self._investigating:
+            self.note_attempt(end, case)
         if not self._investigating and end == "error":
             self.note_failure(detail, seconds)
         elif not self._investigating and (hindered := hindrance(tape.history)):

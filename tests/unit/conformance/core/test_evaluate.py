@@ -20,7 +20,7 @@ from conformance.core.checks import Check, Claims, Rig, held_if, premise, record
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import ExampleOutcome, evaluate, judged_on
 from conformance.core.waiting import Settled
-from conformance.judging.excuses import NOT_ANSWERED, STARVED
+from conformance.judging.excuses import INAPPLICABLE, NOT_ANSWERED, STARVED
 from conformance.judging.judge import Excuse, Finding, judge
 from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import judge_shards
@@ -468,6 +468,38 @@ def test_excuses_of_judges_are_counted(play: Play) -> None:
         ExcuseCount(requirement="KIP101-EPOCH-02", case="moved", excuse=NOT_ANSWERED.name, times=2)
     ]
     assert [o.requirement for o in found.observations] == ["KIP101-EPOCH-02"]
+
+
+def test_a_violation_of_a_case_that_does_not_apply_is_left_out_by_name(play: Play) -> None:
+    """The column never promised it. Of such a case nothing else is counted."""
+
+    @judge(ROW)
+    def elsewhere(_: History) -> Iterator[Finding | Excuse]:
+        yield from (Finding(held, case, ()) for held, case in ((False, "hint"), (True, "hint"), (False, "consumer")))
+        yield Excuse(NOT_ANSWERED, "hint")
+
+    _, history = play.live(check_of(grows), FakeCluster(5, 7, 7))
+    found = judged_on(facts_of("3.6.2"), [elsewhere], history)
+    assert found.excuses == [ExcuseCount(requirement=ROW, case="hint", excuse=INAPPLICABLE.name, times=1)]
+    assert [(o.case, o.result) for o in found.observations] == [("consumer", "violated")]
+    later = judged_on(FACTS, [elsewhere], history)
+    assert [one.excuse for one in later.excuses] == [NOT_ANSWERED.name]
+    assert len(later.observations) == 3
+
+
+def test_so_is_what_a_body_observes(play: Play) -> None:
+    def body(log: Log) -> Claims:
+        log.end()
+        yield held_if(False, case="hint")
+        yield held_if(True, case="consumer")
+
+    check = check_of(body)
+    older = msgspec.structs.replace(COLUMN, version="3.6.2", ranges=facts_of("3.6.2").ranges)
+    _, history = play.live(check, FakeCluster(5, 7))
+    members = Bench.members_of(history.example.members)
+    outcome = evaluate(check, Bench(StoredTape(history), older, members, None), {}, {})
+    assert outcome.excuses == [ExcuseCount(requirement=ROW, case="hint", excuse=INAPPLICABLE.name, times=1)]
+    assert [one.case for one in outcome.observations] == ["consumer"]
 
 
 # --- judges

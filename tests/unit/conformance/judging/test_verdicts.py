@@ -15,6 +15,7 @@ from conformance.catalogue.floors import FLOORS, floor_of, shaping
 from conformance.catalogue.rows import RECORDED as RECORDED_LEVELS
 from conformance.core.registry import checks_by_row
 from conformance.judging import patch_releases
+from conformance.judging.excuses import INAPPLICABLE
 from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import (
     CHANGED_SINCE,
@@ -23,9 +24,10 @@ from conformance.judging.verdicts import (
     CellEvidence,
     Judgement,
     below_floor,
+    is_troubled,
     judge_cell,
 )
-from history.shards import AnyShardLine, Footer, ObservationLine, Shard, read_shard
+from history.shards import AnyShardLine, AttemptCount, ExcuseCount, Footer, ObservationLine, Shard, read_shard
 from tests.support.declared import facts_of
 from tests.support.sample_shards import ShardBuilder, write_lines
 
@@ -235,6 +237,101 @@ def test_a_violation_shows_whatever_else_there_is(
 ) -> None:
     cases = one_case(row, violated=violated, held=others, wavering=wavering)
     assert judged(row, cases=cases, **trouble).verdict == "violated"
+
+
+# --- what excuses weigh
+
+
+LEFT_OUT = {INAPPLICABLE.name: 3}
+WEIGHED: dict[str, tuple[dict[str, Any], str]] = {
+    "as much excused as held": ({"excused": {"open": 2, "late": 3}}, ""),
+    "more excused than held": (
+        {"excused": {"open": 2, "late": 4}},
+        "case consumer: 6 excused (late 4, open 2), and 5 held",
+    ),
+    "more left out than held": (
+        {"left_out": {INAPPLICABLE.name: 6}},
+        f"case consumer: 6 left out ({INAPPLICABLE.name} 6), and 5 held",
+    ),
+    "more of both than held": (
+        {"excused": {"open": 3}, "left_out": LEFT_OUT},
+        f"case consumer: 3 excused (open 3), 3 left out ({INAPPLICABLE.name} 3), and 5 held",
+    ),
+    "half of the tries without their premise": ({"attempts": 10, "lost": 5}, ""),
+    "most tries without their premise": (
+        {"attempts": 11, "lost": 6},
+        "case consumer: 6 of 11 tries lost their premise",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changed", "reason"), WEIGHED.values(), ids=WEIGHED.keys())
+def test_a_case_decides_nothing_if_more_was_left_undecided_than_held(changed: dict[str, Any], reason: str) -> None:
+    judgement = judged(ROW, cases=one_case(ROW, **changed))
+    assert (judgement.verdict, judgement.reason) == ("inconclusive" if reason else "satisfied", reason)
+    assert judged(ROW, cases=one_case(ROW, **changed, violated=1)).verdict == "violated"
+    assert judged(ROW, cases=one_case(ROW, **changed), errors=1).verdict == "error"
+
+
+def test_what_is_only_recorded_is_not_weighed() -> None:
+    cases = {"consumer": CaseTally(recorded=1, inputs=1, examples=1, excused={"open": 9})}
+    assert judge_cell(RECORDED, FACTS, CellEvidence(cases=cases, checks=1, ran=1)).verdict == "recorded"
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(5, "satisfied"), (6, "inconclusive")])
+def test_tries_for_no_case_weigh_on_the_whole_row(lost: int, verdict: str) -> None:
+    judgement = judged(ROW, attempts={"a.probe": AttemptCount(made=10, lost=lost), "b.probe": AttemptCount(made=9)})
+    reason = f"a.probe: {lost} of 10 tries lost their premise" if verdict == "inconclusive" else ""
+    assert (judgement.verdict, judgement.reason) == (verdict, reason)
+
+
+def test_a_cell_below_its_floor_names_the_row_that_kept_its_checks_from_going_on() -> None:
+    hindrance = "GEN-10: node-1 ended by itself with exit code 1"
+    short = judged(ROW, cases=one_case(ROW, held=0), hindrance=hindrance)
+    assert short.reason.endswith(f"; the tested system kept its checks from going on: {hindrance}")
+    assert judged(ROW, hindrance=hindrance).verdict == "satisfied"
+
+
+@pytest.mark.parametrize(
+    ("made", "errors", "troubled"), [(10, 1, True), (11, 1, False), (21, 2, False), (20, 2, True), (0, 0, False)]
+)
+def test_a_tenth_of_a_checks_examples_in_trouble_is_too_much(made: int, errors: int, troubled: bool) -> None:
+    assert is_troubled(AttemptCount(made=made, errors=errors)) is troubled
+
+
+def attempts(**cases: tuple[int, int, int]) -> dict[str, AttemptCount]:
+    return {name.strip("_"): AttemptCount(made=made, lost=lost, errors=e) for name, (made, lost, e) in cases.items()}
+
+
+def test_attempts_are_pooled_over_checks_and_workers(tmp_path: Path) -> None:
+    """Each worker alone has lost too much of the case, or has had too much trouble; together they have not."""
+    one, two = (ShardBuilder(name, **FULL).satisfy(ROW) for name in ("s1", "s2"))
+    one.end_check(ROW.id, own_rows=[ROW.id], attempts=attempts(consumer=(3, 2, 0), hint=(5, 0, 1)))
+    two.end_check(ROW.id, own_rows=[ROW.id], attempts=attempts(consumer=(7, 1, 0)))
+    alone = cells(read(tmp_path, one.finish()))["4.3.1", ROW.id]
+    assert (alone.verdict, alone.cases["consumer"].attempts, alone.cases["consumer"].lost) == ("error", 3, 2)
+    [(check, count)] = cells(read(tmp_path, one, two.finish()))["4.3.1", ROW.id].attempts.items()
+    assert (check, count) == (f"check-{ROW.id}", AttemptCount(made=15, lost=3, errors=1))
+    both = cells(read(tmp_path, one, two))["4.3.1", ROW.id]
+    assert (both.verdict, both.cases["consumer"].lost) == ("satisfied", 3)
+
+
+def test_a_lost_premise_does_not_weigh_on_rows_at_which_a_check_only_aims(tmp_path: Path) -> None:
+    lost = attempts(_=(4, 4, 0))
+    own = ShardBuilder("s1", **FULL).satisfy(ROW).end_check(ROW.id, own_rows=[ROW.id], attempts=lost)
+    aims = ShardBuilder("s2", "4.3.0", **FULL).satisfy(ROW).end_check(ROW.id, own_rows=[], attempts=lost)
+    found = cells(read(tmp_path, own.finish(), aims.finish()))
+    assert found["4.3.1", ROW.id].reason == f"check-{ROW.id}: 4 of 4 tries lost their premise"
+    assert (found["4.3.0", ROW.id].verdict, found["4.3.0", ROW.id].attempts) == ("satisfied", {})
+
+
+def test_excuses_and_left_outs_are_counted_by_name_also_where_nothing_was_observed(tmp_path: Path) -> None:
+    counts = [("open", "kept", 4), ("open", "kept", 3), (INAPPLICABLE.name, "kept", 2), ("late", "readable", 1)]
+    named = [ExcuseCount(requirement=PROPERTY.id, case=case, excuse=name, times=n) for name, case, n in counts]
+    shard = ShardBuilder("s1", **FULL).example(PROPERTY.id, named[:2]).example(PROPERTY.id, named[2:])
+    tallies = cells(read(tmp_path, shard.finish()))["4.3.1", PROPERTY.id].cases
+    assert (tallies["kept"].excused, tallies["kept"].left_out) == ({"open": 7}, {INAPPLICABLE.name: 2})
+    assert (tallies["readable"].excused, tallies["readable"].observations) == ({"late": 1}, 0)
 
 
 # --- from shards to cells

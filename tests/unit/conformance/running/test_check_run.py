@@ -16,7 +16,7 @@ from conformance.core.checks import Check, Claims
 from conformance.running.check_run import MOST_ERRORS, MOST_SECONDS_IN_TROUBLE, CheckRun, faults_of, premises_of
 from fixtures.runs import Run
 from history.events import AnyEvent, Example, Fault, History, Phase, Premise
-from history.shards import CheckLine, FaultCount, PremiseCount
+from history.shards import AttemptCount, CheckLine, FaultCount, PremiseCount
 from protocol.errors import KitError
 from tests.support.fake_checks import RIG, ROW, check_of
 from tests.support.fake_lab import FakeLab, Play, of
@@ -116,8 +116,29 @@ def test_a_check_gives_up_after_some_examples_in_trouble_or_too_long_in_it(
 ) -> None:
     one, line = ran(tmp_path, failing(*seconds))
     assert (one.trouble, line.outcome) == (trouble, "error" if trouble else "done")
-    assert line.detail == "\n".join(trouble)
+    assert line.detail == ("\n".join(trouble) or "trouble 0"), "what ended an example is told even if the check went on"
     assert (line.check, line.rows) == (one.id, [ROW])
+
+
+def test_the_line_counts_examples_by_case_and_end(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(one: CheckRun) -> None:
+        for end, case in (("judged", "a"), ("premise lost", "a"), ("error", "a"), ("judged", "")):
+            one.note_attempt(end, case)  # type: ignore[arg-type]
+        monkeypatch.setattr(CheckRun, "is_over", True)
+        one.note_attempt("error", "a")
+
+    _, line = ran(tmp_path, script)
+    assert line.attempts == {"a": AttemptCount(made=3, lost=1, errors=1), "": AttemptCount(made=1)}
+    assert line.own_rows == [ROW]
+
+
+def test_a_check_that_the_tested_system_kept_from_going_on_names_the_row(tmp_path: Path, state: Path) -> None:
+    def script(one: CheckRun) -> None:
+        for _ in range(MOST_ERRORS):
+            one.note_hindrance("GEN-21: no answer", 1.0)
+
+    _, line = ran(tmp_path, script)
+    assert (line.outcome, line.hindrance, line.detail) == ("done", "GEN-21: no answer", "GEN-21: no answer")
 
 
 def test_a_bug_of_a_check_is_told_with_its_place_and_ends_no_run(tmp_path: Path, state: Path) -> None:

@@ -19,10 +19,13 @@ from conformance.core.faulting import Faults
 from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, judge
+from conformance.judging.pooling import judge_shards
 from conformance.running import lab as lab_module
 from conformance.running.lab import Lab
+from conformance.running.probe.run import ProbeRun
 from conformance.running.settings import Settings
-from conformance.running.standing import REPLACED_NOTE
+from conformance.running.standing import REPLACED_NOTE, Standing
+from fixtures.cluster import NotReady, Topology
 from fixtures.errors import EngineTrouble
 from fixtures.faults.base.fault import Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
@@ -30,7 +33,7 @@ from fixtures.runs import Run
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.waiting import Overdue
 from history import events
-from history.events import End, Example, Fault, History, Note
+from history.events import End, Example, Fault, History, Note, ProcessEnd
 from history.shards import CheckLine, ExampleLine, Footer, ObservationLine, read_shards
 from history.store import HistoryWriter, read_histories
 from protocol.codes import Error
@@ -240,6 +243,84 @@ def test_when_no_cluster_comes_up_again_the_check_says_so(play: Play) -> None:
     assert (line.outcome, "no cluster came up" in line.detail, REASON in line.detail) == ("error", True, True)
 
 
+class NeverReady(FakeLab):
+    """Boots no cluster, for a reason that the test gives."""
+
+    reason: KitError
+
+    def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
+        raise self.reason
+
+
+CRASH = ProcessEnd(exit_code=1, log="FATAL: NullPointerException in BrokerServer.startup")
+
+
+def not_ready(*, late: float = 0.0, **shows: Any) -> NotReady:
+    error = NotReady("the cluster is not ready: a quorum with a leader: not within 90 s\nthe log of node-1", **shows)
+    error.__cause__ = Overdue("a quorum with a leader", within=90.0, late=late)
+    return error
+
+
+def boots_never(out: Path, reason: KitError, **settings: Any) -> tuple[list[CheckLine], list[ObservationLine]]:
+    """Two checks that need the same cluster."""
+    with Run.begin() as run:
+        lab = NeverReady(out, run, [], "smoke")
+        lab.reason = reason
+        lab.settings = msgspec.structs.replace(lab.settings, **settings)
+        for _ in range(2):
+            ProbeRun(check_of(holds), lab, "4.3.1").run()
+        lab.close()
+    shard = Play(out).shard()
+    return of(shard, CheckLine), of(shard, ObservationLine)
+
+
+@pytest.mark.parametrize(
+    ("reason", "broken", "hindrance"),
+    [
+        (not_ready(ends={"node-1": CRASH}), {("GEN-10", "start")}, "GEN-10: node-1 ended by itself with exit code 1"),
+        (
+            not_ready(disagrees=True),
+            {("GEN-08", "quorum"), ("KIP595-LIVE-01", "leader")},
+            "KIP595-LIVE-01: the cluster is not ready: a quorum with a leader: not within 90 s",
+        ),
+    ],
+    ids=["a process ended", "no leader of the quorum"],
+)
+def test_a_cluster_that_kafka_itself_keeps_from_coming_up_is_a_violation_told_once(
+    tmp_path: Path, state: Path, reason: NotReady, broken: set[tuple[str, str]], hindrance: str
+) -> None:
+    lines, seen = boots_never(tmp_path, reason)
+    assert {(one.requirement, one.case) for one in seen} == broken
+    assert {one.result for one in seen} == {"violated"}
+    assert len(seen) == len(broken)
+    assert all(("NullPointerException" if reason.ends else "the log of node-1") in one.detail for one in seen)
+    assert [(line.outcome, line.examples, line.hindrance) for line in lines] == [("done", 0, hindrance)] * 2
+    assert not any("NullPointer" in line.detail or "the log of" in line.detail for line in lines)
+    cells = {cell.requirement: cell for cell in judge_shards([Play(tmp_path).shard()])}
+    assert {cells[row].verdict for row, _ in broken} == {"violated"}
+    assert cells[ROW].verdict == "inconclusive"
+    assert cells[ROW].reason.endswith(f"kept its checks from going on: {hindrance}")
+
+
+@pytest.mark.parametrize(
+    ("reason", "settings"),
+    [
+        (KitError("the engine says no"), {}),
+        (not_ready(), {}),
+        (not_ready(disagrees=True, late=23.0), {}),
+        (not_ready(ends={"node-1": msgspec.structs.replace(CRASH, out_of_memory=True)}), {}),
+        (not_ready(ends={"node-1": CRASH}), {"properties": {"license": "none"}}),
+    ],
+    ids=["the engine", "a controller is silent", "a starved kit", "out of memory", "a setting of the user's"],
+)
+def test_a_cluster_that_fails_for_another_reason_is_an_error(
+    tmp_path: Path, state: Path, reason: KitError, settings: dict[str, Any]
+) -> None:
+    lines, seen = boots_never(tmp_path, reason, **settings)
+    assert [line.outcome for line in lines] == ["error"] * 2
+    assert seen == []
+
+
 def test_a_rig_that_breaks_the_cluster_costs_it(play: Play) -> None:
     def breaking(bench: Bench) -> Data:
         bench.processes.kill("broker-2")
@@ -326,6 +407,22 @@ def machine_of(*opening: Blow) -> JudgedMachine:
         judges=[every_fault_is_injected],
         opening=opening,
     )
+
+
+def test_a_machine_whose_next_cluster_does_not_come_up_names_the_row(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = FakeLab._boot
+
+    def once(lab: FakeLab, key: tuple[str, str], topology: Topology) -> Standing:
+        if lab.booted:
+            raise not_ready(ends={"node-1": CRASH})
+        return boot(lab, key, topology)
+
+    monkeypatch.setattr(FakeLab, "_boot", once)
+    _, shard, _ = Play(tmp_path)(machine_of(Blow()), [[REASON]], "quick")
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.hindrance) == ("done", "GEN-10: node-1 ended by itself with exit code 1")
 
 
 @pytest.mark.parametrize(("step", "error"), [(Blow(shows=False), "Unwitnessed"), (Blow(heals=False), "Unhealed")])

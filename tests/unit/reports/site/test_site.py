@@ -14,7 +14,9 @@ import pytest
 
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
+from conformance.judging.pooling import Attempts
 from conformance.judging.verdicts import VERDICTS
+from history.shards import AttemptCount
 from reports.insights import Coverage, FaultMet, Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
 from reports.matrix import Matrix, Pooled
 from reports.merge import Merged
@@ -236,6 +238,18 @@ def test_a_row_s_page_tells_all_of_it_without_a_script(made: Merged, pages: dict
     text = " ".join(page.text.split())
     assert [each for each in wanted if " ".join(each.split()) not in text] == []
     assert [label for label in COLUMNS if label not in text] == []
+
+
+def test_a_row_s_page_tells_what_was_left_undecided_by_name(tmp_path: Path) -> None:
+    attempts = Attempts({("kip320.a", "consumer"): AttemptCount(made=9, lost=4, errors=1)})
+    cases = all_cases("4.3.1", excused={"open": 3}, left_out={"<b>gone</b>": 1})
+    found = matrix(Pooled(cases=cases, checks=[checks("4.3.1", attempts=attempts)]), "4.3.1")
+    write_site(merged(found), shipped_rows(), tmp_path, None)
+    text = Page((tmp_path / "rows" / f"{ROW}.html").read_text()).text
+    assert "3 excused (open 3)" in text
+    assert "1 left out (<b>gone</b> 1)" in text
+    assert "4 of 9 tries lost their premise" in text
+    assert "kip320.a: 4 lost their premise and 1 ended in trouble of the kit of 9 examples" in text
 
 
 def test_from_the_index_to_what_breaks_since_when_and_how_to_see_it_is_one_click(pages: dict[str, Page]) -> None:

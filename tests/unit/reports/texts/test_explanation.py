@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.catalogue import shipped_rows
+from conformance.judging.pooling import Attempts
+from history.shards import AttemptCount
 from reports.insights import Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
 from reports.matrix import Pooled
 from reports.texts.explanation import ExplainedCell, explanation
@@ -104,6 +106,19 @@ def test_the_time_and_the_missed_premises_of_a_check_are_those_of_the_column() -
     assert rests[place + 1] == "      premise 'the epoch rose': met 3, not met 4"
     assert not any("elsewhere" in line or "always" in line or "99 s" in line for line in rests)
     assert f"    {CHECK}" in explained()["What it rests on"], "a check of which no time is known"
+
+
+def test_what_was_excused_and_left_out_and_lost_is_told_by_case() -> None:
+    attempts = Attempts({(CHECK, "consumer"): AttemptCount(made=8, lost=3)})
+    cases = [*all_cases(OLD), *all_cases(NEW, excused={"late": 2, "open": 1}, left_out={"gone": 4})]
+    pooled = Pooled(cases=cases, checks=[checks(OLD), checks(NEW, attempts=attempts)])
+    rests = explained(pooled)["What it rests on"]
+    line_of_case = (
+        ": 5 held, 3 excused (late 2, open 1), 4 left out (gone 4), 3 of 8 tries lost their premise; 3 distinct inputs"
+    )
+    assert [line_of_case in line for line in rests if line.startswith("  Case consumer")] == [True]
+    assert f"    {CHECK}: 3 lost their premise of 8 examples" in rests
+    assert not any("excused" in line or "lost" in line for line in explained(pooled, label=OLD)["What it rests on"])
 
 
 def test_only_the_latest_runs_of_the_cell_are_shown() -> None:

@@ -16,9 +16,11 @@ import pytest
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.rows import Level
+from conformance.judging.pooling import Attempts
 from conformance.judging.verdicts import VERDICTS, Verdict
+from history.shards import AttemptCount
 from reports.differences import pairs
-from reports.insights import Excused, Insights
+from reports.insights import Insights
 from reports.matrix import Matrix, Pooled
 from reports.matrix_file import comparable
 from reports.texts import terminal
@@ -29,6 +31,7 @@ from reports.texts.junit import OUTCOMES, junit
 from reports.texts.markdown import COMMENT, markdown, summary
 from reports.texts.versions import spans
 from reports.texts.wording import GLYPHS, LEVELS, by_family
+from tests.support import sample_matrix
 from tests.support.sample_matrix import ROW, all_cases, cell, checks, matrix, violation
 
 TWELVE = ["3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.1", "4.1.1", "4.2.0", "4.3.1", "4.4.0"]
@@ -139,20 +142,28 @@ def test_changes_since_a_baseline_are_told_by_row(twelve: Matrix) -> None:
 
 
 def test_what_was_left_undecided_stands_beside_what_was_decided_the_most_often_excused_first(twelve: Matrix) -> None:
-    def excused(case: str, **names: int) -> Excused:
-        return Excused(
-            requirement=ROW, kafka_version="3.8.1", check="m_x", case=case, held=7, violated=0, excused=names
-        )
+    def shown_of(*cases: dict[str, Any]) -> str:
+        return markdown(matrix(Pooled(cases=cases, checks=[checks("3.8.1")]), "3.8.1"))
 
-    text = markdown(twelve, excused=[excused("seldom", one=1), excused("often", one=2, other=3)])
-    lines = [line for line in text.splitlines() if "m\\_x" in line]
+    def excused(name: str, **names: int) -> dict[str, Any]:
+        return sample_matrix.case("3.8.1", name, held=7, excused=names)
+
+    text = shown_of(excused("seldom", one=1), excused("a_x", one=2, other=3) | {"left_out": {"gone": 4}})
+    lines = [line for line in text.splitlines() if "| 7 | 0 |" in line]
     assert lines == [
-        f"| {ROW} often | 3.8.1 | m\\_x | 7 | 0 | one 2, other 3 |",
-        f"| {ROW} seldom | 3.8.1 | m\\_x | 7 | 0 | one 1 |",
+        f"| {ROW} a\\_x | 3.8.1 | 7 | 0 | one 2, other 3 | gone 4 |",
+        f"| {ROW} seldom | 3.8.1 | 7 | 0 | one 1 | – |",
     ]
-    many = markdown(twelve, excused=[excused(f"case-{n}", one=1) for n in range(70)])
-    assert "and 10 more, in insights.json." in many
-    assert "undecided" not in markdown(twelve)
+    assert "and 10 more, in matrix.json and on the page." in shown_of(*(excused(f"case-{n}", one=1) for n in range(70)))
+    assert "Left undecided" not in markdown(twelve)
+
+
+def test_examples_that_did_not_reach_their_end_are_told_by_check() -> None:
+    attempts = Attempts({("p", "x"): AttemptCount(made=5, lost=2), ("p", ""): AttemptCount(made=6, errors=1)})
+    pooled = Pooled(cases=all_cases("3.8.1"), checks=[checks("3.8.1", attempts=attempts)])
+    assert "- 3.8.1 p: 2 lost their premise and 1 ended in trouble of the kit of 11 examples" in markdown(
+        matrix(pooled, "3.8.1")
+    )
 
 
 def test_a_baseline_without_a_shared_column_is_said_to_be_one(twelve: Matrix) -> None:
