@@ -90,10 +90,10 @@ WRITTEN_BY_CLUSTER = Evidence(
 )
 DELETED_BY_SETTING = Evidence(
     "deleted-by-retention",
-    "the topic was created with, or altered to, a setting that deletes old segments",
+    "retention.ms or retention.bytes may have been set so that old segments are deleted",
     about="one topic",
     since="the request that set it",
-    until="the answer to the request that takes it back",
+    until="the end of the history: a log start never falls back",
 )
 MOVED_BY_FAULT = Evidence(
     "log-start-moved-by-a-fault",
@@ -130,6 +130,47 @@ TOPIC_DOUBTED = Evidence(
     about="one topic, and the process that answered",
     since="the DeleteTopics request",
     until="the next Metadata answer of that process with the topic's id, which admits all facts since then",
+    kind="left-out",
+)
+
+COMPACTED = Evidence(
+    "compacted",
+    "cleanup.policy may have been compact: offsets have gaps, and replicas hold different bytes",
+    about="one topic",
+    since="the request that sets it",
+    until="the end of the history: what is compacted stays so",
+    kind="left-out",
+)
+BYTES_FLIPPED = Evidence(
+    "bytes-flipped-by-a-fault",
+    "a fault flipped bytes of a log on a disk",
+    about="one partition",
+    since="the injection",
+    until="the end of the history: followers may have copied them",
+    kind="left-out",
+)
+DAMAGED_REPLICA = Evidence(
+    "replica-damaged",
+    "a fault cost a replica records or its leader epoch cache, and it has not rejoined the ISR",
+    about="one replica",
+    since="the injection",
+    until="the first Metadata answer after its return that has it in the ISR",
+    kind="left-out",
+)
+REASSIGNED = Evidence(
+    "reassigned",
+    "a request or a fault may have given the partition other replicas: one that is added again starts with an empty log",
+    about="one partition",
+    since="the begin of the history",
+    until="its end",
+    kind="left-out",
+)
+EPOCH_CACHE_LOST = Evidence(
+    "leader-epoch-cache-lost",
+    "a replica lost leader-epoch-checkpoint, and does not learn the epochs of batches that it kept",
+    about="one replica",
+    since="the injection",
+    until="the end of the history",
     kind="left-out",
 )
 
@@ -186,6 +227,14 @@ DISK_REPLACED = Evidence(
     about="one partition",
     since="the injection at the last of them",
     until="the next leader",
+)
+NOT_AT_REST = Evidence(
+    "not-at-rest",
+    "the replicas did not agree in time, and a broker did not answer to the end or was not alive for long, or a fault stood",
+    about="one partition",
+    since="the premise that all faults are healed",
+    until="the end of the wait for agreement",
+    kind="left-out",
 )
 REGISTERED_AGAIN = Evidence(
     "registered-again",

@@ -30,6 +30,7 @@ from conformance.judging.log import (
     records,
     refused_commits,
     registered_elections,
+    truncation,
     written_records,
 )
 from conformance.judging.log import fields as fields_of_partitions
@@ -44,6 +45,7 @@ from history.subjects import Kind
 
 MODULES = (
     records,
+    truncation,
     leader_epochs,
     offsets,
     in_sync_replicas,

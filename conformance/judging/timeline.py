@@ -6,7 +6,7 @@ import copy
 import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,18 +21,17 @@ CONVERGES_WITHIN = 33.0
 """Seconds from HEALED to AT_REST: 30 and the session time-out (KIP101-INV-18, KIP320-REPL-09)."""
 RETURNS = frozenset(("heal", "start", "resume"))
 """Actions by which a node may come back."""
-NOTED = RETURNS | {"delete_topics", "incremental_alter_configs"}
+NOTED = RETURNS | {"delete_topics"}
 """The calls that the timeline takes. Of other events it takes all but answers."""
 CONFIGURES = frozenset(("create_topics", "incremental_alter_configs", "describe_configs"))
 """Calls that set or describe configurations. The timeline takes their answers too."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
-JUDGED_BY = frozenset((UNCLEAN_ELECTION, MIN_ISR))
+CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
+JUDGED_BY = frozenset((UNCLEAN_ELECTION, MIN_ISR, CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES))
 """The settings whose value at a given time a partition is judged by."""
 NEVER = sys.maxsize
-_MAY_HAVE_CREATED = frozenset((-1, 7, 13, 20, 41))
-"""No answer, or an error that leaves it open whether a topic was created."""
-TOPIC = 2
-"""The resource type of a topic in IncrementalAlterConfigs."""
+_MAY_HAVE_CREATED = frozenset((0, -1, 7, 13, 20, 41))
+"""No error, no answer, or an error that leaves it open whether a topic was created."""
 
 
 class FaultPhase(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,12 +84,8 @@ class Timeline:
         self.ids = {name: id for id, name in self.names.items()}
         self.brokers = frozenset(int(m["id"]) for m in example.members if m.get("role") != "controller")
         self.broker_names = {self.names[id] for id in self.brokers}
-        self.topic_configs: dict[str, dict[str, str]] = {}
-        """The settings with which a topic was created, or may have been."""
-        self.deleted_topics: set[str] = set()
-        """Topics that DeleteTopics named since they were created."""
-        self.altered_topics: dict[str, dict[str, set[str | None]]] = {}
-        """By topic and setting, the values that requests gave it; None for a deletion."""
+        self.created_topics: set[str] = set()
+        """Topics that were created in this history, or may have been."""
         self.configured: list[tuple[Call, Answer]] = []
         """Requests that create a topic, or that alter or describe a setting of JUDGED_BY, with their answers."""
         self.sent_before = example.sent
@@ -118,12 +113,7 @@ class Timeline:
 
     def feed(self, event: AnyEvent) -> None:
         match event:
-            case Call(op="delete_topics"):
-                self.deleted_topics |= {_name_of(topic) for topic in event.request["topics"]}
-                self.version += 1
-            case Call(op="incremental_alter_configs"):
-                self._note_alteration(event)
-            case Call():
+            case Call() if event.op in RETURNS:
                 self._note_return(event)
             case Fault():
                 self._note_fault(event)
@@ -133,21 +123,11 @@ class Timeline:
     def note_configuration(self, call: Call, answer: Answer) -> None:
         if call.op == "create_topics":
             self.configured.append((call, answer))
-            for topic in call.request["topics"] if not call.request.get("validate_only") else ():
-                self._note_creation(topic, answer)
-        elif JUDGED_BY & {*call.request.get("changes", ())} or JUDGED_BY & _described_by(answer):
+            if not call.request.get("validate_only"):
+                self.created_topics |= _created_by(answer, [topic["name"] for topic in call.request["topics"]])
+        elif JUDGED_BY & ({*map(_topic_key, call.request.get("changes", ()))} | _described_by(answer)):
             self.configured.append((call, answer))
             self.version += 1
-
-    def _note_creation(self, topic: dict[str, Any], answer: Answer) -> None:
-        """Note a creation. A refused one changes nothing, nor does one of unknown outcome while the topic is there."""
-        name = topic["name"]
-        results = answer.value["topics"] if answer.outcome == "ok" else ()
-        error = next((one["error_code"] for one in results if one["name"] == name), -1)
-        there = name in self.topic_configs and name not in self.deleted_topics
-        if error == 0 or (error in _MAY_HAVE_CREATED and not there):
-            self.topic_configs[name] = topic["configs"]
-            self.deleted_topics.discard(name)
 
     def snapshot(self) -> Timeline:
         """Return the timeline as it is now, which further events do not change."""
@@ -165,13 +145,6 @@ class Timeline:
         elif event.what == AT_REST:
             self.rest, self.disagreed = (event.n, -1) if event.met else (-1, event.n)
         self.version += event.what in (HEALED, AT_REST)
-
-    def _note_alteration(self, call: Call) -> None:
-        if call.request["resource_type"] == TOPIC:
-            altered = self.altered_topics.setdefault(call.request["resource_name"], {})
-            for key, value in call.request["changes"].items():
-                altered.setdefault(key, set()).add(value)
-            self.version += 1
 
     def _note_return(self, call: Call) -> None:
         for span in self.spans:
@@ -286,11 +259,18 @@ def _log_ends(event: Fault) -> dict[str, int]:
     return {node: end[1] for node, end in ends.items() if isinstance(end, list)}
 
 
+def _created_by(answer: Answer, wanted: Sequence[str]) -> set[str]:
+    """Return the topics that a request created, or may have created: a refused one changes nothing."""
+    results = answer.value["topics"] if answer.outcome == "ok" else ()
+    errors = {one["name"]: one["error_code"] for one in results}
+    return {name for name in wanted if errors.get(name, -1) in _MAY_HAVE_CREATED}
+
+
+def _topic_key(key: str) -> str:
+    """Return the name that a topic has for a setting of all brokers."""
+    return key.removeprefix("log.")
+
+
 def _described_by(answer: Answer) -> set[str]:
     """Return the settings in a DescribeConfigs answer."""
     return {one["name"] for one in answer.value.get("configs", ())} if answer.outcome == "ok" else set()
-
-
-def _name_of(topic: Any) -> str:
-    """Return the name of a topic that a request gives by name, or by name and id."""
-    return str(topic) if isinstance(topic, str) else str(topic["name"])

@@ -7,7 +7,7 @@ from math import inf
 
 import msgspec
 
-from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST
+from conformance.judging.excuses import BYTES_FLIPPED, COMPACTED, DISK_REPLACED, EPOCHS_LOST, NOT_AT_REST, Evidence
 from conformance.judging.facts.log import FetchResult, PartitionAtBroker, ReplicaOnDisk
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
@@ -15,6 +15,7 @@ from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.registrations import EpochRegistrations
 from conformance.judging.log.replicas import Replicas
+from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
 
@@ -57,8 +58,8 @@ def end_of(story: PartitionStory) -> FinalState | None:
     differ.
     """
     timeline, damage = story.timeline, story.derive(ReplicaDamage)
-    since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
-    if since < 0 or story.is_compacted or damage.is_corrupt:
+    since = _ended_at(story)
+    if since < 0 or differs_by(story) is not None:
         return None
     replicas = story.derive(Replicas)
     last = {read.node: read for read in story.full_reads if read.asked > since and replicas.include(read.node)}
@@ -70,6 +71,19 @@ def end_of(story: PartitionStory) -> FinalState | None:
     disk = tuple({held.node: held for held in held_since}.values())
     certain = timeline.rest >= 0 or _had_time(story)
     return FinalState(since, certain, look, leader, others, disk, damage.agree_below(since))
+
+
+def _ended_at(story: PartitionStory) -> int:
+    """Return the event at which the wait for agreement ended; -1 for none."""
+    return story.timeline.rest if story.timeline.rest >= 0 else story.timeline.disagreed
+
+
+def differs_by(story: PartitionStory) -> Evidence | None:
+    """Return the evidence by which replicas may differ at the end; None if they may not, or there is no end."""
+    since = _ended_at(story)
+    if since >= 0 and may_be_compacted(story, since):
+        return COMPACTED
+    return BYTES_FLIPPED if since >= 0 and story.derive(ReplicaDamage).is_corrupt(since) else None
 
 
 def _had_time(story: PartitionStory) -> bool:
@@ -120,12 +134,15 @@ def replicas_agree_at_quiescence(story: PartitionStory) -> Iterator[Claim]:
     """Once faults are healed and writes have ended, all replicas reach the same log and leader epochs, and all are in the ISR."""
     end = end_of(story)
     if end is None:
+        yield from [Excuse(left_out, "logs")] if (left_out := differs_by(story)) is not None else []
         return
     for claim in (*_in_sync(story, end), *_logs(end), *_stored(story, end)):
         # Where all agreed a later look may see a broker fenced that had no time to send its heartbeat.
         certain = end.certain and not (claim.case == "isr" and story.timeline.rest >= 0)
         if isinstance(claim, Excuse) or claim.held or certain:
             yield claim
+        else:
+            yield Excuse(NOT_AT_REST, claim.case)
 
 
 def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
@@ -212,7 +229,7 @@ def _entries(held: ReplicaOnDisk, low: int) -> dict[int, int | None]:
 
 
 @log_judge("KIP320-REPL-09", "full_reads")
-def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
+def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
     """A replica that was fenced, or that led on with uncommitted records of its own, rejoins the common log and the ISR by
     itself.
     """
@@ -224,8 +241,12 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
         *(("follower", *one) for one in _fenced(story)),
         *(("leader", *one) for one in _tails(story, end.leader)),
     ]
+    damage = story.derive(ReplicaDamage)
     for case, node, event in (one for one in premises if replicas.include(one[1])):
         by = (event, end.leader.event, end.look.event)
+        if case == "leader" and (left_out := damage.of(node, end.leader.event)) is not None:
+            yield Excuse(left_out, case)
+            continue
         differs = end.differs(node)
         if end.has_converged(node, story.timeline.ids.get(node, -1)):
             # A replica that is back at the epoch at which it left had nothing to truncate.
@@ -234,6 +255,8 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
             shown = f"{node} did not converge: ISR {end.look.isr} of {end.look.replicas} {differs}"
             label = "stuck" if story.timeline.rest < 0 else "divergent-prefix"
             yield Finding(False, case, by, shown, label)
+        else:
+            yield Excuse(NOT_AT_REST, case)
 
 
 def _fenced(story: PartitionStory) -> Iterator[tuple[str, int]]:
@@ -258,7 +281,6 @@ def _missed_epochs(story: PartitionStory) -> set[str]:
 
 def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
     """Return leaders with records of their own epoch that the final log lacks, each with the first such event."""
-    damage = story.derive(ReplicaDamage)
     found: dict[str, int] = {}
     for read in story.derive(Leadership).leader_reads:
         if read.batches and read.node not in found:
@@ -269,4 +291,4 @@ def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int
         comparable = write.offset >= final.log_start and write.values and write.node not in found
         if comparable and final.value_at(write.offset) != write.values[0]:
             found[write.node] = write.event
-    return ((node, event) for node, event in found.items() if damage.is_undamaged(node, final.event))
+    yield from found.items()

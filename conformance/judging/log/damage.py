@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from math import inf
 
+from conformance.judging.excuses import BYTES_FLIPPED, DAMAGED_REPLICA, EPOCH_CACHE_LOST, Evidence
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import FaultSpan
+from conformance.judging.timeline import NEVER, FaultSpan
 from history.effects import Effects
 
 
@@ -38,19 +39,46 @@ class ReplicaDamage:
 
     # --- records
 
-    @cached_property
-    def _damaged(self) -> dict[str, int]:
-        """Nodes whose leader epoch cache or log was damaged, with the event of the first time."""
-        return self._first_hits(lambda effects: effects.loses_epochs or effects.damages_log)
-
-    def is_undamaged(self, node: str, event: int) -> bool:
-        """True if the node's log and leader epoch cache were undamaged up to an event."""
-        return self._damaged.get(node, event + 1) > event
+    def of(self, node: str, event: int) -> Evidence | None:
+        """Return the damage of a node's log or leader epoch cache that lasts at an event; None for none."""
+        lasting = (by for began, end, by in self._damages.get(node, ()) if began <= event < end)
+        return min(lasting, default=None)
 
     @cached_property
-    def is_corrupt(self) -> bool:
-        """True if bytes were flipped on a disk: a batch with a wrong CRC is then the kit's doing."""
-        return any("log-bytes" in span.effects.disk and span.nodes for span in self.faults)
+    def _damages(self) -> dict[str, list[tuple[int, float, Evidence]]]:
+        """The damages of each node: from the injection until when, and which.
+
+        What was lost of a log is fetched again before the replica rejoins the ISR. Flipped bytes stay, and a replica does
+        not learn the leader epochs of batches that it kept.
+        """
+        found: dict[str, list[tuple[int, float, Evidence]]] = {}
+        for span in self.hits(lambda effects: effects.loses_epochs or effects.damages_log):
+            for node in span.nodes:
+                if span.effects.loses_epochs:
+                    found.setdefault(node, []).append((span.began, inf, EPOCH_CACHE_LOST))
+                if "log-bytes" in span.effects.disk:
+                    found.setdefault(node, []).append((span.began, inf, BYTES_FLIPPED))
+                elif span.effects.damages_log:
+                    found.setdefault(node, []).append((span.began, self.rejoins_at(node, span), DAMAGED_REPLICA))
+        return found
+
+    def rejoins_at(self, node: str, span: FaultSpan) -> float:
+        """Return the event by which a broker saw the node rejoin the ISR, which it had left since the fault; infinite for
+        none.
+
+        The node has the log of the leader then. One that never left the ISR may be in it with an empty log.
+        """
+        id, back = self._story.timeline.ids.get(node, -1), min(span.witnessed, span.taken_back, span.ended)
+        found = inf
+        for view in self._story.metadata_by_incarnation.values():
+            left = next((seen.event for seen in view if seen.asked > span.began and id not in seen.isr), NEVER)
+            since = (seen.event for seen in view if seen.asked > max(left, back) and id in seen.isr)
+            found = min(found, next(since, inf))
+        return found
+
+    def is_corrupt(self, event: float) -> bool:
+        """True if bytes were flipped on a disk before an event: a batch with a wrong CRC is then the kit's doing."""
+        return any("log-bytes" in span.effects.disk and span.nodes and span.began < event for span in self.faults)
 
     @cached_property
     def appends_from(self) -> float:

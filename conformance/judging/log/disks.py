@@ -13,7 +13,7 @@ from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
 from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
 from conformance.judging.log.replicas import Replicas
-from conformance.judging.log.settings import min_insync_replicas
+from conformance.judging.log.settings import may_be_compacted, min_insync_replicas
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER, FaultSpan
 from history.effects import Effects
@@ -95,7 +95,7 @@ def _lasted(
     lasted: tuple[int, int] | None = None
     for read in (read for read in reads if read.cur >= acknowledged[0]):
         if trouble := loss_in(
-            read, write, offsets_shown_by(read, starts.limit(read.event)), story.is_compacted, kept_as
+            read, write, offsets_shown_by(read, starts.limit(read.event)), may_be_compacted(story, read.event), kept_as
         ):
             moment = (read.cur, read.event)
             permission = story.derive(PermittedLosses).between(acknowledged, moment, PERMISSIONS, write.last)

@@ -4,7 +4,7 @@ valid, and those below which the log was truncated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import takewhile
 
 from conformance.judging.facts.log import (
@@ -20,22 +20,34 @@ from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.responding_replica import ReplicaLog, ReplicaLogs
+from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from protocol.since import since
 
 SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
 """The Fetch version from which LastFetchedEpoch is on the wire."""
+Case = Callable[[PartitionStory, FetchResult], str]
 
 
 def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
-    """Yield the consumer fetches that named both epochs, each with the log that it was answered from."""
+    """Yield the consumer fetches that named both epochs, each with the log that it was answered from, if it is undamaged."""
     damage = story.derive(ReplicaDamage)
+    return ((read, own) for read, own in _named(story, own_logs) if damage.of(read.node, read.event) is None)
+
+
+def _named(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
     for read in story.reads:
         named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
-        if named and read.by_consumer and damage.is_undamaged(read.node, read.event):
-            own = own_logs.of(read)
-            if own is not None:
-                yield read, own
+        if named and read.by_consumer and (own := own_logs.of(read)) is not None:
+            yield read, own
+
+
+def _of_damaged(story: PartitionStory, own_logs: ReplicaLogs, case: Case) -> Iterator[Excuse]:
+    """Yield a left-out for each fetch that a damaged replica answered."""
+    damage = story.derive(ReplicaDamage)
+    for read, _ in _named(story, own_logs):
+        if (left_out := damage.of(read.node, read.event)) is not None:
+            yield Excuse(left_out, case(story, read))
 
 
 def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[ErrorResponse, ReplicaLog]]:
@@ -43,7 +55,7 @@ def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tupl
     damage = story.derive(ReplicaDamage)
     for one in story.errors:
         named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
-        if named and one.error == OFFSET_OUT_OF_RANGE and damage.is_undamaged(one.node, one.event):
+        if named and one.error == OFFSET_OUT_OF_RANGE and damage.of(one.node, one.event) is None:
             own = own_logs.of(one)
             if own is not None:
                 yield one, own
@@ -66,6 +78,7 @@ def valid_positions_are_not_reported_as_truncated(story: PartitionStory) -> Iter
     own_logs = story.derive(ReplicaLogs)
     for _, finding in _valid_fetches(story, own_logs):
         yield finding
+    yield from _of_damaged(story, own_logs, lambda *_: "fetch")
     yield from _lookups(story, own_logs)
     yield from _given_positions(story)
     yield from _given_lookups(story)
@@ -81,6 +94,7 @@ def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Clai
     own_logs = story.derive(ReplicaLogs)
     for case, finding in _valid_fetches(story, own_logs):
         yield Finding(finding.held, case, finding.by, finding.detail, finding.label)
+    yield from _of_damaged(story, own_logs, _role)
     yield from _listed_positions(story, own_logs)
     for one, own in _out_of_range(story, own_logs):
         if _is_valid(own, one.position, one.last) and 0 <= own.start <= one.position:
@@ -98,13 +112,12 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
     permitted, damage = story.derive(PermittedLosses), story.derive(ReplicaDamage)
     for read in story.derive(Leadership).leader_reads:
         cut = read.by_consumer and read.diverging is not None and read.diverging[1] < read.fetch_offset
-        given = _first_given(story, read) if cut and damage.is_undamaged(read.node, read.event) else None
+        given = _first_given(story, read) if cut else None
         if given is None:
             continue
-        if (
-            permission := permitted.between((max(given.cur, read.last), given.event), (read.cur, read.event))
-        ) is not None:
-            yield Excuse(permission, "fetch")
+        permission = permitted.between((max(given.cur, read.last), given.event), (read.cur, read.event))
+        if (excuse := permission or damage.of(read.node, read.event)) is not None:
+            yield Excuse(excuse, "fetch")
         else:
             record = f"({read.fetch_offset - 1}, epoch {read.last})"
             shown = f"{given.node} gave a consumer {record}, and {read.node} said {read.diverging}"
@@ -126,14 +139,14 @@ def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
     leadership, damage = story.derive(Leadership), story.derive(ReplicaDamage)
     permitted, starts = story.derive(PermittedLosses), story.derive(LogStarts)
     for end in story.epoch_ends:
-        asked = end.asked_epoch >= 0 and leadership.is_from_leader(end) and damage.is_undamaged(end.node, end.event)
+        asked = end.asked_epoch >= 0 and leadership.is_from_leader(end)
         found = _given_beyond(story, end) if asked else None
         if found is None or starts.limit(end.event) > found[1]:
             continue
         given, offset = found
         permission = permitted.between((max(given.cur, end.asked_epoch), given.event), (end.cur, end.event))
-        if permission is not None:
-            yield Excuse(permission, "lookup")
+        if (excuse := permission or damage.of(end.node, end.event)) is not None:
+            yield Excuse(excuse, "lookup")
         else:
             answer = f"{end.node} said that epoch {end.asked_epoch} ends at {end.end}"
             shown = f"{given.node} gave a consumer offset {offset} of it, and {answer}"
@@ -169,14 +182,16 @@ def _valid_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tup
             yield _role(story, read), finding
 
 
-def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
+def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Claim]:
     leadership, damage = story.derive(Leadership), story.derive(ReplicaDamage)
     for end in story.epoch_ends:
-        if end.asked_epoch < 0 or not leadership.is_from_leader(end) or not damage.is_undamaged(end.node, end.event):
+        if end.asked_epoch < 0 or not leadership.is_from_leader(end):
             continue
         own = own_logs.of(end)
         last = own.last_of(end.asked_epoch) if own is not None else None
-        if last is not None:
+        if last is not None and (left_out := damage.of(end.node, end.event)) is not None:
+            yield Excuse(left_out, "lookup")
+        elif last is not None:
             shown = (
                 ""
                 if end.end > last.last
@@ -205,7 +220,7 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
 
 
 @log_judge("KIP320-FETCH-06", "reads")
-def truncation_is_reported(story: PartitionStory) -> Iterator[Finding]:
+def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
     """A reader whose LastFetchedEpoch ended below its position in the responding replica's log is told so, and gets no
     records.
     """
@@ -217,6 +232,7 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Finding]:
             shown = f"{read.node} served {read.fetch_offset} after epoch {read.last}, with {why}"
             held = read.diverging is not None and not read.batches
             yield Finding(held, case, (read.event,), shown, "silent-truncation")
+    yield from _of_damaged(story, own_logs, lambda story, read: "consumer" if leads(read) else "follower")
 
 
 def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
@@ -227,7 +243,7 @@ def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> 
     if later is not None and max(later.base, read.log_start) < read.fetch_offset:
         return f"a later epoch below: {later}"
     before = own.at(read.fetch_offset - 1)
-    if before is None or read.fetch_offset <= read.log_start or story.is_compacted:
+    if before is None or read.fetch_offset <= read.log_start or may_be_compacted(story, read.event):
         return ""
     is_unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None
     leads = story.derive(Leadership).is_from_leader(read)
@@ -235,7 +251,7 @@ def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> 
 
 
 @log_judge("KIP320-CONS-02", "reads", "errors")
-def out_of_range_is_below_the_log_start(story: PartitionStory) -> Iterator[Finding]:
+def out_of_range_is_below_the_log_start(story: PartitionStory) -> Iterator[Claim]:
     """If epochs are named, OFFSET_OUT_OF_RANGE comes only below the log start or for an unknown epoch; a position past the log
     end diverges.
     """
@@ -254,3 +270,4 @@ def out_of_range_is_below_the_log_start(story: PartitionStory) -> Iterator[Findi
         if of_newest or 0 <= own.end < read.fetch_offset:
             shown = f"{read.node} served {read.fetch_offset} after epoch {read.last}, its log ends at {own.end}"
             yield Finding(read.diverging is not None, "past-end", (read.event,), shown, "silent-truncation")
+    yield from _of_damaged(story, own_logs, lambda *_: "past-end")

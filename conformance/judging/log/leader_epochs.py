@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from conformance.judging.excuses import TRUNCATED_MEANWHILE, Evidence
+from conformance.judging.excuses import COMPACTED, EPOCH_CACHE_LOST, TRUNCATED_MEANWHILE, Evidence
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import (
     CONSUMER,
@@ -28,6 +28,7 @@ from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
 from conformance.judging.log.replicas import Replicas
+from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER, FaultSpan
 
@@ -38,17 +39,20 @@ COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, RE
 
 
 @log_judge("KIP101-INV-04", "on_disk")
-def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Finding]:
+def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Claim]:
     """At rest, epochs and start offsets in a leader epoch cache rise, and each epoch in the log has its entry, which begins
     and ends where the epoch does.
     """
     replicas, damage = story.derive(Replicas), story.derive(ReplicaDamage)
     highest_start = story.derive(LogStarts).highest
     starts = {read.node: read.log_start for read in story.full_reads}
-    for disk in story.on_disk if not story.is_compacted else ():
-        if not story.is_at_rest(disk) or disk.node in damage.epoch_caches_lost or not replicas.include(disk.node):
-            continue
+    for disk in story.on_disk:
         entries = disk.epochs or ()
+        if not story.is_at_rest(disk) or not replicas.include(disk.node):
+            continue
+        if may_be_compacted(story, disk.event) or damage.of(disk.node, disk.event) == EPOCH_CACHE_LOST:
+            yield Excuse(COMPACTED if may_be_compacted(story, disk.event) else EPOCH_CACHE_LOST, "covered")
+            continue
         # The log start is written behind the log: what lies below it is still in its segment, and after a crash it may fall
         # back below the first entry, which was moved up with it.
         first = min(entries[0][1], highest_start) if entries else 0

@@ -25,7 +25,7 @@ def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
             held = max(0, trim.offset) <= trim.low_watermark <= high
             yield Finding(held, "low-watermark", (trim.event,), f"{shown}, and all requests so far explain {high}")
         elif trim.error == NONE and trim.low_watermark > starts.asked_for(trim.event):
-            yield Excuse(starts.excuse, "low-watermark")
+            yield Excuse(starts.excuse(trim.event), "low-watermark")
     last: dict[str, FetchResult] = {}
     for read in story.reads:
         before = last.get(read.node)
@@ -43,7 +43,7 @@ def _moved(story: PartitionStory, starts: LogStarts, before: FetchResult | None,
     if bound < inf:
         yield Finding(read.log_start <= bound, _case(story, read), (read.event,), shown, "deleted-too-much")
     elif read.log_start > starts.asked_for(read.event):
-        yield Excuse(starts.excuse, _case(story, read))
+        yield Excuse(starts.excuse(read.event), _case(story, read))
     for retention in story.derive(LogStarts).retentions_before(read.event):
         shown = f"{read.node} starts at {read.log_start}, above its high watermark {read.high_watermark}"
         yield Finding(read.log_start <= read.high_watermark, retention, (read.event,), shown, "deleted-too-much")

@@ -14,6 +14,7 @@ from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRIT
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import REQUEST_TIMED_OUT, DeleteRecordsResult
 from conformance.judging.log.damage import ReplicaDamage
+from conformance.judging.log.settings import deleted_from
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import FaultSpan
 
@@ -68,12 +69,11 @@ class LogStarts:
 
     # --- retention
 
-    @property
-    def excuse(self) -> Evidence:
-        """The evidence by which the history sets no bound."""
+    def excuse(self, event: int) -> Evidence:
+        """Return the evidence by which the history sets no bound before an event."""
         if not self._story.from_the_start:
             return WRITTEN_BEFORE
-        return DELETED_BY_SETTING if self._is_set else MOVED_BY_FAULT
+        return DELETED_BY_SETTING if self._story.derive(deleted_from) < event else MOVED_BY_FAULT
 
     def retentions_before(self, event: int) -> list[str]:
         """Return the retention by which faults had old segments deleted before an event: by size, by time."""
@@ -82,14 +82,10 @@ class LogStarts:
     @cached_property
     def _unbounded_from(self) -> float:
         """The event after which retention or a fault may have moved the log start anywhere; infinite for none."""
-        if not self._story.from_the_start or self._is_set:
+        if not self._story.from_the_start:
             return -1
-        return min((span.began for span in (*self._moves, *self._retentions)), default=inf)
-
-    @property
-    def _is_set(self) -> bool:
-        """True if the topic was created with, or altered to, a setting that deletes old segments."""
-        return any("retention." in name for name in {*self._story.configs, *self._story.altered_configs})
+        moved = (float(span.began) for span in (*self._moves, *self._retentions))
+        return min([*moved, self._story.derive(deleted_from)])
 
     @cached_property
     def _moves(self) -> list[FaultSpan]:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
-from conformance.judging.excuses import RISEN
+from conformance.judging.excuses import COMPACTED, RISEN
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import (
     CONSUMER,
@@ -22,6 +22,7 @@ from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.responding_replica import Life, ReplicaLog, ReplicaLogs
+from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
 
@@ -198,14 +199,17 @@ Entries = list[tuple[int, int]]
 
 
 @log_judge("KIP320-OFLE-08", "epoch_ends")
-def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Finding]:
+def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Claim]:
     """At rest, the answers to epochs -2 to two above the current one follow from the epochs in the log and the elections."""
     leader, ends = _own_at_rest(story), _vector(story)
-    if leader is None or story.is_compacted or not leader.log_end:
-        return
-    if not story.derive(ReplicaDamage).is_undamaged(leader.node, leader.event):
+    if leader is None or not leader.log_end:
         return
     restarted = leader.incarnation > 0
+    damaged = story.derive(ReplicaDamage).of(leader.node, leader.event)
+    left_out = COMPACTED if may_be_compacted(story, leader.event) else damaged
+    if left_out is not None:
+        yield from (Excuse(left_out, "restarted" if restarted else "running") for _ in ends)
+        return
     begins = _cache_begin(story, leader, ends, restarted)
     entries = entries_of(leader, begins)
     cases = ["restarted" if restarted else "running", *(["trimmed"] if begins > 0 else [])]

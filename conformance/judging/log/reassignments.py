@@ -19,6 +19,7 @@ from conformance.judging.log.in_sync_replicas import AT_ONCE
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
+from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
 from history.effects import Effects
@@ -147,8 +148,9 @@ def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
     for node in sorted(_names(story, change.added)):
         own = (one for one in story.full_reads if one.node == node and change.seen.event < one.asked)
         read = next(own, None)
-        if read is not None and read.event < end and damage.is_undamaged(node, read.event):
-            yield from _holds(story, change, read)
+        if read is not None and read.event < end:
+            left_out = damage.of(node, read.event)
+            yield from [Excuse(left_out, change.case)] if left_out is not None else _holds(story, change, read)
 
 
 def _changed_again(story: PartitionStory, change: Completed) -> float:
@@ -171,7 +173,7 @@ def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Itera
     )
     writes = [write for write in story.produced if write.is_committed and write.values and _was_before(change, write)]
     for write in writes:
-        if trouble := loss_in(read, write, shown, story.is_compacted, kept_as):
+        if trouble := loss_in(read, write, shown, may_be_compacted(story, read.event), kept_as):
             since = moment_of(story, write)
             permission = story.derive(PermittedLosses).between(since, (read.cur, read.event))
             by = (write.event, change.seen.event, read.event)

@@ -9,22 +9,15 @@ from math import inf
 from operator import attrgetter
 from typing import NamedTuple
 
-from conformance.judging.excuses import EPOCHS_LOST, Evidence
+from conformance.judging.excuses import BYTES_FLIPPED, COMPACTED, EPOCHS_LOST, Evidence
 from conformance.judging.facts.exchange import NONE, by_event
-from conformance.judging.facts.log import (
-    FetchResult,
-    PartitionAtBroker,
-    ProduceResult,
-    ReplicaBatch,
-    ReplicaOnDisk,
-    by_epoch,
-)
+from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch, ReplicaOnDisk, by_epoch
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Moment, PermittedLosses
-from conformance.judging.log.replicas import Replicas
+from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.record_values import value_in_words
 
@@ -35,12 +28,18 @@ _by_offset = attrgetter("offset")
 
 
 @log_judge("KIP101-INV-01", "reads")
-def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
+def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Claim]:
     """Wherever and whenever (offset, epoch) is read, it holds the same batch."""
     first: dict[tuple[str, int, int], tuple[FetchResult, ReplicaBatch]] = {}
-    for read in story.reads if not story.is_compacted else ():
+    nodes: set[str] = set()
+    for read in (read for read in story.reads if read.batches):
+        if nodes and (left_out := _unlike(story, read)) is not None:
+            yield Excuse(left_out, "replicas" if nodes - {read.node} else "time")
+        nodes.add(read.node)
+        if may_be_compacted(story, read.event):
+            continue
         again: dict[str, int] = {}
-        for batch in _sound(story, read.batches):
+        for batch in _sound(story, read):
             known, held = first.setdefault(("base", batch.base, batch.epoch), (read, batch))
             if known is read:
                 known, held = first.setdefault(("last", batch.last, batch.epoch), (read, batch))
@@ -56,22 +55,33 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
         yield from (Finding(True, case, (event, read.event)) for case, event in again.items())
 
 
-def _sound(story: PartitionStory, batches: Sequence[ReplicaBatch]) -> Sequence[ReplicaBatch]:
-    """Return the batches without those that the kit corrupted, if it flipped bytes on a disk."""
-    return [batch for batch in batches if batch.valid] if story.derive(ReplicaDamage).is_corrupt else batches
+def _unlike(story: PartitionStory, read: FetchResult) -> Evidence | None:
+    """Return the evidence by which batches of a read may differ from others at their offset and epoch."""
+    if may_be_compacted(story, read.event):
+        return COMPACTED
+    return BYTES_FLIPPED if len(_sound(story, read)) < len(read.batches) else None
+
+
+def _sound(story: PartitionStory, read: FetchResult) -> Sequence[ReplicaBatch]:
+    """Return the batches of a read without those that the kit corrupted, if it had flipped bytes on a disk."""
+    is_corrupt = story.derive(ReplicaDamage).is_corrupt(read.event)
+    return [batch for batch in read.batches if batch.valid] if is_corrupt else read.batches
 
 
 @log_judge("KIP101-INV-02", "full_reads")
 def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
     """Replicas that share an (offset, epoch) share everything below it that both still hold."""
     damage = story.derive(ReplicaDamage)
-    for one, other in _newest_pairs(story) if not story.is_compacted else ():
+    for one, other in _newest_pairs(story):
         if (shared := _last_common(one, other)) is None:
             continue
+        if may_be_compacted(story, other.event):
+            yield Excuse(COMPACTED, "prefix")
+            continue
         low, high = max(one.log_start, other.log_start), min(shared, damage.agree_below(other.event) - 1)
-        mine, theirs = (_between(_sound(story, read.batches), low, high) for read in (one, other))
+        mine, theirs = (_between(_sound(story, read), low, high) for read in (one, other))
         if mine == theirs and high < shared:
-            rest = [_between(_sound(story, read.batches), low, shared) for read in (one, other)]
+            rest = [_between(_sound(story, read), low, shared) for read in (one, other)]
             if rest[0] != rest[1] and not _differ_at_one_epoch(*rest):
                 yield Excuse(EPOCHS_LOST, "prefix")
         # Two histories at one (offset, epoch) are for KIP101-INV-01: then prefixes cannot agree.
@@ -79,7 +89,7 @@ def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
             shown = (
                 ""
                 if mine == theirs
-                else f"{one.node} and {other.node} share offset {shared}, but hold {_list(mine)} and {_list(theirs)}"
+                else f"{one.node} and {other.node} share offset {shared}, but hold {in_words(mine)} and {in_words(theirs)}"
             )
             yield Finding(mine == theirs, "prefix", (one.event, other.event), shown, "divergent-prefix")
 
@@ -108,7 +118,8 @@ def _differ_at_one_epoch(mine: list[ReplicaBatch], theirs: list[ReplicaBatch]) -
     return any(held.get((batch.base, batch.epoch), batch) != batch for batch in theirs)
 
 
-def _list(batches: Sequence[object]) -> str:
+def in_words(batches: Sequence[object]) -> str:
+    """Return batches as a list in words."""
     return ", ".join(map(str, batches)) or "nothing"
 
 
@@ -126,7 +137,7 @@ def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
 @log_judge("KIP101-STAMP-03", "full_reads", "on_disk")
 def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Claim]:
     """At rest every replica holds the same batches: leader epoch and CRC as they are read, all bytes as they are on disk."""
-    if not story.is_compacted and story.timeline.rest >= 0:
+    if story.timeline.rest >= 0:
         high = story.derive(ReplicaDamage).agree_below(story.timeline.rest)
         reads: dict[str, FetchResult | ReplicaOnDisk] = {
             read.node: read for read in story.full_reads if story.is_at_rest(read)
@@ -135,12 +146,15 @@ def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Cl
             disk.node: disk for disk in story.on_disk if story.is_at_rest(disk)
         }
         for one, other in [*combinations(reads.values(), 2), *combinations(disks.values(), 2)]:
+            if may_be_compacted(story, max(one.event, other.event)):
+                yield Excuse(COMPACTED, "replicated")
+                continue
             low = max(one.log_start, other.log_start)
             mine, theirs = (_within(low, high, held) for held in (one, other))
             if mine == theirs and high < inf and _within(low, inf, one) != _within(low, inf, other):
                 yield Excuse(EPOCHS_LOST, "replicated")
             if mine or theirs:
-                shown = "" if mine == theirs else f"{one.node}: {_list(mine)}, {other.node}: {_list(theirs)}"
+                shown = "" if mine == theirs else f"{one.node}: {in_words(mine)}, {other.node}: {in_words(theirs)}"
                 yield Finding(mine == theirs, "replicated", (one.event, other.event), shown, "divergent-prefix")
 
 
@@ -167,6 +181,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
     kept_as: dict[tuple[int, int], ReplicaBatch] = {}
     for read in (read for read in story.derive(Leadership).leader_reads if read.full or read.by_consumer):
         case, kept, shown = "kept" if read.full else "readable", -1, offsets_shown_by(read, starts.limit(read.event))
+        is_compacted, gaps = may_be_compacted(story, read.event), False
         known = bisect_left(ends, (read.asked,))
         stop = min(shown.stop, ends[known - 1][1]) if known else 0
         for write, epoch in acknowledged.within(range(shown.start, stop)):
@@ -174,7 +189,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
             if write.event >= read.asked or epoch > read.cur or (write.event, case) in lost:
                 continue
             now = (read.cur, read.event)
-            if trouble := loss_in(read, write, shown, story.is_compacted, kept_as):
+            if trouble := loss_in(read, write, shown, is_compacted, kept_as):
                 lost.add((write.event, case))
                 by = (write.event, read.event)
                 if (permission := permitted.between(kept_at[write.event], now, offset=write.last)) is None:
@@ -185,8 +200,12 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
                 if epoch < read.cur and permitted.between(kept_at[write.event], now, offset=write.last) is None:
                     kept = write.event
                 kept_at[write.event] = max(kept_at[write.event], now)
+            else:
+                gaps = is_compacted
         if kept >= 0:
             yield Finding(True, case, (kept, read.event))
+        if gaps:
+            yield Excuse(COMPACTED, case)
 
 
 class Acknowledged:
@@ -468,7 +487,7 @@ def _consumed(story: PartitionStory) -> Iterator[_Handed]:
     for read in story.reads:
         case = "leader" if leadership.is_from_leader(read) else "follower"
         if read.by_consumer:
-            batches = [(batch.epoch, batch.records) for batch in _sound(story, read.batches)]
+            batches = [(batch.epoch, batch.records) for batch in _sound(story, read)]
             yield _Handed(read.event, read.event, read.cur, f"{read.node} at epoch {read.cur}", case, batches)
     # A consumer may have fetched a record long before it hands it out, but not before it was written.
     written = _first_written(story) if story.consumed else {}
@@ -484,121 +503,3 @@ def _first_written(story: PartitionStory) -> dict[bytes | None, int]:
         for value in write.values:
             first[value] = min(write.asked, first.get(value, write.asked))
     return first
-
-
-# --- truncation
-
-
-@log_judge("KIP101-TRUNC-01", "full_reads")
-def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]:
-    """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since.
-
-    Among them are the records acknowledged in epochs before one in whose ISR it is, whether or not they were read.
-    """
-    yield from _lost_while_in_sync(story)
-    last: dict[str, FetchResult] = {}
-    leadership, logs = story.derive(Leadership), _logs_by_epoch(story)
-    committed, permitted = _committed(story), story.derive(PermittedLosses)
-    for read in story.full_reads if not story.is_compacted else ():
-        before, last[read.node] = last.get(read.node), read
-        if before is None or (case := _became_follower(story, before, read)) is None:
-            continue
-        leaders = [
-            logs.get(epoch, frozenset())
-            for epoch in range(before.cur, read.cur + 1)
-            if leadership.may_have_leader(epoch)
-        ]
-        shared = frozenset.intersection(*leaders) if leaders else frozenset()
-        now = set(read.batches)
-        had = [batch for batch in before.batches if batch.base >= read.log_start]
-        now_at = (read.cur, read.event)
-        permissions = {b: permitted.between(committed[b], now_at, offset=b.last) for b in had if b in committed}
-        below = [batch for batch, permission in permissions.items() if permission is None]
-        gone = [batch for batch in had if batch not in now and (batch in shared or batch in below)]
-        by = (before.event, read.event)
-        excused = (permission for batch, permission in permissions.items() if permission and batch not in now)
-        if not gone and (excuse := next(excused, None)) is not None:
-            yield Excuse(excuse, case)
-        if gone:
-            phantom = any(batch in below for batch in gone)
-            shown = f"{read.node} had {_list(gone)} and does not have it at epoch {read.cur}, though its leaders do"
-            yield Finding(False, case, by, shown, "phantom-truncation" if phantom else "")
-        elif below or any(batch in shared for batch in had):
-            yield Finding(True, case, by)
-
-
-def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
-    """Judge that a replica joins an ISR only with all that was committed before its epoch, and stays in it only with that."""
-    permitted = story.derive(PermittedLosses)
-    for read in story.full_reads if not story.is_compacted else ():
-        if not _follows_intact(story, read) or (seen := _last_in_sync(story, read)) is None:
-            continue
-        permissions: set[Evidence] = set()
-        for write, epoch, trouble in _missing(story, read, seen):
-            now = read.cur, read.event
-            if (permission := permitted.between((epoch, write.asked), now, offset=write.last)) is not None:
-                permissions.add(permission)
-                continue
-            by = (write.event, seen.event, read.event)
-            shown = f"{read.node} was in the ISR of epoch {seen.epoch}: {trouble}"
-            yield Finding(False, "epoch-change", by, shown, "phantom-truncation")
-            break
-        yield from (Excuse(permission, "epoch-change") for permission in sorted(permissions))
-
-
-def _missing(
-    story: PartitionStory, read: FetchResult, seen: PartitionAtBroker
-) -> Iterator[tuple[ProduceResult, int, str]]:
-    """Yield writes acknowledged before the epoch that the log lacks, each with its epoch and what is there instead."""
-    shown = offsets_shown_by(read, story.derive(LogStarts).limit(read.event))
-    for write, epoch in story.derive(Acknowledged).within(shown):
-        is_earlier = write.event < read.asked and epoch < seen.epoch
-        if is_earlier and (trouble := loss_in(read, write, shown, story.is_compacted, {})):
-            yield write, epoch, trouble
-
-
-def _last_in_sync(story: PartitionStory, read: FetchResult) -> PartitionAtBroker | None:
-    """Return the description of the newest epoch in whose ISR the replica was before it was read."""
-    id = story.timeline.ids.get(read.node, -1)
-    found = (seen for seen in story.first_metadata if seen.event < read.asked and id in seen.isr)
-    return max(found, key=lambda seen: seen.epoch, default=None)
-
-
-def _follows_intact(story: PartitionStory, read: FetchResult) -> bool:
-    """True if the replica always was one, follows another broker, and lost neither records nor leader epoch cache."""
-    damage = story.derive(ReplicaDamage)
-    intact = damage.agree_below(read.event) == inf and damage.is_undamaged(read.node, read.event)
-    leader = story.derive(Leadership).leaders.get(read.cur)
-    return intact and story.derive(Replicas).always_include(read.node) and leader not in (None, read.node)
-
-
-def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:
-    """Return the case in which the replica became an intact follower: in a new epoch, or by a restart."""
-    if not _follows_intact(story, read) or before.cur < 0 or read.cur < before.cur:
-        return None
-    restarted = any(
-        read.node in fault.nodes
-        and fault.effects.restarts
-        and fault.phase == ("heal" if fault.effects.fails_directory else "inject")
-        for fault in story.timeline.faults_between(before.event, read.asked)
-    )
-    return "restart" if restarted else "epoch-change" if read.cur > before.cur else None
-
-
-def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[ReplicaBatch]]:
-    """Return all records seen at the leader of each epoch: while it leads it only appends."""
-    found: dict[int, frozenset[ReplicaBatch]] = {}
-    for read in story.derive(Leadership).leader_reads:
-        if read.full:
-            found[read.cur] = found.get(read.cur, frozenset()) | frozenset(read.batches)
-    return found
-
-
-def _committed(story: PartitionStory) -> dict[ReplicaBatch, Moment]:
-    """Return batches that a leader showed below its high watermark, each with the first such moment."""
-    found: dict[ReplicaBatch, Moment] = {}
-    for read in story.derive(Leadership).leader_reads:
-        for batch in read.batches:
-            if batch.last < read.high_watermark:
-                found.setdefault(batch, (read.cur, read.event))
-    return found

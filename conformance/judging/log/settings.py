@@ -1,9 +1,10 @@
-"""One setting of a partition's topic over time, from the requests that set it and the answers that describe it."""
+"""Settings of a partition's topic over time, from the requests that set them and the answers that describe them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from math import inf
 from typing import Literal, NamedTuple
 
 from conformance.judging.facts.exchange import Decoding, decoders_of
@@ -15,23 +16,44 @@ from conformance.judging.facts.topics import (
     ResourceChange,
 )
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import MIN_ISR, NEVER, UNCLEAN_ELECTION, Timeline
+from conformance.judging.timeline import (
+    CLEANUP_POLICY,
+    MIN_ISR,
+    NEVER,
+    RETENTION_BYTES,
+    RETENTION_MS,
+    UNCLEAN_ELECTION,
+    Timeline,
+)
 
-DEFAULTS = {UNCLEAN_ELECTION: "false", MIN_ISR: "1"}
+WEEK = 7 * 24 * 3_600_000
+DEFAULTS = {
+    UNCLEAN_ELECTION: "false",
+    MIN_ISR: "1",
+    CLEANUP_POLICY: "delete",
+    RETENTION_MS: str(WEEK),
+    RETENTION_BYTES: "-1",
+}
 CLUSTER = Resource(BROKER, "")
+CLUSTER_KEYS = {key: f"log.{key}" for key in (CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES)}
+"""The names of the cluster defaults that are named otherwise than the topic's setting."""
+SETTLED_AFTER = 30.0
+"""Seconds after which no request of unknown outcome comes into force any more, and every broker knows what is set."""
 Owner = Literal["topic", "cluster"]
 
 
 class Value(NamedTuple):
     """A value, from the request that set it or the answer that described it; `text` is None where it is not, or no longer, set.
 
-    `certain`: it was acknowledged or described. Otherwise the outcome is unknown, and it may come into force at any later time.
+    `certain`: it was acknowledged or described. Otherwise the outcome is unknown, and it may come into force at any later
+    time, but not after `until`, when a broker described the setting otherwise.
     """
 
     asked: int
     answered: int
     text: str | None
     certain: bool
+    until: int = NEVER
 
 
 class InForce(NamedTuple):
@@ -45,32 +67,40 @@ class InForce(NamedTuple):
 class Setting:
     """The values of one setting: the topic's own, and the cluster default where it has none.
 
-    A refused request sets nothing. An answer that describes the setting counts only if no earlier request of the history set it:
-    a broker may not know the latest value yet.
+    A refused request sets nothing. An answer that describes the setting counts only if every earlier request of the history
+    that set it is long over: a broker may not know the latest value yet.
     """
 
     def __init__(self, key: str, story: PartitionStory) -> None:
-        self._default = DEFAULTS[key]
+        self._default, self._timeline = DEFAULTS[key], story.timeline
         topic = Resource(TOPIC, story.name.rpartition("-")[0])
+        keys = {topic: key, CLUSTER: CLUSTER_KEYS.get(key, key)}
         self._own, self._cluster = list[Value](), list[Value]()
-        for fact in _facts(story.timeline):
+        for fact in story.derive(_facts):
             if isinstance(fact, ResourceChange):
-                self._take_change(fact, topic, key)
+                self._take_change(fact, topic, keys.get(fact.resource))
             elif fact.resource == topic and key in fact.values:
                 self._take_described(fact, topic, key)
 
-    def _take_change(self, change: ResourceChange, topic: Resource, key: str) -> None:
-        values = {topic: self._own, CLUSTER: self._cluster}.get(change.resource)
-        if values is not None and change.outcome != "refused" and (change.replaces or key in change.configs):
+    def _take_change(self, change: ResourceChange, topic: Resource, key: str | None) -> None:
+        if key is not None and change.outcome != "refused" and (change.replaces or key in change.configs):
+            values = self._own if change.resource == topic else self._cluster
             values.append(Value(change.asked, change.event, change.configs.get(key), change.outcome == "done"))
 
     def _take_described(self, described: Described, topic: Resource, key: str) -> None:
         text, source = described.values[key]
         is_own = source == topic.own_source
-        if not self._own:
-            self._own.append(Value(described.asked, described.event, text if is_own else None, True))
-        if not is_own and not self._cluster:
-            self._cluster.append(Value(described.asked, described.event, text, True))
+        if self._is_over(self._own, described):
+            _settle(self._own, Value(described.asked, described.event, text if is_own else None, True))
+        if not is_own and self._is_over(self._cluster, described):
+            _settle(self._cluster, Value(described.asked, described.event, text, True))
+
+    def _is_over(self, values: Sequence[Value], described: Described) -> bool:
+        """True if the requests so far leave nothing open: there is none, or none of unknown outcome that is not long over."""
+        if all(value.certain for value in values):
+            return not values
+        since = max(value.answered for value in values)
+        return self._timeline.time(described.asked) - self._timeline.time(since) > SETTLED_AFTER
 
     def possible(self, first: int, second: int) -> set[str]:
         """Return the values that may be in force at some time between two events."""
@@ -78,9 +108,14 @@ class Setting:
         found = {text for text in own if text is not None}
         return found | {text or self._default for text in cluster} if None in own else found
 
+    def begins(self, does: Callable[[str], bool], since: int = -1) -> float:
+        """Return the first event from `since` on after which such a value may be in force; infinite for none."""
+        asked = {value.asked for value in (*self._own, *self._cluster) if value.asked >= since}
+        return next((one for one in sorted({since, *asked}) if any(map(does, self.possible(one, one + 1)))), inf)
+
     def in_force(self, event: int) -> InForce | None:
         """Return the value in force; None where a request of unknown outcome leaves it open."""
-        if not all(value.certain for value in (*self._own, *self._cluster) if value.asked < event):
+        if not all(value.certain or value.until < event for value in self._all if value.asked < event):
             return None
         own, cluster = _latest(self._own, event), _latest(self._cluster, event)
         if own is not None and own.text is not None:
@@ -90,14 +125,30 @@ class Setting:
         return InForce(self._default, "cluster", -1)
 
     def was_ever(self, text: str) -> bool:
-        return any(value.text == text for value in (*self._own, *self._cluster))
+        return any(value.text == text for value in self._all)
+
+    @property
+    def _all(self) -> Sequence[Value]:
+        return (*self._own, *self._cluster)
 
 
-def _facts(timeline: Timeline) -> Iterator[ResourceChange | Described]:
+def _facts(story: PartitionStory) -> list[ResourceChange | Described]:
+    return [*_decoded(story.timeline)]
+
+
+def _decoded(timeline: Timeline) -> Iterator[ResourceChange | Described]:
     decoding, decoders = Decoding(timeline), decoders_of(frozenset({"resource"}))
     for call, answer in timeline.configured:
         for _, _, fact in decoding.facts(call, answer, decoders[call.op]):
             yield fact
+
+
+def _settle(values: list[Value], described: Value) -> None:
+    """Add a described value, which ends all of unknown outcome before it. The last request had no effect if it is another's."""
+    last = max((value.asked for value in values), default=-1)
+    kept = [value for value in values if value.certain or value.asked < last or value.text == described.text]
+    values[:] = [value if value.certain else value._replace(until=described.answered) for value in kept]
+    values.append(described)
 
 
 def _latest(values: Sequence[Value], event: int) -> Value | None:
@@ -107,17 +158,58 @@ def _latest(values: Sequence[Value], event: int) -> Value | None:
 
 def _possible(values: Iterable[Value], first: int, second: int) -> set[str | None]:
     known = _latest([*values], first)
-    during = (value for value in values if value.asked < second and not (value.certain and value.answered < first))
+    during = (value for value in values if value.asked < second and first <= _ends(value))
     return {known.text if known is not None else None, *(value.text for value in during)}
+
+
+def _ends(value: Value) -> int:
+    """Return the event up to which a value is possible beside those that were acknowledged later."""
+    return value.answered if value.certain else value.until
 
 
 unclean_election = partial(Setting, UNCLEAN_ELECTION)
 """unclean.leader.election.enable of a story."""
 min_insync_replicas = partial(Setting, MIN_ISR)
 """min.insync.replicas of a story."""
+cleanup_policy = partial(Setting, CLEANUP_POLICY)
+"""cleanup.policy of a story."""
+_retention_ms = partial(Setting, RETENTION_MS)
+_retention_bytes = partial(Setting, RETENTION_BYTES)
 
 
-def possible_min_isr(story: PartitionStory) -> set[int]:
-    """Return the values of min.insync.replicas that may have been in force since the partition was first described."""
-    first = story.metadata[0].event if story.metadata else NEVER
-    return {int(text) for text in story.derive(min_insync_replicas).possible(first, NEVER)}
+def possible_min_isr(story: PartitionStory, first: int = -1, second: int = NEVER) -> set[int]:
+    """Return the values of min.insync.replicas that may have been in force between two events, as the partition existed."""
+    described = story.metadata[0].event if story.metadata else NEVER
+    return {int(text) for text in story.derive(min_insync_replicas).possible(max(first, described), second)}
+
+
+# --- settings by which records go
+
+
+def compacted_from(story: PartitionStory) -> float:
+    """Return the event after which the topic may have been compacted, so that offsets have gaps for good; infinite for none."""
+    return -1 if story.is_internal else story.derive(cleanup_policy).begins(_compacts, story.created_at)
+
+
+def may_be_compacted(story: PartitionStory, event: float) -> bool:
+    """True if the topic may have been compacted before an event."""
+    return story.derive(compacted_from) < event
+
+
+def deleted_from(story: PartitionStory) -> float:
+    """Return the event after which a setting may have deleted old segments, for good; infinite for none."""
+    settings = (story.derive(_retention_ms), _reaches_ms), (story.derive(_retention_bytes), _reaches_bytes)
+    return min(setting.begins(reaches, story.created_at) for setting, reaches in settings)
+
+
+def _compacts(policy: str) -> bool:
+    return "compact" in policy
+
+
+def _reaches_ms(text: str) -> bool:
+    """True if records may be as old as this while the kit looks on: the cluster's own week is too long, -1 is forever."""
+    return text.isdecimal() and int(text) < WEEK
+
+
+def _reaches_bytes(text: str) -> bool:
+    return text.isdecimal()

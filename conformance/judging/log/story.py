@@ -72,7 +72,6 @@ class PartitionStory(Story):
     def __init__(self, name: str, timeline: Timeline) -> None:
         super().__init__(name, timeline)
         self.topic = name.rpartition("-")[0]
-        self.configs = timeline.topic_configs.get(self.topic, {})
         self.reads: list[FetchResult] = []
         self.full_reads: list[FetchResult] = []
         self.errors: list[ErrorResponse] = []
@@ -218,23 +217,12 @@ class PartitionStory(Story):
         return self.name.startswith("__")
 
     @property
-    def is_compacted(self) -> bool:
-        """True if the topic may have been compacted: replicas may then hold different bytes, and offsets have gaps."""
-        policies = {self.configs.get("cleanup.policy"), *self.altered_configs.get("cleanup.policy", ())}
-        return self.is_internal or any("compact" in policy for policy in policies if policy is not None)
-
-    @property
-    def altered_configs(self) -> dict[str, set[str | None]]:
-        """The values that requests gave to settings of the topic after its creation, or of an earlier one of its name."""
-        return self.timeline.altered_topics.get(self.topic, {})
-
-    @property
     def from_the_start(self) -> bool:
         """True if the topic was created in this history, so that all requests about it are known.
 
         Internal topics, and topics of an example that goes on where another one left off, have an earlier past.
         """
-        created = self.number > 0 or self.topic in self.timeline.topic_configs or not self.timeline.continues
+        created = self.number > 0 or self.topic in self.timeline.created_topics or not self.timeline.continues
         return created and not self.is_internal
 
     @property

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from conformance.judging.excuses import (
     APPENDED_BY_FAULT,
     ASSIGNED_AGAIN,
+    BYTES_FLIPPED,
+    COMPACTED,
     SENT_AS_BYTES,
     TOPIC_DOUBTED,
     WRITTEN_BEFORE,
@@ -29,6 +31,7 @@ from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.producer_state import forgotten_between
 from conformance.judging.log.responding_replica import Life
+from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.record_values import value_in_words
 
@@ -142,7 +145,10 @@ def _read(story: PartitionStory) -> Iterator[Claim]:
 def _of_read(
     story: PartitionStory, sent: SentRecords, read: FetchResult, role: str, new: list[ReplicaBatch]
 ) -> Iterator[Claim]:
-    wrong, low = _unsound(story, read, new), sent.known_from(read)
+    wrong, low = _unsound(read, new), sent.known_from(read)
+    if wrong and story.derive(ReplicaDamage).is_corrupt(read.event):
+        yield Excuse(BYTES_FLIPPED, role)
+        wrong = ""
     again = _sequence_again(story, read) if not wrong else None
     if again is not None and story.from_the_start and (excuse := forgotten_between(story, read, *again)):
         yield Excuse(excuse, role)
@@ -164,10 +170,8 @@ def _role(story: PartitionStory, read: FetchResult) -> str:
     return "consumer" if read.by_consumer else story.derive(Leadership).role_of(read) or "follower"
 
 
-def _unsound(story: PartitionStory, read: FetchResult, new: list[ReplicaBatch]) -> str:
-    found = (
-        next((batch for batch in new if not batch.valid), None) if not story.derive(ReplicaDamage).is_corrupt else None
-    )
+def _unsound(read: FetchResult, new: list[ReplicaBatch]) -> str:
+    found = next((batch for batch in new if not batch.valid), None)
     return f"{read.node} returned {found} with a wrong CRC" if found is not None else ""
 
 
@@ -208,15 +212,17 @@ def _repeated(sent: SentRecords, read: FetchResult, low: float) -> str:
 # --- a leader's own log
 
 
-def _kept(story: PartitionStory) -> Iterator[Finding]:
+def _kept(story: PartitionStory) -> Iterator[Claim]:
     """Judge that in one process and epoch a leader keeps all that it had or acknowledged, at or above the log start."""
     last: dict[Life, FetchResult] = {}
     starts, damage = story.derive(LogStarts), story.derive(ReplicaDamage)
-    for read in story.derive(Leadership).leader_reads if not story.is_compacted else ():
-        if not read.full or not damage.is_undamaged(read.node, read.event):
-            continue
+    for read in (read for read in story.derive(Leadership).leader_reads if read.full):
         life = (read.node, read.incarnation, read.cur)
         before, last[life] = last.get(life), read
+        if may_be_compacted(story, read.event) or damage.of(read.node, read.event) is not None:
+            if before is not None:
+                yield Excuse(damage.of(read.node, read.event) or COMPACTED, "leader")
+            continue
         low = min(read.log_start, starts.limit(read.event))
         had = [batch for batch in before.batches if batch.last >= low] if before is not None else []
         gone = ", ".join(str(batch) for batch in had if batch not in set(read.batches)) or _lost(
@@ -262,9 +268,12 @@ def _handed(story: PartitionStory) -> Iterator[Claim]:
     last: dict[tuple[str, int], ConsumedRecord] = {}
     stay = _staying(story) if story.consumed else []
     starts = story.derive(LogStarts)
-    for one in story.consumed if not story.is_compacted else ():
+    for one in story.consumed:
         before, last[one.consumer, one.session] = last.get((one.consumer, one.session)), one
         if before is None:
+            continue
+        if may_be_compacted(story, one.event):
+            yield Excuse(COMPACTED, "consumer")
             continue
         wrong = _step(before, one, stay, starts.limit(one.event))
         if wrong and (why := _excuse(story, before, one, stay)):

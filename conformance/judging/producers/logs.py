@@ -8,7 +8,7 @@ from typing import NamedTuple
 from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment
-from conformance.judging.log.settings import min_insync_replicas
+from conformance.judging.log.settings import may_be_compacted, min_insync_replicas
 from conformance.judging.log.story import PartitionStory
 
 SEQUENCES = 1 << 31
@@ -17,7 +17,8 @@ SEQUENCES = 1 << 31
 
 def own_reads(story: PartitionStory) -> list[FetchResult]:
     """Return the full reads of the leader of the epoch that they named."""
-    return [read for read in story.derive(Leadership).leader_reads if read.full] if not story.is_compacted else []
+    reads = (read for read in story.derive(Leadership).leader_reads if read.full)
+    return [read for read in reads if not may_be_compacted(story, read.event)]
 
 
 def final_read(story: PartitionStory) -> FetchResult | None:

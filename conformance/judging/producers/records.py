@@ -20,6 +20,7 @@ from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.producer_state import forgotten_between, may_be_forgotten, may_be_lost
 from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
+from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import (
     SEQUENCES,
@@ -98,7 +99,7 @@ def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Ite
         case = producers.case(write.producer_id) if write.is_committed and write.event < read.asked else ""
         if not case or not any(offset in shown for offset in range(write.offset, write.offset + len(write.values))):
             continue
-        trouble = loss_in(read, write, shown, story.is_compacted, {})
+        trouble = loss_in(read, write, shown, may_be_compacted(story, read.event), {})
         acknowledged = moment_of(story, write)
         permission = permitted.between(acknowledged, (read.cur, read.event), offset=write.last)
         if trouble and permission is not None:

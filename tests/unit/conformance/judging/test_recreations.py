@@ -10,10 +10,12 @@ import pytest
 from conformance.judging.excuses import TOPIC_DOUBTED
 from conformance.judging.judge import judge_all
 from conformance.judging.judges import JUDGES
+from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.log.written_records import every_record_read_was_written
 from conformance.judging.reading import Reading
 from conformance.judging.recreations import APPLIES_WITHIN
+from conformance.judging.timeline import NEVER
 from protocol.codes import Error
 from tests.support.histories import BROKERS, LogHistory, stamped
 from tests.support.judging import excused
@@ -200,9 +202,10 @@ class TestADeletionOfUnknownOutcome:
 def test_only_a_creation_that_may_have_succeeded_gives_a_topic_its_settings() -> None:
     refused = LogHistory().created_as(ONE).created_as(None, COMPACTED, error=Error.TOPIC_ALREADY_EXISTS).settled(1, 0)
     validated = LogHistory().created_as(ONE).created_as(None, COMPACTED, validate_only=True).settled(1, 0)
-    assert [story.is_compacted for history in (refused, validated) for story in stories(history)] == [False, False]
+    found = [may_be_compacted(story, NEVER) for history in (refused, validated) for story in stories(history)]
+    assert found == [False, False]
     [story] = stories(LogHistory().created_as(ONE, COMPACTED).settled(1, 0))
-    assert story.is_compacted
+    assert may_be_compacted(story, NEVER)
 
 
 @pytest.mark.parametrize(
@@ -210,4 +213,4 @@ def test_only_a_creation_that_may_have_succeeded_gives_a_topic_its_settings() ->
 )
 def test_a_cleanup_policy_that_is_altered(value: str | None, compacts: bool) -> None:
     [story] = stories(LogHistory().created().settled(1, 0).altered("cleanup.policy", value))
-    assert story.is_compacted is compacts
+    assert may_be_compacted(story, NEVER) is compacts

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 
 import pytest
 
+from conformance.judging.excuses import BYTES_FLIPPED, DAMAGED_REPLICA, EPOCH_CACHE_LOST
 from conformance.judging.log.damage import ReplicaDamage
+from conformance.judging.timeline import NEVER
 from history.effects import Effects
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import partition_story
@@ -46,13 +49,43 @@ def test_a_node_is_undamaged_until_its_log_or_cache_is_hit(effects: Effects) -> 
     history = LogHistory().settled(1, 0)
     before = len(history.events) - 1
     found = damage(history.hit("any", 1, effects=effects))
-    assert [found.is_undamaged("broker-1", event) for event in (before, len(history.events))] == [True, False]
-    assert found.is_undamaged("broker-2", len(history.events))
+    expected = DAMAGED_REPLICA if effects is LOSES_LOG else EPOCH_CACHE_LOST
+    assert [found.of("broker-1", event) for event in (before, len(history.events))] == [None, expected]
+    assert found.of("broker-2", len(history.events)) is None
+
+
+REJOINS: dict[str, tuple[Callable[[LogHistory], LogHistory], bool]] = {
+    "left and rejoined": (lambda h: h.settled(1, 0, isr=(1, 3)).heal("wipe", 2).settled(1, 0), True),
+    "never seen to leave": (lambda h: h.heal("wipe", 2).settled(1, 0), False),
+    "left before the fault": (lambda h: h.heal("wipe", 2).metadata(3, 1, 0, isr=(1, 3)).metadata(1, 1, 0), False),
+    "not back": (lambda h: h.heal("wipe", 2).settled(1, 0, isr=(1, 3)), False),
+    "damaged again": (
+        lambda h: h.settled(1, 0, isr=(1, 3)).heal("wipe", 2).settled(1, 0).hit("wipe", 2, effects=LOSES_LOG),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REJOINS)
+def test_a_replica_has_the_whole_log_again_once_it_rejoined_the_isr(name: str) -> None:
+    go_on, is_whole = REJOINS[name]
+    history = go_on(LogHistory().settled(1, 0).hit("wipe", 2, effects=LOSES_LOG))
+    assert (damage(history).of("broker-2", len(history.events)) is None) is is_whole
+
+
+def test_a_replica_that_rejoined_does_not_learn_the_epochs_of_batches_that_it_kept() -> None:
+    history = LogHistory().settled(1, 0).hit("any", 2, effects=LOSES_EPOCHS).settled(1, 0, isr=(1, 3))
+    history.heal("any", 2).settled(1, 0)
+    assert damage(history).of("broker-2", len(history.events)) == EPOCH_CACHE_LOST
 
 
 def test_a_log_is_corrupt_once_bytes_of_it_were_flipped() -> None:
-    assert damage(LogHistory().settled(1, 0).hit("flip", 1, effects=Effects(disk=("log-bytes",)))).is_corrupt
-    assert not damage(LogHistory().settled(1, 0).hit("wipe", 1, effects=LOSES_LOG)).is_corrupt
+    history = LogHistory().settled(1, 0)
+    before = len(history.events)
+    found = damage(history.hit("flip", 1, effects=Effects(disk=("log-bytes",))))
+    assert [found.is_corrupt(event) for event in (before, NEVER)] == [False, True]
+    assert found.of("broker-1", NEVER) == BYTES_FLIPPED
+    assert not damage(LogHistory().settled(1, 0).hit("wipe", 1, effects=LOSES_LOG)).is_corrupt(NEVER)
 
 
 def test_faults_may_have_appended_from_the_first_that_does() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -46,14 +47,48 @@ def test_a_log_starts_anywhere_once_a_fault_may_have_moved_it() -> None:
     before = len(history.events)
     found = starts(history.hit("retain", 1, effects=Effects(moves_log_start=True)))
     assert (found.limit(before), found.limit(len(history.events)), found.highest) == (0, inf, inf)
-    assert found.excuse == MOVED_BY_FAULT
+    assert found.excuse(len(history.events)) == MOVED_BY_FAULT
 
 
-def test_a_log_starts_anywhere_by_a_setting_of_its_topic() -> None:
-    for history in (begun(retention_ms="1000"), begun().altered("retention.bytes", "100")):
-        found = starts(history)
-        assert found.limit(0) == inf
-        assert found.excuse == DELETED_BY_SETTING
+DELETING = {
+    "created with it": lambda: begun(retention_ms="1000"),
+    "altered to it": lambda: begun().altered("retention.bytes", "100"),
+    "an unknown outcome": lambda: begun().altered("retention.ms", "1", lost=True),
+    "the default of all topics": lambda: begun().altered("log.retention.ms", "1", of=""),
+    "taken back: what is deleted stays so": lambda: begun(retention_ms="1").altered("retention.ms", None),
+}
+KEEPING = {
+    "refused": lambda: begun().altered("retention.ms", "1", error=Error.INVALID_CONFIG),
+    "forever": lambda: begun(retention_ms="-1", retention_bytes="-1"),
+    "of tombstones": lambda: begun(delete_retention_ms="1"),
+    "the setting is deleted": lambda: begun().altered("retention.ms", None),
+    "of another topic": lambda: begun().altered("retention.ms", "1", of="other"),
+    "longer than any history": lambda: begun(retention_ms="604800000"),
+    "of the former topic": lambda: (
+        LogHistory().created_as(UUID(int=1), {"retention.ms": "1"}).deleted().created_as(UUID(int=2))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DELETING)
+def test_a_log_starts_anywhere_by_a_setting_of_its_topic(name: str) -> None:
+    history = DELETING[name]().settled(1, 0)
+    found, end = starts(history), len(history.events)
+    assert found.limit(end) == inf
+    assert found.excuse(end) == DELETED_BY_SETTING
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_setting_that_deletes_nothing_of_this_log(name: str) -> None:
+    history = KEEPING[name]().settled(1, 0)
+    assert starts(history).limit(len(history.events)) == 0
+
+
+def test_a_setting_explains_nothing_before_its_request() -> None:
+    history = begun().settled(1, 0)
+    asked = len(history.events)
+    found = starts(history.altered("retention.ms", "1"))
+    assert (found.limit(asked), found.limit(asked + 1)) == (0, inf)
 
 
 def test_a_topic_from_before_the_history_may_start_anywhere() -> None:
@@ -61,7 +96,7 @@ def test_a_topic_from_before_the_history_may_start_anywhere() -> None:
     history.example = msgspec.structs.replace(history.example, context={"topic": "topic"})
     found = starts(history)
     assert found.limit(0) == inf
-    assert found.excuse == WRITTEN_BEFORE
+    assert found.excuse(0) == WRITTEN_BEFORE
 
 
 def test_retention_counts_for_all_partitions_of_the_topic_from_its_fault_on() -> None:

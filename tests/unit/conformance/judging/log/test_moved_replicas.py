@@ -11,8 +11,9 @@ from conformance.judging.judge import Judge
 from conformance.judging.log.convergence import healed_replicas_converge, replicas_agree_at_quiescence
 from conformance.judging.log.leader_epochs import leader_epoch_caches_match_the_log
 from conformance.judging.log.permitted_losses import PermittedLosses
-from conformance.judging.log.records import acknowledged_records_are_kept, truncation_keeps_the_common_prefix
+from conformance.judging.log.records import acknowledged_records_are_kept
 from conformance.judging.log.replicas import Replicas
+from conformance.judging.log.truncation import truncation_keeps_the_common_prefix
 from conformance.judging.timeline import NEVER
 from protocol.codes import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from conformance.judging.log.settings import (
+    SETTLED_AFTER,
     InForce,
     Setting,
     min_insync_replicas,
@@ -108,6 +110,39 @@ def test_a_value_may_be_in_force_from_its_request_until_another_is_acknowledged(
 ) -> None:
     end = len(history.events)
     assert unclean(history).possible(end, NEVER) == expected
+
+
+@pytest.mark.parametrize(
+    ("after", "described", "expected"),
+    [
+        (SETTLED_AFTER + 1, "false", {"false"}),
+        (SETTLED_AFTER + 1, "true", {"true"}),
+        (1.0, "false", {"false", "true"}),
+    ],
+)
+def test_a_description_settles_a_request_of_unknown_outcome_that_is_long_over(
+    after: float, described: str, expected: set[str]
+) -> None:
+    history = altered("true", lost=True).later(after).configured(UNCLEAN_ELECTION, described, OWN)
+    end = len(history.events)
+    assert unclean(history).possible(end, NEVER) == expected
+
+
+def test_an_earlier_request_of_unknown_outcome_was_possible_until_the_description() -> None:
+    history = altered("true", lost=True).altered(UNCLEAN_ELECTION, "false")
+    before = len(history.events)
+    history.later(SETTLED_AFTER + 1).configured(UNCLEAN_ELECTION, "false", OWN)
+    end = len(history.events)
+    found = unclean(history)
+    assert [found.possible(event, event) for event in (before, end)] == [{"false", "true"}, {"false"}]
+
+
+def test_a_value_begins_at_its_request_or_where_it_is_in_force_already() -> None:
+    history = created(unclean_leader_election_enable="true").altered(UNCLEAN_ELECTION, "false").settled(1, 0)
+    asked = len(history.events)
+    found = unclean(history.altered(UNCLEAN_ELECTION, "true"))
+    assert [found.begins(lambda text: text == "true", since) for since in (-1, asked - 1)] == [0, asked]
+    assert found.begins(lambda text: text == "maybe") == inf
 
 
 def test_a_value_that_is_changed_meanwhile_may_be_in_force_as_well_as_the_one_before() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST
-from conformance.judging.log import records
+from conformance.judging.log import truncation
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, held, labels
 
@@ -14,7 +14,7 @@ TAIL = stamped(0, 2, "t")
 
 
 class TestWhatFollowersKeep:
-    judge = records.truncation_keeps_the_common_prefix
+    judge = truncation.truncation_keeps_the_common_prefix
 
     def follower(self, *after: object) -> LogHistory:
         """3 has everything that 1 has; then 2 leads, which has everything as well."""
@@ -86,7 +86,7 @@ class TestWhatFollowersKeep:
 class TestWhatReplicasInSyncHold:
     """`t` is acknowledged at epoch 0; 2 leads at epoch 1, with 3 in its ISR, which was never read before."""
 
-    judge = records.truncation_keeps_the_common_prefix
+    judge = truncation.truncation_keeps_the_common_prefix
 
     def acknowledged(self, isr: tuple[int, ...] = (2, 3), acks: int = -1) -> LogHistory:
         history = LogHistory().settled(1, 0).produce(1, "a", "b", at=0).produce(1, "t", at=2, acks=acks)
