@@ -5,10 +5,11 @@ from contextlib import contextmanager
 
 from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition, PartitionData
-from fixtures.views.coordinator import Coordinator, partition_for
+from fixtures.views.coordinator import Coordinator
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
 from protocol.configs import ResourceType
+from protocol.coordinators import partition_for
 from protocol.errors import KitError
 from protocol.messages import Topic
 from protocol.topics import Reassignment

@@ -6,11 +6,12 @@ from conformance.core.topologies import FORMER_LEVEL_BROKERS, TRANSACTIONS
 from conformance.rigs.groups.group import WITHOUT_GROUPS, Group, GroupData, new_topic
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.producers.three_brokers import How, ThreeBrokers, TransactionStateTopic
-from fixtures.views.coordinator import LOGS, Coordinator
+from fixtures.views.coordinator import Coordinator
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
 from history.due import COORDINATES_WITHIN
 from protocol.cluster import CoordinatorType
+from protocol.coordinators import LOGS
 from protocol.messages import Topic
 
 

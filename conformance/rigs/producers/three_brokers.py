@@ -14,7 +14,7 @@ from conformance.rigs.log.partition import Partition, PartitionData, new_partiti
 from conformance.rigs.log.quiescence import DEBUGGING_CONSUMER
 from conformance.rigs.producers.outcomes import MARKED_WITHIN
 from conformance.rigs.producers.producer import CheckProducer
-from fixtures.views.coordinator import LOGS, Coordinator
+from fixtures.views.coordinator import Coordinator
 from fixtures.views.nodes import ask_until_served
 from fixtures.views.producer import DIALECTS
 from fixtures.wire import NodeClient
@@ -22,6 +22,7 @@ from fixtures.wire.retriable import require_accepted
 from history.due import STARTS_WITHIN
 from protocol.cluster import CoordinatorType, PartitionMetadata
 from protocol.codes import Error
+from protocol.coordinators import LOGS
 from protocol.log import EARLIEST, LATEST, READ_COMMITTED
 from protocol.messages import Topic
 from protocol.records import ControlType

@@ -14,9 +14,9 @@ import msgspec
 
 from conformance.running.evidence.on_disk import controllers, replicas
 from fixtures.disk.metadata_log import DIRECTORY
-from fixtures.views.coordinator import LOGS, partition_for
 from history.subjects import Kind, Subject
 from protocol.cluster import CoordinatorType
+from protocol.coordinators import LOGS, partition_for
 
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster

@@ -14,8 +14,8 @@ from fixtures.disk.replicas import Replica, log_start_in, replica_of
 from fixtures.disk.segments import Segment, StoredBatch
 from fixtures.disk.transactions import in_words
 from fixtures.disk.volume import copies
-from fixtures.views.coordinator import LOGS
 from protocol.cluster import CoordinatorType
+from protocol.coordinators import LOGS
 from protocol.records import Record
 
 if TYPE_CHECKING:
