@@ -43,6 +43,9 @@ Due = Literal[
   its last answered epoch, its commit, the record of its assignment.
 """
 
+NOT_KNOWN = range(-1, -1)
+"""In place of the numbers of the events of a wait."""
+
 STARTS_WITHIN = 60.0
 """Seconds within which a started node is up and its replicas are in every ISR: the 30 of the general laws, and 30 more
 for the start of its process on a busy machine."""

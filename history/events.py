@@ -81,17 +81,20 @@ class Overdue(Event, frozen=True, kw_only=True, tag="overdue"):
     """A step that the tested system owed and did not take `within` this many seconds; `due` names it, `what` details
     it.
 
-    `late` is the longest delay meanwhile, in seconds, of a thread of the kit that wakes every 100 ms.
+    `late` is the longest delay meanwhile, in seconds, of a thread of the kit that wakes every 100 ms. The requests by which
+    the kit looked for the step are the events from `began` until before `over`; both are -1 if they are not known.
     """
 
     due: Due
     what: str
     within: float
     late: float = 0.0
+    began: int = -1
+    over: int = -1
 
 
 class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a process, as the engine reports it; `log` has its last lines."""
+    """The end of a process, as the engine reports it; `log` has its errors and its last lines."""
 
     exit_code: int
     out_of_memory: bool = False

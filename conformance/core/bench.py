@@ -29,7 +29,7 @@ from conformance.core.cluster import Cluster, Moment, on_threads
 from conformance.core.damaging import Disk
 from conformance.core.faulting import Faults
 from conformance.core.processes import Processes
-from conformance.core.waiting import EVERY, LASTING, WITHIN, Waiting
+from conformance.core.waiting import EVERY, LASTING, WITHIN, Waiting, events_of_wait
 from conformance.judging.excuses import Evidence
 from fixtures import metrics
 from fixtures.cluster import Peers
@@ -226,7 +226,8 @@ class Bench:
         """
         if self._cluster is None:
             return eventually(probe, within=within, what=what, every=0.0)
-        return self._cluster.eventually(probe, what, within, every, due)
+        with events_of_wait(self.tape):
+            return self._cluster.eventually(probe, what, within, every, due)
 
     def require(self, answer: A, due: Due, lasts: float) -> A:
         """Return the answer to a request that must be granted. Raises Overdue if it is refused.
@@ -268,7 +269,7 @@ class Bench:
             return
         overdue = overdue_in(trouble)
         if overdue is not None and overdue.due is not None:
-            self.tape.overdue(overdue.due, str(overdue), overdue.within, overdue.late)
+            self.tape.overdue(overdue.due, str(overdue), overdue.within, overdue.late, overdue.events)
         if isinstance(trouble, Unanswered) and not self._is_disturbed():
             self.tape.overdue("answer", str(trouble), trouble.within, self.wait.late(trouble.within))
         known = {event.node for event in self.tape.history.events if isinstance(event, Ended)}

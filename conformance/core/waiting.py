@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from conformance.core.cluster import Cluster
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue
-from history.due import Due, is_starved
+from history.due import NOT_KNOWN, Due, is_starved
 
 WITHIN = 30.0
 """Seconds within which the tested system does what it owes (`conformance.judging.due`)."""
@@ -87,6 +88,18 @@ class Waiting:
     def recorded_late(self, within: float) -> float:
         """Return `late` as recorded on the tape, for a check that looks at it once a bound has passed."""
         return self._tape.call("kit", "late", {}, Late, lambda: Late(self.late(within))).seconds
+
+
+@contextmanager
+def events_of_wait(tape: Tape) -> Iterator[None]:
+    """Give an Overdue of the block the events that the tape took meanwhile; that of an inner wait has its own."""
+    began = len(tape.history.events)
+    try:
+        yield
+    except Overdue as overdue:
+        if overdue.events is NOT_KNOWN:
+            overdue.events = range(began, len(tape.history.events))
+        raise
 
 
 def _try_until(cluster: Cluster, probe: Callable[[], bool], what: str, within: float) -> Settled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,9 +11,10 @@ import msgspec
 from conformance.judging.elections_withheld import candidates, withheld_by_elections
 from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED, Evidence
 from conformance.judging.judge import Claim, Excuse, Finding, Judge, Look
+from conformance.judging.waits import Wait
 from history.due import COORDINATES_WITHIN, STARTS_WITHIN, Due, is_starved
 from history.effects import Effects
-from history.events import Answer, AnyEvent, Ended, Fault, History, Overdue
+from history.events import AnyEvent, Ended, Fault, History, Overdue
 
 
 class Owed(msgspec.Struct, frozen=True):
@@ -58,6 +60,11 @@ OWED: dict[Due, Owed] = {
 }
 DISK_REPLACED = "disk-replaced"
 """The case of GEN-08 for a leader where only brokers may lead that lost a log directory."""
+HALTS = re.compile(
+    "Shutdown broker because .*log dir|couldn.t communicate offline log dir|fatal fault(?s:.*)(KafkaStorage|IO)Exception"
+)
+"""The line that a process logs when it ends for lack of a log directory: none is left, or that of the metadata log failed;
+controllers did not hear of a failed one; the metadata log cannot be written."""
 LEADS = Owed("GEN-08", "quorum", T)
 """The general law about leaders. Its case `quorum` promises the same as KIP595-LIVE-01."""
 STARTS = Owed("GEN-10", "start")
@@ -67,14 +74,13 @@ STARTS = Owed("GEN-10", "start")
 def hindrance(history: History) -> str:
     """Return which row the tested system broke, and how, so that an example did not reach its end.
 
-    Empty if the history shows no breach, if the kit is the reason, or if a process was killed for lack of memory.
+    Empty if the history shows no breach, or if the kit or a process that was killed for lack of memory is the reason.
     """
     return _reasons(history, (Overdue, Ended))
 
 
 def ended_by_itself(history: History) -> str:
-    """Return the processes that ended by themselves, in words; empty if none did, or if one was killed for lack of
-    memory.
+    """Return the processes that ended by themselves, in words; empty if none did but for lack of memory.
 
     An end may be noticed only long after a request failed because of it, so it explains earlier failures too.
     """
@@ -82,19 +88,16 @@ def ended_by_itself(history: History) -> str:
 
 
 def _reasons(history: History, kinds: tuple[type[Overdue] | type[Ended], ...]) -> str:
-    if _out_of_memory(history):
-        return ""
     found = [event for event in history.events if isinstance(event, kinds)]
-    return "; ".join(_reason(event) for event in found if isinstance(event, Ended) or not _is_the_kits(history, event))
+    return "; ".join(_reason(event) for event in found if not _is_the_hosts(history, event))
 
 
-def _is_the_kits(history: History, overdue: Overdue) -> bool:
-    """True if the kit itself kept a node from answering."""
-    return overdue.due == "answer" and _stood(history, overdue)
-
-
-def _out_of_memory(history: History) -> bool:
-    return any(isinstance(event, Ended) and event.out_of_memory for event in history.events)
+def _is_the_hosts(history: History, event: Overdue | Ended) -> bool:
+    """True if the host or the kit is the reason: it killed a process for lack of memory, or kept a node from answering."""
+    if isinstance(event, Ended):
+        return event.out_of_memory
+    wait = Wait(history, event)
+    return wait.ran_out_of_memory or wait.hit_by_fault
 
 
 def _reason(event: Overdue | Ended) -> str:
@@ -141,30 +144,14 @@ def _replaced_disks(history: History, overdue: Overdue) -> set[int]:
 
 
 def _late_by(history: History, overdue: Overdue) -> Evidence | None:
-    if _out_of_memory(history):
+    wait = Wait(history, overdue)
+    if wait.ran_out_of_memory:
         return OUT_OF_MEMORY
     if is_starved(overdue.late, overdue.within):
         return STARVED
-    if _is_the_kits(history, overdue):
+    if wait.hit_by_fault:
         return FAULT_STOOD
     return withheld_by_elections(history, overdue)
-
-
-def _stood(history: History, overdue: Overdue) -> bool:
-    """True if a fault stood while the unanswered request waited. It may be healed by the time the bound has passed."""
-    lost = next(
-        (e for e in reversed(history.events) if isinstance(e, Answer) and e.n < overdue.n and e.kind == "Unanswered"),
-        None,
-    )
-    standing: set[tuple[str, str]] = set()
-    for event in history.events:
-        if lost is None or event.n > lost.n:
-            break
-        if isinstance(event, Fault) and event.phase == "inject":
-            standing.add((event.fault, event.node))
-        elif isinstance(event, Fault) and event.phase == "heal" and event.n < lost.call:
-            standing.discard((event.fault, event.node))
-    return bool(standing)
 
 
 def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
@@ -199,17 +186,13 @@ def _ended_by(history: History, end: Ended) -> Evidence | None:
 
 
 def _may_end(history: History, end: Ended) -> bool:
-    """True if a fault may have ended the process, by its effects: a broker without a working log directory halts."""
+    """True if a fault ended the process: one stood that takes log directories away, and its last log lines tell that these
+    failed.
+    """
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
     stood = [(fault, fault.effects) for fault in injected if fault.effects and not _is_over(history, fault, end)]
-    return any(_ends(effects, alone=len(stood) == 1) and _hits(history, fault, end.node) for fault, effects in stood)
-
-
-def _hits(history: History, fault: Fault, node: str) -> bool:
-    """True if the fault hits processes of this node. A fault of every broker hits no controller."""
-    brokers = {member["name"] for member in history.example.members if member.get("role") != "controller"}
-    everywhere = fault.effects is not None and fault.effects.every_broker
-    return node in fault.node.split(",") or (everywhere and node in brokers)
+    ends = (_ends(effects, alone=len(stood) == 1) and end.node in fault.node.split(",") for fault, effects in stood)
+    return HALTS.search(end.log) is not None and any(ends)
 
 
 def _ends(effects: Effects, *, alone: bool) -> bool:
@@ -220,7 +203,7 @@ def _ends(effects: Effects, *, alone: bool) -> bool:
     """
     if effects.fails_directory:
         return not alone
-    return effects.process == "may-restart" or effects.loses_log_dir or effects.fails_writes
+    return effects.loses_log_dir or effects.fails_writes
 
 
 def _is_over(history: History, fault: Fault, end: Ended) -> bool:

@@ -1,13 +1,14 @@
-"""Excuses for steps that no election could bring about: a partition has no live replica that may lead, or its preferred leader is
-out of the ISR.
+"""Excuses for steps that no election could bring about: a partition that the step concerns has no live replica that may lead, or
+its preferred leader is out of the ISR.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from conformance.judging.excuses import NO_REPLICA_MAY_LEAD, PREFERRED_OUT_OF_SYNC, Evidence
+from conformance.judging.waits import Wait
 from history.due import Due
 from history.events import Answer, Call, Fault, History, Overdue
 
@@ -18,21 +19,32 @@ PREFERRED_LEADER_NOT_AVAILABLE = 80
 
 Place = tuple[str, int]
 """A topic, and the number of a partition."""
-Described = tuple[Place, dict[str, Any], frozenset[int]]
-"""A partition as a Metadata answer describes it, and the brokers that the answer lists as alive."""
+
+
+class Described(NamedTuple):
+    """A partition as a Metadata answer describes it, the number of its topic's partitions, and the brokers that the answer lists
+    as alive.
+    """
+
+    place: Place
+    partition: dict[str, Any]
+    of: int
+    alive: frozenset[int]
 
 
 def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None:
     """Return the excuse for a step that did not happen; None if there is none."""
     if overdue.due not in NEEDS_LEADERS:
         return None
-    before = _answered_since_return(history, overdue.n)
+    wait = Wait(history, overdue)
+    before = _answered_since_return(history, wait.over)
     described = _last_described(before)
+    concerned = [one for one in described if wait.concerns(*one.place, one.of)]
     eligible = _named(before, "eligible_leader_replicas")
-    if any(_no_replica_may_lead(one, eligible) for one in described):
+    if any(_no_replica_may_lead(one, eligible, wait) for one in concerned):
         return NO_REPLICA_MAY_LEAD
     refused = _refused(before)
-    return PREFERRED_OUT_OF_SYNC if any(_preferred_is_out(one, refused) for one in described) else None
+    return PREFERRED_OUT_OF_SYNC if any(_preferred_is_out(one, refused) for one in concerned) else None
 
 
 def candidates(history: History, overdue: Overdue) -> list[set[int]]:
@@ -40,7 +52,7 @@ def candidates(history: History, overdue: Overdue) -> list[set[int]]:
     before = _answered_since_return(history, overdue.n)
     eligible, known = _named(before, "eligible_leader_replicas"), _named(before, "last_known_elr")
     answers = [answer for call, answer in before if call.op == "metadata"]
-    described = {place: one for place, one, _ in _described(answers)}
+    described = {one.place: one.partition for one in _described(answers)}
     return [
         {*one["isr_nodes"], *eligible.get(place, ()), *known.get(place, ())} or {*one["replica_nodes"]}
         for place, one in described.items()
@@ -70,15 +82,16 @@ def _described(answers: Iterable[Answer]) -> Iterator[Described]:
     for answer in answers:
         alive = frozenset(broker["node_id"] for broker in answer.value["brokers"])
         for topic in answer.value["topics"]:
-            for partition in topic["partitions"]:
-                yield (topic["name"], partition["partition_index"]), partition, alive
+            partitions = topic["partitions"]
+            for one in partitions:
+                yield Described((topic["name"], one["partition_index"]), one, len(partitions), alive)
 
 
-def _no_replica_may_lead(described: Described, eligible: dict[Place, set[int]]) -> bool:
-    """True if the partition has no leader, and no replica in ISR or ELR is alive."""
-    place, partition, alive = described
-    electable = {*partition["isr_nodes"], *eligible.get(place, ())}
-    return partition["leader_id"] < 0 and bool(electable) and electable.isdisjoint(alive)
+def _no_replica_may_lead(described: Described, eligible: dict[Place, set[int]], wait: Wait) -> bool:
+    """True if the partition has no leader, and no replica in ISR or ELR is alive, nor should be by now."""
+    electable = {*described.partition["isr_nodes"], *eligible.get(described.place, ())}
+    leaderless = described.partition["leader_id"] < 0 and bool(electable)
+    return leaderless and electable.isdisjoint(described.alive) and not any(map(wait.should_be_up, electable))
 
 
 def _named(before: Sequence[tuple[Call, Answer]], field: str) -> dict[Place, set[int]]:
@@ -96,9 +109,9 @@ def _preferred_is_out(described: Described, refused: frozenset[Place]) -> bool:
     """True if the preferred leader, the first replica, is out of the ISR or fenced, and its election was refused for that
     reason.
     """
-    place, partition, alive = described
-    preferred = partition["replica_nodes"][:1]
-    return place in refused and not {*preferred} <= {*partition["isr_nodes"]} & alive
+    preferred = described.partition["replica_nodes"][:1]
+    in_sync = {*described.partition["isr_nodes"]} & described.alive
+    return described.place in refused and not {*preferred} <= in_sync
 
 
 def _refused(before: Iterable[tuple[Call, Answer]]) -> frozenset[Place]:

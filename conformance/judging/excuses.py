@@ -336,34 +336,34 @@ STARVED = Evidence(
 OUT_OF_MEMORY = Evidence(
     "out-of-memory",
     "a process of the cluster was killed for lack of memory",
-    about="one node",
-    since="its end",
+    about="the node, and steps of which it alone was asked, or whose partition it led",
+    since="the last answer of the node: its end is noticed late",
     until="its next start",
 )
 NO_REPLICA_MAY_LEAD = Evidence(
     "no-replica-may-lead",
-    "a broker last described a partition without a leader, and no replica in its ISR or ELR is alive",
-    about="one partition",
+    "a broker last described a partition without a leader, no replica in its ISR or ELR is alive, and a fault keeps each down",
+    about="one partition that the requests of the wait name, by its topic, or by the group or id that its leader coordinates",
     since="the last return of a node",
-    until="the end of the wait",
+    until="the end of the wait, or the time that a broker has to start, after its return",
 )
 PREFERRED_OUT_OF_SYNC = Evidence(
     "preferred-leader-out-of-sync",
     "a preferred election was answered PREFERRED_LEADER_NOT_AVAILABLE, and a broker shows that replica out of the ISR",
-    about="one partition",
+    about="one partition that the requests of the wait name, by its topic, or by the group or id that its leader coordinates",
     since="the last return of a node",
     until="the end of the wait",
 )
 ENDED_BY_FAULT = Evidence(
     "ended-by-fault",
-    "a fault may end the process, by its effects: a broker that loses its last log directory ends itself",
+    "a fault took a log directory of the node away, and the last log lines of its process tell that it ended for that",
     about="one node",
     since="the injection",
     until="its first answer after the heal",
 )
 FAULT_STOOD = Evidence(
     "fault-standing",
-    "a fault stood while a request waited for its answer",
+    "a fault stood on the node while a request to it waited for its answer, or on a controller that serves the request",
     about="the node that was asked",
     since="the request",
     until="the end of the wait",

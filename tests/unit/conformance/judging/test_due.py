@@ -18,12 +18,21 @@ from history.events import Answer, AnyEvent, Call, Ended, Example, Fault, Histor
 CONTROLLERS = [{"name": f"controller-{id}", "id": id, "role": "controller"} for id in (101, 102, 103)]
 BROKERS = [{"name": f"broker-{id}", "id": id, "role": "broker"} for id in (1, 2, 3)]
 DOWN = Effects(process="down", abrupt=True)
+HALTED = "[..] ERROR Shutdown broker because all log dirs in /data have failed (kafka.log.LogManager)"
 
 
 def history_of(*events: AnyEvent) -> History:
-    return History(
-        example=Example(example="e", check="c", column="4.3.1", members=[*CONTROLLERS, *BROKERS]), events=[*events]
-    )
+    """The events in this order; an answer is that to the call right before."""
+    example = Example(example="e", check="c", column="4.3.1", members=[*CONTROLLERS, *BROKERS])
+    return History(example=example, events=numbered([*events]))
+
+
+def numbered(events: list[AnyEvent]) -> list[AnyEvent]:
+    """The events, an answer being that to the call right before, with their numbers."""
+    return [
+        msgspec.structs.replace(event, n=n, **({"call": n - 1} if isinstance(event, Answer) else {}))
+        for n, event in enumerate(events)
+    ]
 
 
 def overdue(due: Due = "leader", within: float = 30.0, late: float = 0.0, n: int = 0) -> Overdue:
@@ -65,10 +74,7 @@ def test_a_bound_that_passed_breaks_the_row_that_promises_it(due: Due) -> None:
 
 def case_of(due: Due, effects: Effects, *described: AnyEvent) -> str:
     """The case of a bound that passed after such a fault hit broker 2."""
-    hit = fault(0, "inject", effects=effects)
-    events = [msgspec.structs.replace(e, n=e.n + 1) for e in described]
-    events = [msgspec.structs.replace(e, call=e.n - 1) if isinstance(e, Answer) else e for e in events]
-    [found] = judge_all(PROMISES, history_of(hit, *events, never_came(due)))
+    [found] = judge_all(PROMISES, history_of(fault(0, "inject", effects=effects), *described, never_came(due)))
     return found.case
 
 
@@ -82,10 +88,9 @@ def test_a_leader_is_a_case_of_its_own_where_only_a_replaced_disk_may_lead() -> 
 
 
 def test_a_leader_is_missing_though_later_answers_are_about_other_topics() -> None:
-    other = [msgspec.structs.replace(event, n=event.n + 2) for event in described([2])]
     leading = {"partition_index": 0, "leader_id": 1, "isr_nodes": [1], "replica_nodes": [1]}
     value = {"brokers": [{"node_id": 1}], "topics": [{"name": "other", "partitions": [leading]}]}
-    [asked, answer] = other
+    [asked, answer] = described([2])
     assert isinstance(answer, Answer)
     later = [asked, msgspec.structs.replace(answer, value=value)]
     assert case_of("leader", REPLACED, *described([2]), *later) == "disk-replaced"
@@ -127,14 +132,6 @@ def test_what_is_due_at_once_was_not_waited_for() -> None:
     assert seen(overdue("assignment in the log", within=0.0)) == [("KIP1251-AE-04", "violated")]
 
 
-def numbered(events: list[AnyEvent]) -> list[AnyEvent]:
-    """Alternating calls and answers, with their numbers."""
-    return [
-        msgspec.structs.replace(event, n=n, **({"call": n - 1} if isinstance(event, Answer) else {}))
-        for n, event in enumerate(events)
-    ]
-
-
 def described(isr: list[int]) -> list[AnyEvent]:
     """Broker 2 describes a partition without a leader, broker 3 being fenced."""
     partition = {"partition_index": 0, "leader_id": -1, "isr_nodes": isr, "replica_nodes": [3, 2]}
@@ -160,7 +157,12 @@ def never_came(due: Due = "leader") -> Overdue:
 
 @pytest.mark.parametrize("events", [described([3]), [*described([]), *eligible(3)]])
 def test_nothing_is_due_from_a_partition_without_a_replica_that_may_lead(events: list[AnyEvent]) -> None:
-    assert seen(*events, never_came()) == []
+    assert seen(fault(0, "inject", effects=DOWN, node="broker-3"), *events, never_came()) == []
+
+
+@pytest.mark.parametrize("events", [described([3]), [*described([]), *eligible(3)]])
+def test_a_leader_is_due_where_a_broker_that_runs_stays_fenced(events: list[AnyEvent]) -> None:
+    assert seen(*events, never_came()) == [("GEN-08", "violated")]
 
 
 @pytest.mark.parametrize("events", [described([2, 3]), described([]), [*described([]), *eligible(2, 3)]])
@@ -185,7 +187,7 @@ def led_by_2(isr: list[int], alive: tuple[int, ...] = (2, 3)) -> list[AnyEvent]:
 
 @pytest.mark.parametrize("events", [[*elected(80), *led_by_2([2])], [*elected(80), *led_by_2([2, 3], alive=(2,))]])
 def test_a_preferred_leader_that_is_out_of_sync_is_not_due(events: list[AnyEvent]) -> None:
-    assert seen(*numbered(events), never_came("step")) == []
+    assert seen(*events, never_came("step")) == []
 
 
 @pytest.mark.parametrize(
@@ -193,15 +195,14 @@ def test_a_preferred_leader_that_is_out_of_sync_is_not_due(events: list[AnyEvent
     [[*elected(0), *led_by_2([2])], [*elected(80), *led_by_2([2, 3])], [*elected(80), *elected(0), *led_by_2([2])]],
 )
 def test_a_preferred_leader_is_due_where_it_was_elected_or_is_in_sync(events: list[AnyEvent]) -> None:
-    assert seen(*numbered(events), never_came("step")) == [("GEN-21", "violated")]
+    assert seen(*events, never_came("step")) == [("GEN-21", "violated")]
 
 
 def test_a_description_from_before_a_node_came_back_excuses_nothing() -> None:
     came_back = [fault(2, "inject", effects=DOWN), fault(3, "heal", seconds=3.0)]
     assert ("GEN-08", "violated") in seen(*described([3]), *came_back, never_came())
-    again = [msgspec.structs.replace(event, n=event.n + 4) for event in described([3])]
-    again[1] = msgspec.structs.replace(again[1], call=4)
-    assert ("GEN-08", "violated") not in seen(*described([3]), *came_back, *again, never_came())
+    down = fault(0, "inject", effects=DOWN, node="broker-3")
+    assert ("GEN-08", "violated") not in seen(down, *described([3]), *came_back, *described([3]), never_came())
 
 
 def unanswered(asked: int, answered: int) -> list[AnyEvent]:
@@ -212,11 +213,28 @@ def unanswered(asked: int, answered: int) -> list[AnyEvent]:
 
 def test_no_answer_is_due_while_a_fault_stands() -> None:
     """The fault may have been healed by the time that the wait ends."""
-    stood = [fault(0, "inject", effects=DOWN), *unanswered(1, 2)[:2], fault(3, "heal"), *unanswered(1, 2)[2:]]
+    stood = [
+        fault(0, "inject", effects=DOWN, node="broker-1"),
+        *unanswered(1, 2)[:2],
+        fault(3, "heal", node="broker-1"),
+        *unanswered(1, 2)[2:],
+    ]
     assert seen(*stood) == []
     assert (excused(*stood), hindrance(history_of(*stood))) == ([("GEN-21", "fault-standing")], "")
-    healed = [fault(0, "inject", effects=DOWN), fault(1, "heal"), *unanswered(2, 3)]
-    assert seen(*healed) == [("GEN-21", "violated")]
+    hit = fault(0, "inject", effects=DOWN, node="broker-1"), fault(1, "heal", node="broker-1")
+    assert seen(*hit, *unanswered(2, 3)) == [("GEN-21", "violated")]
+
+
+def test_a_fault_on_another_node_keeps_nobody_from_answering() -> None:
+    for other, result in ("broker-2", [("GEN-21", "violated")]), ("controller-101", [("GEN-21", "violated")]):
+        assert seen(fault(0, "inject", effects=DOWN, node=other), *unanswered(1, 2)) == result
+
+
+def test_a_fault_on_a_controller_keeps_a_broker_from_answering_what_that_serves() -> None:
+    asked, *rest = unanswered(1, 2)
+    asked = msgspec.structs.replace(asked, op="create_topics")
+    assert seen(fault(0, "inject", effects=DOWN, node="controller-101"), asked, *rest) == []
+    assert seen(fault(0, "inject", effects=DOWN), asked, *rest) == [("GEN-21", "violated")]
 
 
 def test_a_node_is_due_even_if_partitions_lack_a_leader() -> None:
@@ -240,7 +258,7 @@ def test_the_machine_is_to_blame_for_a_process_killed_for_lack_of_memory() -> No
 @pytest.mark.parametrize(
     ("effects", "node", "result"),
     [
-        (Effects(process="may-restart"), "broker-2", []),
+        (Effects(process="may-restart"), "broker-2", [("GEN-10", "violated")]),
         (Effects(disk=("log-dir",)), "broker-2", []),
         (Effects(process="restarts", fails_writes=True), "broker-2", []),
         (Effects(process="restarts", fails_writes=True), "broker-1", [("GEN-10", "violated")]),
@@ -250,34 +268,48 @@ def test_the_machine_is_to_blame_for_a_process_killed_for_lack_of_memory() -> No
     ],
 )
 def test_a_fault_may_end_a_process_where_its_effects_say_so(effects: Effects, node: str, result: Any) -> None:
-    events = (fault(1, "inject", effects=effects, node=node), ended())
+    events = (fault(1, "inject", effects=effects, node=node), ended(log=HALTED))
     assert seen(*events) == result
     assert excused(*events) == ([] if result else [("GEN-10", "ended-by-fault")])
 
 
-def test_a_fault_of_every_broker_ends_no_controller() -> None:
-    everywhere = fault(0, "inject", effects=Effects(process="may-restart", every_broker=True), node="broker-1")
-    assert excused(everywhere, ended()) == [("GEN-10", "ended-by-fault")]
-    assert seen(everywhere, ended(node="controller-101")) == [("GEN-10", "violated")]
+@pytest.mark.parametrize(
+    "log",
+    [
+        "[2026-11-26 21:50:36,123] ERROR Shutdown broker because all log dirs in /data have failed (kafka.log.LogManager)",
+        "[..] FATAL Shutdown broker because none of the specified log dirs from /data can be created or validated",
+        "[..] ERROR Shutdown broker because the metadata log dir /data has failed (kafka.server.ReplicaManager)",
+        "[..] ERROR Shutting down because couldn't communicate offline log dir 5NTo with controllers",
+        "[..] ERROR Encountered fatal fault: in the raft IO thread\nKafkaStorageException: append\nCaused by: IOException",
+    ],
+)
+def test_a_fault_ended_a_process_that_tells_of_its_log_directories(log: str) -> None:
+    assert excused(fault(0, "inject", effects=REPLACED), ended(log=log)) == [("GEN-10", "ended-by-fault")]
+
+
+@pytest.mark.parametrize(
+    "log", ["", "[..] ERROR Encountered fatal fault: NullPointerException", "KafkaStorageException"]
+)
+def test_a_process_on_a_replaced_disk_that_ends_for_another_reason_breaks_the_law(log: str) -> None:
+    assert seen(fault(0, "inject", effects=REPLACED), ended(log=log)) == [("GEN-10", "violated")]
 
 
 def test_a_broker_with_another_log_directory_ends_only_by_a_further_fault() -> None:
     failed = fault(
         0, "inject", effects=Effects(process="restarts-when-healed", abrupt=True, fails_writes=True), node="broker-2"
     )
-    assert seen(failed, ended()) == [("GEN-10", "violated")]
-    assert excused(failed, fault(1, "inject", effects=DOWN, node="controller-101"), ended()) == [
+    assert seen(failed, ended(log=HALTED)) == [("GEN-10", "violated")]
+    assert excused(failed, fault(1, "inject", effects=DOWN, node="controller-101"), ended(log=HALTED)) == [
         ("GEN-10", "ended-by-fault")
     ]
 
 
 def test_a_fault_that_is_over_ends_no_process() -> None:
-    may_restart = Effects(process="may-restart", every_broker=True)
-    over = [fault(0, "inject", effects=may_restart), fault(1, "heal")]
+    over = [fault(0, "inject", effects=REPLACED), fault(1, "heal")]
     asked = Call(n=2, t=0.0, op="metadata", node="broker-2", request={})
     answered = Answer(n=3, t=0.1, call=2, outcome="ok", value={"brokers": [], "topics": []})
-    assert seen(*over, ended()) == []
-    assert seen(*over, asked, answered, ended()) == [("GEN-10", "violated")]
+    assert seen(*over, ended(log=HALTED)) == []
+    assert seen(*over, asked, answered, ended(log=HALTED)) == [("GEN-10", "violated")]
 
 
 # --- nodes that come back

@@ -23,7 +23,9 @@ class WithElections(LogHistory):
 
 
 def overdue(history: LogHistory, due: Due = "leader") -> Overdue:
-    event = Overdue(n=len(history.events), t=99.0, due=due, what="a leader", within=30.0)
+    """A wait of 30 s after the last event."""
+    passed = history.events[-1].t + 30.0 if history.events else 30.0
+    event = Overdue(n=len(history.events), t=passed, due=due, what="a leader", within=30.0)
     history.events.append(event)
     return event
 
@@ -32,8 +34,12 @@ def excuse(history: LogHistory, due: Due = "leader") -> Evidence | None:
     return withheld_by_elections(history.history, overdue(history, due))
 
 
+def without_1() -> WithElections:
+    return WithElections().kill(1)
+
+
 def leaderless(isr: tuple[int, ...] = (1,), alive: tuple[int, ...] = (2, 3)) -> WithElections:
-    return WithElections().metadata(2, -1, 1, isr=isr, unfenced=alive)
+    return without_1().metadata(2, -1, 1, isr=isr, unfenced=alive)
 
 
 @pytest.mark.parametrize(
@@ -45,12 +51,14 @@ def leaderless(isr: tuple[int, ...] = (1,), alive: tuple[int, ...] = (2, 3)) -> 
         (leaderless(isr=()), None),
         (WithElections().metadata(2, 1, 1, isr=(1,), unfenced=(2, 3)), None),
         (leaderless().metadata(2, 2, 2, isr=(2, 3), unfenced=(2, 3)), None),
-        (WithElections().metadata(2, 2, 2).metadata(2, -1, 3, isr=(1,), unfenced=(2, 3)), NO_REPLICA_MAY_LEAD),
+        (without_1().metadata(2, 2, 2).metadata(2, -1, 3, isr=(1,), unfenced=(2, 3)), NO_REPLICA_MAY_LEAD),
         (leaderless().metadata(3, 2, 2, isr=(2, 3), unfenced=(2, 3)), NO_REPLICA_MAY_LEAD),
         (leaderless().described(2, -1, 1, isr=(1,), eligible=(3,)), None),
         (leaderless().described(2, -1, 1, isr=(1,), eligible=(1,)), NO_REPLICA_MAY_LEAD),
-        (leaderless().restart(1), None),
-        (WithElections().restart(1).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3)), NO_REPLICA_MAY_LEAD),
+        (leaderless().start(1), None),
+        (without_1().start(1).later(20).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3)), NO_REPLICA_MAY_LEAD),
+        (without_1().start(1).later(30).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3)), None),
+        (WithElections().metadata(2, -1, 1, isr=(1,), unfenced=(2, 3)), None),
     ],
     ids=[
         "never described",
@@ -65,6 +73,8 @@ def leaderless(isr: tuple[int, ...] = (1,), alive: tuple[int, ...] = (2, 3)) -> 
         "no eligible one alive",
         "described before a return",
         "described after a return",
+        "fenced for longer than a start takes",
+        "fenced though no fault hit it",
     ],
 )
 def test_no_replica_may_lead_if_none_of_isr_and_elr_is_alive(history: LogHistory, expected: Evidence | None) -> None:

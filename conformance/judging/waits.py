@@ -1,0 +1,174 @@
+"""The wait for a step that did not happen: the nodes and subjects that it asked about, and what faults had done to them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from conformance.judging.timeline import NEVER, NOTED, FaultSpan, Timeline
+from history.due import STARTS_WITHIN
+from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Overdue
+from history.subjects import Subject, names_of_kind, partition, subjects_of
+from protocol.cluster import CoordinatorType
+from protocol.coordinators import LOGS, partition_for
+
+CONTROLLERS_SERVE = frozenset(
+    (
+        "alter_partition_reassignments",
+        "create_partitions",
+        "create_topics",
+        "delete_topics",
+        "elect_leaders",
+        "incremental_alter_configs",
+        "init_producer_id",
+        "update_features",
+    )
+)
+"""The requests that a broker forwards to the active controller, or for which it asks that."""
+COORDINATED = {"group": CoordinatorType.GROUP, "transactional-id": CoordinatorType.TRANSACTION}
+"""The coordinators of the kinds of subjects that have one."""
+
+
+class Wait:
+    """One wait that ended in vain. Its requests tell which subjects it is about, if the event says which these are."""
+
+    def __init__(self, history: History, overdue: Overdue) -> None:
+        self._history = history
+        self._due = overdue.due
+        self.lost = _lost_request(history, overdue) if overdue.due == "answer" else None
+        """The request that got no answer, and the end of its wait, where an answer was due."""
+        self.began, self.over = overdue.began, overdue.over if overdue.over >= 0 else overdue.n
+        if self.lost is not None and self.began < 0:
+            self.began, self.over = self.lost[0].n, self.lost[1].n
+
+    @cached_property
+    def _requests(self) -> list[Call]:
+        first = self.began if self.began >= 0 else self.over
+        return [event for event in self._history.events[first : self.over] if isinstance(event, Call)]
+
+    @cached_property
+    def _subjects(self) -> set[Subject]:
+        return {subject for request in self._requests for subject in subjects_of(request)}
+
+    @property
+    def _nodes(self) -> set[str]:
+        """The nodes that were asked. A combined node has a name of its own as a controller."""
+        return {request.node.partition("/")[0] for request in self._requests}
+
+    # --- partitions
+
+    def concerns(self, topic: str, index: int, of: int) -> bool:
+        """True if the step depends on a partition of a topic that has `of` of them: requests named it, its topic and none of its
+        partitions, or what its leader coordinates.
+
+        Where they named none of these, any partition counts.
+        """
+        if Subject("topic", topic) in self._subjects and not self._names_partition_of(topic):
+            return True
+        held = [(LOGS[kind], key) for name, kind in COORDINATED.items() for key in names_of_kind(self._subjects, name)]
+        if any(log == topic and partition_for(key, of) == index for log, key in held):
+            return True
+        return partition(topic, index) in self._subjects or not self._is_known
+
+    def _names_partition_of(self, topic: str) -> bool:
+        names = names_of_kind(self._subjects, "partition")
+        return any(name.rpartition("-")[0] == topic for name in names)
+
+    @property
+    def _is_known(self) -> bool:
+        return any(subject.kind in ("partition", "topic", *COORDINATED) for subject in self._subjects)
+
+    # --- nodes
+
+    @cached_property
+    def _timeline(self) -> Timeline:
+        """The timeline until the end of the wait."""
+        timeline = Timeline(self._history.example, self._history.events)
+        for event in self._history.events[: self.over]:
+            if not isinstance(event, Answer) and (not isinstance(event, Call) or event.op in NOTED):
+                timeline.feed(event)
+        return timeline
+
+    def _hits(self, node: str) -> list[FaultSpan]:
+        """Return the faults that hit a node."""
+        everywhere = node in self._timeline.broker_names
+        spans = self._timeline.spans
+        return [span for span in spans if node in span.nodes or (everywhere and span.effects.every_broker)]
+
+    def should_be_up(self, id: int) -> bool:
+        """True if a broker's process runs, and no fault has stood on it for the time in which it has to start."""
+        node = self._timeline.names.get(id, "")
+        back = [min(span.taken_back, span.ended) for span in self._hits(node)]
+        if NEVER in back or any(end.node == node and end.n > max(back, default=-1) for end in self._ends):
+            return False
+        last = max(back, default=None)
+        return last is None or self._history.events[self.over].t - self._timeline.time(last) >= STARTS_WITHIN
+
+    @property
+    def _ends(self) -> list[Ended]:
+        return [event for event in self._history.events if isinstance(event, Ended)]
+
+    @property
+    def hit_by_fault(self) -> bool:
+        """True if a fault stood on the node while a request to it waited for its answer, or on a controller that serves it.
+
+        It may be healed by the time the bound has passed.
+        """
+        if self.lost is None:
+            return False
+        asked, _ = self.lost
+        nodes = {asked.node.partition("/")[0]}
+        if asked.op in CONTROLLERS_SERVE:
+            nodes |= {*self._timeline.ids} - self._timeline.broker_names
+        return any(span.ended > asked.n for node in nodes for span in self._hits(node))
+
+    # --- memory
+
+    @property
+    def ran_out_of_memory(self) -> bool:
+        """True if a node that the step depends on was killed for lack of memory by then, and had not been started again.
+
+        Its end is noticed late: it may have come at any time after its last answer.
+        """
+        return any(self._depends_on(end.node) and self._was_gone(end) for end in self._ends if end.out_of_memory)
+
+    def _was_gone(self, end: Ended) -> bool:
+        asked = ((call.node, answer) for call, answer in self._history.answered_calls() if answer.n < end.n)
+        last = max((answer.n for node, answer in asked if node == end.node and answer.outcome == "ok"), default=-1)
+        starts = (event.n for event in self._history.events[end.n :] if _starts(event, end.node))
+        return last < self.over and max(self.began, 0) < next(starts, NEVER)
+
+    def _depends_on(self, node: str) -> bool:
+        """True if the node alone was asked, leads a partition that the step concerns, or was asked where no partition was named.
+
+        Where it is not known who was asked, any node counts.
+        """
+        if not self._requests or self._nodes == {node}:
+            return True
+        return node in self._hosts if self._is_known else node in self._nodes
+
+    @cached_property
+    def _hosts(self) -> set[str]:
+        """The last leaders of the partitions that the step concerns, as described; all their replicas, where these are due."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for call, answer in self._history.answered_calls():
+            if call.op == "metadata" and answer.outcome == "ok" and answer.n < self.over:
+                for topic in answer.value["topics"]:
+                    found |= self._hosts_of(topic["name"], topic["partitions"])
+        return {self._timeline.names.get(id, "") for ids in found.values() for id in ids}
+
+    def _hosts_of(self, topic: str, partitions: list[dict[str, Any]]) -> dict[tuple[str, int], list[int]]:
+        concerned = [one for one in partitions if self.concerns(topic, one["partition_index"], len(partitions))]
+        if self._due == "replica":
+            return {(topic, one["partition_index"]): one["replica_nodes"] for one in concerned}
+        return {(topic, one["partition_index"]): [one["leader_id"]] for one in concerned if one["leader_id"] >= 0}
+
+
+def _starts(event: AnyEvent, node: str) -> bool:
+    return isinstance(event, Fault) and event.phase == "heal" and node in event.node.split(",")
+
+
+def _lost_request(history: History, overdue: Overdue) -> tuple[Call, Answer] | None:
+    """Return the last request before that got no answer, and the end of its wait."""
+    lost = ((call, answer) for call, answer in reversed(history.answered_calls()) if answer.n < overdue.n)
+    return next((pair for pair in lost if pair[1].kind == "Unanswered"), None)
