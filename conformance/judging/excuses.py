@@ -248,7 +248,7 @@ ELECTED_UNCLEANLY_ON_REQUEST = Evidence(
     "ElectLeaders for an unclean election was answered NONE, or its outcome is unknown",
     about="one partition",
     since="the request",
-    until="the next change of its leader",
+    until="the next change of its leader, which it permits only if that was not clean",
     kind="permission",
 )
 ELECTED_UNCLEANLY_BY_FAULT = Evidence(

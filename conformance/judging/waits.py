@@ -8,7 +8,7 @@ from typing import Any
 from conformance.judging.timeline import NEVER, NOTED, FaultSpan, Timeline
 from history.due import STARTS_WITHIN
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Overdue
-from history.subjects import Subject, names_of_kind, partition, subjects_of
+from history.subjects import Kind, Subject, names_of_kind, partition, subjects_of
 from protocol.cluster import CoordinatorType
 from protocol.coordinators import LOGS, partition_for
 
@@ -25,7 +25,7 @@ CONTROLLERS_SERVE = frozenset(
     )
 )
 """The requests that a broker forwards to the active controller, or for which it asks that."""
-COORDINATED = {"group": CoordinatorType.GROUP, "transactional-id": CoordinatorType.TRANSACTION}
+COORDINATED: dict[Kind, CoordinatorType] = {"group": CoordinatorType.GROUP, "transactional-id": CoordinatorType.TRANSACTION}
 """The coordinators of the kinds of subjects that have one."""
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from conformance.judging.facts.log import FetchResult
 from conformance.judging.log.story import PartitionStory
@@ -18,6 +19,13 @@ class EpochAnswer(Protocol):
 
     @property
     def cur(self) -> int: ...
+
+
+def next_change(leaders: Mapping[int, Any], known: int) -> int | None:
+    """Return the first epoch after a known one that has another leader than the last of the epochs up to that; None for none."""
+    former = max((epoch for epoch in leaders if epoch <= known), default=-1)
+    later = sorted(epoch for epoch in leaders if epoch > known)
+    return next((epoch for epoch in later if leaders[epoch] != leaders.get(former)), None)
 
 
 class Leadership:

@@ -21,7 +21,7 @@ from conformance.judging.excuses import (
     Evidence,
 )
 from conformance.judging.log.damage import ReplicaDamage
-from conformance.judging.log.leadership import Leadership
+from conformance.judging.log.leadership import Leadership, next_change
 from conformance.judging.log.registrations import Described, EpochRegistration, EpochRegistrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import possible_min_isr, unclean_election
@@ -118,10 +118,7 @@ class PermittedLosses:
 
     def _change_after(self, event: int, by: Evidence, end: int | None = None) -> Iterator[PermittedLoss]:
         """Yield the loss at the next election of another leader. The election of the same leader loses nothing."""
-        leaders, known = self._leadership.leaders, self._leadership.newest_epoch_before(event)
-        former = max((epoch for epoch in leaders if epoch <= known), default=-1)
-        later = sorted(epoch for epoch in leaders if epoch > known)
-        changed = next((epoch for epoch in later if leaders[epoch] != leaders.get(former)), None)
+        changed = next_change(self._leadership.leaders, self._leadership.newest_epoch_before(event))
         if changed is not None and (end is None or self._leadership.first_named(changed) < end):
             yield _at_begin(changed, by)
 

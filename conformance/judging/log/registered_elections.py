@@ -11,10 +11,11 @@ from conformance.judging.excuses import (
     ELECTED_UNCLEANLY_ON_REQUEST,
     Evidence,
 )
-from conformance.judging.facts.log import PartitionAtBroker, RegisteredStates
+from conformance.judging.facts.log import PartitionAtBroker, RegisteredStates, UncleanElectionResult
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.elections import election_case
+from conformance.judging.log.leadership import Leadership, next_change
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGES_WITHIN
@@ -42,7 +43,7 @@ def _judged(story: PartitionStory, log: RegisteredStates, before: Word, after: W
     if after.leader < 0 or after.leader in (electable or before.last_known):
         if others_alive:
             yield Finding(True, case, (log.event,))
-    elif (permission := _permission(story, after.epoch, by)) is not None:
+    elif (permission := _permission(story, log, after.epoch, by)) is not None:
         yield Excuse(permission, case)
     else:
         yield Finding(False, case, (by, log.event), _shown(before, after), "unclean-leader")
@@ -53,11 +54,12 @@ def _known_by(story: PartitionStory, log: RegisteredStates, epoch: int) -> int:
     return next((seen.event for seen in story.first_metadata if seen.epoch >= epoch), log.event)
 
 
-def _permission(story: PartitionStory, epoch: int, known: int) -> Evidence | None:
+def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known: int) -> Evidence | None:
     """Return the evidence that the election was requested or permitted, shortly before it was known."""
     since = _since(story, epoch, known)
-    requests = (one for one in story.unclean_elections if one.asked < known)
-    if any(one.event > since or not one.granted for one in requests):
+    if any(
+        _requests(story, log, one, epoch) for one in story.unclean_elections if one.event > since or not one.granted
+    ):
         return ELECTED_UNCLEANLY_ON_REQUEST
     faults = story.derive(ReplicaDamage).hits(lambda effects: effects.elects_uncleanly)
     if any(span.began < known and since < span.ended for span in faults):
@@ -65,6 +67,12 @@ def _permission(story: PartitionStory, epoch: int, known: int) -> Evidence | Non
     if "true" in story.derive(unclean_election).possible(since, known):
         return ELECTED_UNCLEANLY_BY_CONFIG
     return None
+
+
+def _requests(story: PartitionStory, log: RegisteredStates, election: UncleanElectionResult, epoch: int) -> bool:
+    """True if the epoch began with the next change of the leader after the request: it permits no later one."""
+    leaders = {state.epoch: state.leader for state in log.states if state.leader >= 0}
+    return next_change(leaders, story.derive(Leadership).newest_epoch_before(election.asked)) == epoch
 
 
 def _since(story: PartitionStory, epoch: int, known: int) -> int:

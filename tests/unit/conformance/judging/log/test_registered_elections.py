@@ -128,6 +128,25 @@ class TestPermissions:
         early = LogHistory().elect_uncleanly(2).later(CONVERGES_WITHIN + 1).settled(1, 0)
         assert broken(JUDGE, led(early)) == ["silent"]
 
+    @pytest.mark.parametrize("lost", [False, True])
+    def test_an_administrator_permits_the_next_change_only(self, lost: bool) -> None:
+        """The request elects 2, and then 3 leads, which was never in the ISR: a broker does so by itself."""
+        history = (
+            LogHistory().settled(1, 0).elect_uncleanly(2, lost=lost).settled(2, 1, isr=(2,)).settled(3, 2, isr=(3,))
+        )
+        history.registrations(ALONE, LED, word(3, 2, (3,)))
+        assert excused(JUDGE, history) == [("silent", ELECTED_UNCLEANLY_ON_REQUEST)]
+        assert broken(JUDGE, history) == ["silent"]
+
+    @pytest.mark.parametrize("lost", [False, True])
+    def test_a_clean_change_uses_a_request_up(self, lost: bool) -> None:
+        history = (
+            LogHistory().settled(1, 0).elect_uncleanly(2, lost=lost).settled(2, 1, isr=(2,)).settled(3, 2, isr=(3,))
+        )
+        history.registrations(word(1, 0, (1, 2)), LED, word(3, 2, (3,)))
+        assert excused(JUDGE, history) == []
+        assert broken(JUDGE, history) == ["silent"]
+
     def test_a_fault_elects_uncleanly(self) -> None:
         effects = Effects(election="unclean")
         history = LogHistory().settled(1, 0).hit("unclean-election", 1, effects=effects, partition="topic-0")
