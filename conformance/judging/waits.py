@@ -25,7 +25,10 @@ CONTROLLERS_SERVE = frozenset(
     )
 )
 """The requests that a broker forwards to the active controller, or for which it asks that."""
-COORDINATED: dict[Kind, CoordinatorType] = {"group": CoordinatorType.GROUP, "transactional-id": CoordinatorType.TRANSACTION}
+COORDINATED: dict[Kind, CoordinatorType] = {
+    "group": CoordinatorType.GROUP,
+    "transactional-id": CoordinatorType.TRANSACTION,
+}
 """The coordinators of the kinds of subjects that have one."""
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from conformance.judging.excuses import EVERY_EVIDENCE, Evidence
-from tests.contract.forgiven import races
+from tests.contract.forgiven import due, races
 
-CENSUS = {entry.evidence: entry for entry in (*races.ENTRIES,)}
+CENSUS = {entry.evidence: entry for entry in (*races.ENTRIES, *due.ENTRIES)}
 
 PAGE = "docs/forgiveness.md"
 
