@@ -100,6 +100,11 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.crashes or (self.restarts and not {"clean-shutdown", "log-dir"}.isdisjoint(self.disk))
 
     @property
+    def delays(self) -> bool:
+        """True if messages to and from the nodes may come late or be lost. A fault without any other effect does just that."""
+        return self.process != "runs" or self.cut_off or self == Effects()
+
+    @property
     def elects_uncleanly(self) -> bool:
         return self.election == "unclean"
 

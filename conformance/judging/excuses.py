@@ -304,7 +304,7 @@ EPOCH_FILE_LOST_BY_FAULT = Evidence(
 
 STALE_COORDINATOR = Evidence(
     "coordinator-cut-off",
-    "a fault keeps a coordinator from learning what the controllers decide, so it may answer from an old state",
+    "a fault delays what a coordinator hears from the controllers, so it may answer from an old state",
     about="the node that answered",
     since="the injection",
     until="the heal",
@@ -318,8 +318,8 @@ UNSTABLE_OFFSETS = Evidence(
 )
 OFFSETS_LOST = Evidence(
     "offsets-partition-lost",
-    "a fault damaged replicas of __consumer_offsets, or made one of its leaders win an unclean election",
-    about="__consumer_offsets",
+    "the coordinator that took the commit, or the one that answers, lost records by a fault; or an election was unclean",
+    about="the two nodes, or a partition of __consumer_offsets",
     since="the commit",
     until="the answer",
 )
@@ -401,7 +401,7 @@ ANSWERED_OPEN = Evidence(
 )
 SENT_TWICE = Evidence(
     "request-sent-twice",
-    "a broker may have sent a forwarded request again: a fault stood on it or on a controller",
+    "a broker may have sent a forwarded request again: a fault delayed its messages, or those of a controller",
     about="one request",
     since="the request",
     until="its answer",

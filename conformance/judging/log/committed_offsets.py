@@ -1,6 +1,6 @@
 """Committed offsets and their epochs (KIP-320), whatever happens to the group coordinator.
 
-The partition of __consumer_offsets that holds a group is not looked up: damage to any of them ends all claims.
+The partition of __consumer_offsets that holds a group is not looked up: damage to any of them counts, on the nodes concerned.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from conformance.judging.facts.exchange import NONE, by_asked, by_event
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommitResult
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.story import PartitionStory, log_judge
-from history.effects import Effects
+from conformance.judging.timeline import FaultSpan
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNKNOWN = -1
@@ -149,21 +149,33 @@ def _take(known: list[OffsetCommitResult], commit: OffsetCommitResult) -> None:
 
 
 def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
-    """True if no fault hides from the coordinator what controllers decide: one on it or a running controller."""
+    """True if no fault delays what the coordinator hears from controllers: one on it, or on a running controller."""
     brokers = story.timeline.broker_names
     return all(
-        fetch.node not in span.nodes
-        and not span.effects.every_broker
-        and (span.effects.idles or brokers.issuperset(span.nodes))
+        not span.effects.delays
+        or (
+            fetch.node not in span.nodes
+            and not span.effects.every_broker
+            and (span.effects.idles or brokers.issuperset(span.nodes))
+        )
         for span in story.timeline.standing(fetch.asked, fetch.event)
     )
 
 
 def _is_clean(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> bool:
-    """True if no replica of __consumer_offsets lost records between the commit and the fetch."""
-    lost = [s for s in story.timeline.spans if _loses(s.effects) and commit.asked < s.ended and s.began < fetch.event]
-    return not any(span.effects.every_partition or span.partition.startswith(OFFSETS_TOPIC) for span in lost)
+    """True if no fault between the commit and the fetch can have cost the group's log the commit.
+
+    It is on the coordinator that took it and on all in sync with that, so one of the two nodes, which took the commit and which
+    answers, has to be damaged, or a leader of __consumer_offsets to be elected uncleanly.
+    """
+    took, spans = _coordinator(story, commit), story.timeline.standing(commit.asked, fetch.event)
+    mine = (s for s in spans if s.effects.every_partition or s.partition.startswith(OFFSETS_TOPIC))
+    return not any(s.effects.elects_uncleanly or _damages(s, took, fetch.node) for s in mine)
 
 
-def _loses(effects: Effects) -> bool:
-    return effects.elects_uncleanly or effects.damages_log or effects.loses_epochs
+def _damages(span: FaultSpan, took: str, answers: str) -> bool:
+    """True if the fault cost either node records, or the one that answers the leader epochs by which it truncates. It is
+    not always known who took a commit.
+    """
+    records = span.effects.damages_log and (not took or not {took, answers}.isdisjoint(span.nodes))
+    return records or (span.effects.loses_epochs and answers in span.nodes)

@@ -81,8 +81,9 @@ class ResourceStory(Story):
         return count
 
     def _controller_may_be_unheard(self, change: ResourceChange) -> bool:
-        """True if a fault hit a controller, or the broker that was asked, while the request was under way."""
-        hit = {node for span in self.timeline.standing(change.asked, change.event) for node in span.nodes}
+        """True if a fault delayed messages of a controller, or of the broker that was asked, while the request was under way."""
+        spans = (span for span in self.timeline.standing(change.asked, change.event) if span.effects.delays)
+        hit = {node for span in spans for node in span.nodes}
         return change.node in hit or not hit <= self.timeline.broker_names
 
     def before(self, event: int) -> list[ResourceChange]:

@@ -6,9 +6,15 @@ import pytest
 
 from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, UNSTABLE_OFFSETS
 from conformance.judging.log import committed_offsets
+from history.effects import Effects
 from protocol.codes import Error
 from tests.support.histories import LogHistory
 from tests.support.judging import broken, excused, held
+
+DAMAGE = {
+    "wipe-disk": Effects(process="restarts", abrupt=True, disk=("log-dir",), every_partition=True),
+    "lose-epochs": Effects(process="restarts", disk=("epoch-checkpoint",), every_partition=True),
+}
 
 
 class TestCommitted:
@@ -88,6 +94,23 @@ class TestCommitted:
         assert held(self.judge, history.heal("unclean-election", 1).committed(1, -1, -1)) == []
         assert excused(self.judge, history) == [("committed", OFFSETS_LOST)]
         assert broken(self.judge, history.committed(1, 4, 0)) == ["committed"]
+
+    @pytest.mark.parametrize(("fault", "broker"), [("wipe-disk", 3), ("lose-epochs", 3), ("lose-epochs", 2)], ids=str)
+    def test_damage_to_a_broker_that_neither_took_the_commit_nor_answers(self, fault: str, broker: int) -> None:
+        """A commit is on all that are in sync; without its leader epochs, it is the next coordinator that truncates too much."""
+        history = LogHistory().commit(2, 3, 0).hit(fault, broker, effects=DAMAGE[fault]).heal(fault, broker)
+        assert broken(self.judge, history.committed(1, -1, -1)) == ["committed"]
+        assert excused(self.judge, history) == []
+
+    def test_the_next_coordinator_lost_its_leader_epochs(self) -> None:
+        effects = DAMAGE["lose-epochs"]
+        history = LogHistory().commit(2, 3, 0).hit("lose-epochs", 1, effects=effects).heal("lose-epochs", 1)
+        assert excused(self.judge, history.committed(1, -1, -1)) == [("committed", OFFSETS_LOST)]
+
+    def test_damage_to_the_disk_of_a_coordinator_does_not_make_it_stale(self) -> None:
+        history = LogHistory().commit(1, 3, 0).commit(1, 5, 1)
+        history.hit("flip-bytes", 1, effects=Effects(disk=("index",)), partition="topic-0")
+        assert broken(self.judge, history.committed(1, 3, 0)) == ["committed"]
 
     def test_an_unclean_election_of_another_partition(self) -> None:
         history = LogHistory().commit(1, 3, 0).hit("unclean-election", 1, partition="topic-0", own_topic=False)
