@@ -324,6 +324,39 @@ OFFSETS_LOST = Evidence(
     until="the answer",
 )
 
+TRANSIENT_ERROR = Evidence(
+    "transient-error",
+    "a broker that moves, loads, learns of a topic or is short of replicas answers with an error that passes by itself",
+    about="one request",
+    since="the request",
+    until="its answer",
+    kind="left-out",
+)
+REFUSED_BY_GROUP = Evidence(
+    "refused-by-the-group",
+    "the group refuses the member, instance or generation that a TxnOffsetCommit names (KIP-447), which KIP-1251 judges",
+    about="one request",
+    since="the request",
+    until="its answer",
+    kind="left-out",
+)
+NOT_LED = Evidence(
+    "not-the-leader",
+    "the broker that answers a batch did not lead the partition all the time, so it may know less of the producer",
+    about="one request",
+    since="the request",
+    until="the next description of the leader",
+    kind="left-out",
+)
+STATE_UNKNOWN = Evidence(
+    "state-not-known",
+    "too many states of the transactional id are possible, or an earlier answer contradicted all that were",
+    about="one transactional id",
+    since="the answer after which no state is known",
+    until="the next description, or the next producer id that is given",
+    kind="left-out",
+)
+
 # --- steps that are due
 
 STARVED = Evidence(

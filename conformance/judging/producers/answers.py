@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from conformance.judging.excuses import STALE_COORDINATOR, Evidence
+from conformance.judging.excuses import (
+    NOT_LED,
+    REFUSED_BY_GROUP,
+    STALE_COORDINATOR,
+    STATE_UNKNOWN,
+    TRANSIENT_ERROR,
+    Evidence,
+)
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
@@ -169,15 +176,13 @@ def _of_transactional_id(story: TransactionStory, producers: Producers) -> Itera
 def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) -> Iterator[Claim]:
     """Judge one answer, and go on with what it tells. A broker that is not the leader may know less."""
     one = prediction.asked
-    if one.error in UNTOUCHED:
-        coordination.drops(one)
-        return
-    of_group = one.request.names_member and one.error in BY_GROUP
-    if one.error in PASSING[one.request.api] or of_group or not turn.led:
-        coordination.passes(one)
+    if (passed := _passed_over(one, turn)) is not None:
+        (coordination.drops if one.error in UNTOUCHED else coordination.passes)(one)
+        yield Excuse(passed, _granted(one))
         return
     if prediction.why is None:
         coordination.contradicts(one)
+        yield Excuse(STATE_UNKNOWN, _granted(one))
         return
     rights = [right for outcome, state in prediction.why.items() for right in _rights(one, outcome, state)]
     given = {right.outcome for right in rights if right.is_given(one)}
@@ -249,6 +254,20 @@ def _by_leader(one: AnsweredRequest, outcome: RightAnswer) -> list[Right]:
 
 
 # --- claims
+
+
+def _granted(one: AnsweredRequest) -> str:
+    """Return the case of a granted request: of an answer that no state predicts, no other is known."""
+    return f"{CASE_OF[one.request.api]}-granted"
+
+
+def _passed_over(one: AnsweredRequest, turn: Turn) -> Evidence | None:
+    """Return the evidence by which the answer says nothing of the transaction's state; None if it does."""
+    if one.error in UNTOUCHED or one.error in PASSING[one.request.api]:
+        return TRANSIENT_ERROR
+    if one.request.names_member and one.error in BY_GROUP:
+        return REFUSED_BY_GROUP
+    return None if turn.led else NOT_LED
 
 
 def _judged(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) -> Iterator[Claim]:
