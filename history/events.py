@@ -124,7 +124,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
     declared, as in `history.shards.Column`: it decides which cases apply, and one worker has several clusters.
 
     `sent` has the values that earlier examples on the shared rig sent to each partition, and how often; None if that is not
-    known. `schema` is that of the whole group.
+    known. `settings` are those that the cluster was started with, beside the kit's own. `schema` is that of the whole group.
     """
 
     schema: int = SCHEMA
@@ -135,6 +135,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
     inputs: dict[str, Any] = {}
     context: dict[str, Any] = {}
     members: list[dict[str, Any]] = []
+    settings: dict[str, str] = {}
     ranges: dict[str, int] = {}
     sent: dict[str, dict[str, int]] | None = None
 

@@ -192,10 +192,10 @@ PRODUCER_STATE_LOST = Evidence(
 )
 PRODUCER_STATE_EXPIRED = Evidence(
     "producer-state-expired",
-    "a fault let brokers forget producers without an open transaction",
-    about="one partition",
-    since="the injection",
-    until="the heal",
+    "a setting of the cluster, or a fault, lets brokers forget producers that have no open transaction",
+    about="one producer of a partition",
+    since="the batch that it may have forgotten, or the injection",
+    until="the heal; a setting holds for the whole history",
 )
 BUMPED_BY_FENCED = Evidence(
     "bumped-by-a-fenced-producer",

@@ -6,6 +6,7 @@ import copy
 import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import NamedTuple
 
 import msgspec
@@ -32,6 +33,8 @@ JUDGED_BY = frozenset((UNCLEAN_ELECTION, MIN_ISR, CLEANUP_POLICY, RETENTION_MS, 
 NEVER = sys.maxsize
 _MAY_HAVE_CREATED = frozenset((0, -1, 7, 13, 20, 41))
 """No error, no answer, or an error that leaves it open whether a topic was created."""
+_EXPIRIES = frozenset(("producer.id.expiration.ms", "transactional.id.expiration.ms"))
+"""Settings by which brokers forget idle producers: the second one in releases that have no first (KIP-854)."""
 
 
 class FaultPhase(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +87,10 @@ class Timeline:
         self.ids = {name: id for id, name in self.names.items()}
         self.brokers = frozenset(int(m["id"]) for m in example.members if m.get("role") != "controller")
         self.broker_names = {self.names[id] for id in self.brokers}
+        self.forgets_after = min(
+            (int(example.settings[one]) / 1000 for one in _EXPIRIES & {*example.settings}), default=inf
+        )
+        """Seconds after which brokers forget idle producers, if the cluster was started with a setting for that."""
         self.created_topics: set[str] = set()
         """Topics that were created in this history, or may have been."""
         self.configured: list[tuple[Call, Answer]] = []

@@ -227,6 +227,7 @@ class Lab:
             check=check,
             column=column.label,
             members=msgspec.to_builtins(topology.members()),
+            settings=topology.config,
             ranges=column.ranges,
             **fields,
         )

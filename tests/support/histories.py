@@ -128,6 +128,12 @@ class LogHistory:
         self.example = msgspec.structs.replace(self.example, column=label)
         return self
 
+    def started_with(self, **settings: str) -> Self:
+        """The cluster has these settings, written with underscores for dots."""
+        named = {name.replace("_", "."): value for name, value in settings.items()}
+        self.example = msgspec.structs.replace(self.example, settings=named)
+        return self
+
     def _now(self) -> dict[str, Any]:
         return {"n": len(self.events), "t": len(self.events) / 100 + self._waited}
 

@@ -41,7 +41,12 @@ def forgotten_between(
 
 
 def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> bool:
-    """True if a fault let brokers forget idle producers between two moments."""
+    """True if a producer may have been idle for as long as brokers remember one, or a fault let them forget it between two
+    moments.
+    """
+    time = story.timeline.time
+    if time(until.event) - time(max(since[1], 0)) >= story.timeline.forgets_after:
+        return True
     spans = story.derive(ReplicaDamage).hits(lambda effects: effects.forgets_producers)
     return any(span.began < until.event and since[1] < span.ended for span in spans)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from conformance.judging.excuses import Evidence
@@ -11,7 +12,7 @@ from conformance.judging.facts.log import ProduceResult
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.producer_state import may_be_forgotten
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import identity, moment
+from conformance.judging.producers.logs import SEQUENCES, identity, moment
 from conformance.judging.timeline import NEVER
 from protocol.codes import Error
 
@@ -90,15 +91,17 @@ def _in_epoch(partition: PartitionStory, same: Sequence[ProduceResult], write: P
     acknowledged = [one for one in same if one.error == NONE]
     if not acknowledged:
         return Append("unknown", APPENDING)
-    last = max(acknowledged, key=_end)
-    nexts = {_end(last), *(_end(one) for one in same if one.error != NONE and _end(one) > _end(last))}
+    end = partial(_end, same[0].base_sequence)
+    last = max(acknowledged, key=end)
+    nexts = {end(last), *(end(one) for one in same if one.error != NONE and end(one) > end(last))}
     if any(identity(one) == identity(write) for one in same):
         return _again(partition, same, write)
-    if write.base_sequence > max(nexts):
+    begin = end(write) - len(write.values)
+    if begin > max(nexts):
         return Append("out-of-order", _OUT_OF_ORDER, last)
     if len(nexts) > 1:
         return Append("unknown", APPENDING)
-    order = write.base_sequence == _end(last)
+    order = begin == end(last)
     return Append("granted", _GRANTED, last) if order else Append("out-of-order", _OUT_OF_ORDER, last)
 
 
@@ -110,7 +113,8 @@ def _again(partition: PartitionStory, same: Sequence[ProduceResult], write: Prod
     first = next((one for one in same if identity(one) == identity(write) and one.error == NONE), None)
     if first is None:
         return Append("unknown", APPENDING)
-    later = {identity(one) for one in same if _end(one) > _end(first)}
+    end = partial(_end, same[0].base_sequence)
+    later = {identity(one) for one in same if end(one) > end(first)}
     if len(later) >= REMEMBERED:
         return Append("out-of-order", _OUT_OF_ORDER, first)
     kept = not later or _is_same_leader(partition, first, write)
@@ -124,9 +128,9 @@ def _is_same_leader(partition: PartitionStory, first: ProduceResult, write: Prod
     return (first.node, first.incarnation) == (write.node, write.incarnation) and len(epochs) == 1
 
 
-def _end(one: ProduceResult) -> int:
-    """Return the sequence after the batch's last."""
-    return one.base_sequence + len(one.values)
+def _end(origin: int, one: ProduceResult) -> int:
+    """Return how many sequences after the first, `origin`, the batch ends: the last sequence is followed by 0."""
+    return (one.base_sequence - origin) % SEQUENCES + len(one.values)
 
 
 def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVER) -> Evidence | None:
@@ -146,8 +150,13 @@ def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = 
 def leads(partition: PartitionStory, write: ProduceResult) -> bool:
     """True if the node leads by the newest leader epoch before the request, and still by the next one that a broker names
     after it.
+
+    Where no broker names one, a broker that answers as a leader is one: without a fault or a reassignment none is deposed.
     """
     leadership = partition.derive(Leadership)
     epoch = leadership.newest_epoch_before(write.asked)
     after = next((seen.epoch for seen in partition.metadata if seen.asked > write.event), None)
-    return leadership.leaders.get(epoch) == write.node and after == epoch
+    if epoch >= 0 and after is not None:
+        return leadership.leaders.get(epoch) == write.node and after == epoch
+    calm = not partition.timeline.faults and not partition.reassignments
+    return calm and leadership.leaders.get(epoch, write.node) == write.node

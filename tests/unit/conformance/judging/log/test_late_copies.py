@@ -10,6 +10,7 @@ import pytest
 from conformance.judging.excuses import (
     ELECTED_UNCLEANLY_ON_REQUEST,
     PRODUCER_STATE_DELETED,
+    PRODUCER_STATE_EXPIRED,
     PRODUCER_STATE_LOST,
     Evidence,
 )
@@ -82,6 +83,14 @@ UNDECIDED: dict[str, tuple[Callable[[LogHistory], LogHistory], Evidence]] = {
         lambda history: history.hit("remove-rebuilt-file", 2, effects=SNAPSHOTS_LOST).heal("remove-rebuilt-file", 2),
         PRODUCER_STATE_LOST,
     ),
+    "idle for longer than brokers remember it": (
+        lambda history: history.started_with(producer_id_expiration_ms="3000").later(3.1),
+        PRODUCER_STATE_EXPIRED,
+    ),
+    "the same in a release without a setting of its own": (
+        lambda history: history.started_with(transactional_id_expiration_ms="3000").later(3.1),
+        PRODUCER_STATE_EXPIRED,
+    ),
     "unclean election": (
         lambda history: history.elect_uncleanly(1).settled(2, 1),
         ELECTED_UNCLEANLY_ON_REQUEST,
@@ -98,6 +107,8 @@ KEPT: dict[str, Callable[[LogHistory], LogHistory]] = {
         .hit("remove-epoch-checkpoint", 2, partition="topic-0")
         .heal("remove-epoch-checkpoint", 2)
     ),
+    "idle, but not for so long": lambda history: history.started_with(producer_id_expiration_ms="3000").later(2.5),
+    "idle without such a setting": lambda history: history.started_with(log_roll_ms="3000").later(9),
     "a restart": lambda history: history.restart(1),
     "a clean election": lambda history: history.move(1, 2).settled(2, 1),
     "an unclean election that was refused": lambda history: history.elect_uncleanly(

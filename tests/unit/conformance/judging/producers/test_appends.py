@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.appends import append_of, leads, why_forgotten
+from conformance.judging.producers.logs import SEQUENCES
 from protocol.codes import Error
 from tests.support.histories import TOPIC
 from tests.support.producers import ProducerHistory, stories
@@ -43,6 +46,15 @@ def test_the_next_sequence_and_others() -> None:
     assert kind(two(epoch=1).writes("c", sequence=2)) == ("fenced-seen", {Error.INVALID_PRODUCER_EPOCH})
 
 
+@pytest.mark.parametrize(("sequence", "wanted"), [(0, "granted"), (1, "out-of-order"), (SEQUENCES - 3, "repeated")])
+def test_the_last_sequence_is_followed_by_the_first(sequence: int, wanted: str) -> None:
+    end = (
+        ProducerHistory().writes("a", at=0, sequence=SEQUENCES - 4).writes("b", "c", "d", at=1, sequence=SEQUENCES - 3)
+    )
+    again = ("b", "c", "d") if wanted == "repeated" else ("e",)
+    assert kind(end.writes(*again, sequence=sequence))[0] == wanted
+
+
 def test_a_batch_of_unknown_outcome_may_be_there() -> None:
     lost = two().writes("c", sequence=2, lost="Unanswered")
     assert kind(lost.writes("d", sequence=3))[0] == "unknown"
@@ -72,6 +84,24 @@ def test_the_leader_is_named_before_and_after() -> None:
     )
     assert leads(led, led.produced[-1])
     assert not leads(other, other.produced[-1])
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (lambda: two(), True),
+        (lambda: two().settled(1, 0), True),
+        (lambda: two().settled(2, 1), False),
+        (lambda: two().settled(1, 0).hit("rate-limit", 1), False),
+        (lambda: two().settled(1, 0).reassigned(2, 3), False),
+    ],
+    ids=["never named", "named before", "another named before", "a fault", "a reassignment"],
+)
+def test_a_leader_that_nobody_names_afterwards_leads_unless_it_may_be_deposed(
+    before: Callable[[], ProducerHistory], expected: bool
+) -> None:
+    found = story(before().writes("c", sequence=2))
+    assert leads(found, found.produced[-1]) is expected
 
 
 def test_what_was_deleted_may_be_forgotten() -> None:
