@@ -63,7 +63,7 @@ class ObservationLine(ShardLine, frozen=True, kw_only=True, tag="observation"):
     """An `Observation` and where it was made.
 
     Its fields stand beside those of the line, as JSON lines have always had them. `history` and `evidence` are paths relative
-    to the output directory.
+    to the output directory. `deeds` are what the example did, for a violation; see `history.deeds`.
     """
 
     requirement: str
@@ -80,14 +80,12 @@ class ObservationLine(ShardLine, frozen=True, kw_only=True, tag="observation"):
     calm: bool = False
     history: str = ""
     evidence: str = ""
+    deeds: list[str] = []
 
     @classmethod
-    def of(
-        cls, observation: Observation, *, shard: str, n: int, check: str, history: str = "", evidence: str = ""
-    ) -> ObservationLine:
-        """The line of an observation that `check` made."""
-        seen = msgspec.structs.asdict(observation)
-        return cls(**seen, shard=shard, n=n, check=check, history=history, evidence=evidence)
+    def of(cls, observation: Observation, **place: Any) -> ObservationLine:
+        """The line of an observation; `place` are the fields that it lacks."""
+        return cls(**msgspec.structs.asdict(observation), **place)
 
     @property
     def observation(self) -> Observation:

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -19,6 +20,9 @@ from reports.rule_changes import RuleChange, rule_changes
 
 SCHEMA = 1
 
+WAYS = 500
+"""The most ways in which a cell is broken that are compared with known deviations; one broken in more ways is not known."""
+
 Row = Mapping[str, Any]
 """One row of a small table, as a plain mapping."""
 
@@ -27,6 +31,7 @@ class Pooled(msgspec.Struct, kw_only=True):
     """The small tables by which cells are judged, collected from Spark."""
 
     cases: Sequence[Row] = ()
+    ways: Sequence[Row] = ()
     violations: Sequence[Row] = ()
     paths: Sequence[Row] = ()
     replays: Sequence[Row] = ()
@@ -132,6 +137,15 @@ class StaleDeviation(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class DueDeviation(msgspec.Struct, frozen=True, kw_only=True):
+    """A known deviation whose date to be looked at again has passed."""
+
+    requirement: str
+    cases: list[str]
+    ticket: str
+    look_again: date
+
+
 class Matrix(msgspec.Struct, kw_only=True):
     schema: int
     kafka_versions: list[str]
@@ -141,10 +155,13 @@ class Matrix(msgspec.Struct, kw_only=True):
     quarantine: Quarantine
     unknown_rows: dict[str, int]
     stale_deviations: list[StaleDeviation]
+    due_deviations: list[DueDeviation] = []
     rule_changes: list[RuleChange] = []
 
 
-def build(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequence[Deviation]) -> Matrix:
+def build(
+    catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequence[Deviation], today: date | None = None
+) -> Matrix:
     """Build the matrix, with exactly one cell for each row of the catalogue and column."""
     evidence = _Evidence(pooled)
     cells = [_cell(row, column, evidence, deviations) for column in intake.columns for row in catalogue]
@@ -158,6 +175,9 @@ def build(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequ
         quarantine=intake.quarantine,
         unknown_rows=_unknown(pooled, catalogue),
         stale_deviations=stale,
+        due_deviations=[
+            _due(entry, entry.look_again) for entry in deviations if today and entry.is_due(today) and entry.look_again
+        ],
         rule_changes=rule_changes(catalogue, cells, [column.kafka_version for column in intake.columns]),
     )
 
@@ -172,6 +192,7 @@ class _Evidence:
 
     def __init__(self, pooled: Pooled) -> None:
         self.cases = _grouped(pooled.cases)
+        self.ways = _grouped(pooled.ways)
         self.violations = _grouped(pooled.violations)
         self.paths = _grouped(pooled.paths)
         self.replays = _grouped(pooled.replays)
@@ -207,7 +228,7 @@ def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations
             *(msgspec.convert(_picked(found, Violation), Violation) for found in _ordered(evidence.violations[key])),
             *(_taken_away(one) for one in column.patches if row.id == patch_releases.ROW and not one.held),
         ],
-        known=_known(cell, column, deviations),
+        known=_known(cell, column, evidence.ways[key], deviations),
     )
 
 
@@ -241,13 +262,20 @@ def _ordered(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: int(row["place"]))
 
 
-def _known(cell: Cell, column: ColumnFacts, deviations: Sequence[Deviation]) -> list[Deviation]:
-    if cell.verdict not in ("violated", "flaky"):
+def _known(cell: Cell, column: ColumnFacts, ways: Sequence[Row], deviations: Sequence[Deviation]) -> list[Deviation]:
+    """Return the known deviations that together explain every way in which the cell is broken; none if one way is news."""
+    about = [entry for entry in deviations if entry.covers(cell.requirement, column.version)]
+    if cell.verdict == "flaky":
+        wavering = {case for case, tally in cell.cases.items() if tally.wavering}
+        return [entry for entry in about if wavering & set(entry.cases)]
+    if cell.verdict != "violated" or not ways or len(ways) > WAYS:
         return []
-    violated = [case for case, tally in cell.cases.items() if tally.violated]
-    return [
-        entry for entry in deviations if entry.covers(cell.requirement, column.version) and entry.explains(violated)
-    ]
+    known = [[one for one in about if one.explains(way["case"], way["detail"], way["deeds"])] for way in ways]
+    return [entry for entry in about if any(entry in each for each in known)] if all(known) else []
+
+
+def _due(entry: Deviation, since: date) -> DueDeviation:
+    return DueDeviation(requirement=entry.requirement, cases=[*entry.cases], ticket=entry.ticket, look_again=since)
 
 
 def _stale(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[StaleDeviation]:

@@ -1,6 +1,7 @@
 """The merge: from shards to all of the output."""
 
 from collections.abc import Sequence
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,11 @@ def merge(
     deviations: Sequence[Deviation],
     parquet: Path | None = None,
     archive: str = "",
+    today: date | None = None,
 ) -> Merged:
     """Merge all shards below `folder` into a matrix; write its tables to `parquet` too, if that is given.
+
+    Known deviations whose date has passed `today` are named in the matrix.
 
     With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend covers its runs.
     Raises ReportError for a folder without shards, shards of which none can be read, and a column with two images.
@@ -71,12 +75,12 @@ def merge(
     with once(lines) as distinct:
         empty = read.empty_files(spark, folder)
         intake = take_in(distinct.summaries, catalogue, empty)
-        spark_tables = _Tables(spark, distinct, intake, catalogue)
+        spark_tables = _Tables(spark, distinct, intake, catalogue, deviations)
         with side_by_side(spark) as start:
             if parquet:
                 start(partial(spark_tables.write, parquet))
             found = spark_tables.collect()
-            matrix = build(catalogue, intake, found.pooled, deviations)
+            matrix = build(catalogue, intake, found.pooled, deviations, today)
             order = in_order(matrix.columns)
             insights = found.insights | {"firsts": firsts(by_column(matrix.cells), order.labels)}
             filed: list[Filed] = []
@@ -113,7 +117,14 @@ class _Found(msgspec.Struct, frozen=True):
 class _Tables:
     """The tables of `reports.pool` over the shards that count."""
 
-    def __init__(self, spark: SparkSession, distinct: DistinctLines, intake: Intake, catalogue: Catalogue) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        distinct: DistinctLines,
+        intake: Intake,
+        catalogue: Catalogue,
+        deviations: Sequence[Deviation] = (),
+    ) -> None:
         shards = spark.createDataFrame(sorted(intake.shards.items()), "shard string, kafka_version string")
         changed = intake.outdated
         outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None
@@ -121,13 +132,15 @@ class _Tables:
         self.alike = fitting(cells.alike(self.observations)).persist()
         usable = cells.usable(distinct.few, shards)
         self._applicable = _applicable(intake, catalogue)
+        broken = cells.observations(usable, outdated)
         self._small = {
             "decided": cells.count_results(self.alike),
             "distinct": cells.distinct(self.alike, {row.id: row.incidental for row in catalogue if row.incidental}),
             "wavers": cells.wavers(self.alike),
             "wavering": cells.wavering(self.alike),
             "paths": cells.paths(self.alike),
-            "violations": cells.violations(cells.observations(usable, outdated)),
+            "violations": cells.violations(broken),
+            "ways": cells.ways(broken, deviations),
             "sums": sum_lines(usable, outdated),
         }
 
@@ -139,6 +152,7 @@ class _Tables:
         pooled = Pooled(
             cases=cases,
             violations=found["violations"],
+            ways=found["ways"],
             paths=tables.paths(found["paths"], sums, cells.PATHS),
             replays=tables.replays(sums),
             checks=tables.checks(sums, decided),

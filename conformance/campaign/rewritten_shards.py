@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -60,7 +61,8 @@ class _Rewriting:
         found = self.again[line.example]
         if line.example not in self.replaced:
             self.replaced.add(line.example)
-            yield from (self._observed(line, one) for one in found.observations)
+            deeds = found.deeds or [[]] * len(found.observations)
+            yield from map(partial(self._observed, line), found.observations, deeds)
         if isinstance(line, ExampleLine):
             yield _with(line, rows=sorted({one.requirement for one in found.observations}), excuses=found.excuses)
 
@@ -68,7 +70,7 @@ class _Rewriting:
         today = {row.id: row.hash for row in shipped_rows()}
         return today | {row: was for row, was in self.header.rows.items() if row in self.kept}
 
-    def _observed(self, example: ObservationLine | ExampleLine, one: Observation) -> ObservationLine:
+    def _observed(self, example: ObservationLine | ExampleLine, one: Observation, deeds: list[str]) -> ObservationLine:
         """Return the line of an observation, with the evidence folder of the same finding, if it has one."""
         return ObservationLine.of(
             one,
@@ -77,6 +79,7 @@ class _Rewriting:
             check=example.check,
             history=f"histories/{self.header.run}/{self.header.worker}.jsonl.zst",
             evidence=self.evidence.get((one.example, one.requirement, one.case), ""),
+            deeds=deeds,
         )
 
     def _footer(self, lines: Sequence[AnyShardLine]) -> Footer:

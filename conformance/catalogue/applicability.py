@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -35,6 +36,22 @@ def in_range(version: str, text: str) -> bool:
         raise ValueError(f"{text!r} holds no version; write the older end first, as in '3.9..4.2'")
     have = numbers(version)
     return have >= low and (not high or have[: len(high)] <= high)
+
+
+def is_open(text: str) -> bool:
+    """True if a range has no upper end."""
+    return text.endswith("..")
+
+
+def meet(one: str, other: str) -> bool:
+    """True if some version is inside both ranges."""
+    ends = [_ends(one), _ends(other)]
+    return max(low for low, _ in ends) <= min(high for _, high in ends)
+
+
+def _ends(text: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    low, _, high = text.partition("..")
+    return numbers(low), (*numbers(high), math.inf)
 
 
 @cache

@@ -22,7 +22,7 @@ from conformance.campaign.hunt.state import Hunt, Round, read_hunt, write_hunt
 from conformance.campaign.hunt.totals import totals_of
 from conformance.campaign.plan import ColumnRun, Plan, read_plan, refuse_running, write_whole
 from conformance.catalogue import shipped_rows
-from conformance.catalogue.deviations import load_deviations
+from conformance.catalogue.deviations import Deviation, load_deviations
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import (
@@ -32,7 +32,14 @@ from conformance.cli.matrix import (
     versions_of,
 )
 from conformance.cli.means import Means
-from conformance.cli.options import choose, column_options, progress_apart, pytest_options
+from conformance.cli.options import (
+    choose,
+    column_options,
+    deviations_option,
+    deviations_options,
+    progress_apart,
+    pytest_options,
+)
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.reach import FOLDER, reach_lines
@@ -73,6 +80,7 @@ class Hunter:
         machines: Sequence[str],
         options: Sequence[str],
         *,
+        deviations: Sequence[Deviation],
         command: Sequence[str],
         clock: Callable[[], float],
         at_hand: Callable[[str], bool],
@@ -86,7 +94,7 @@ class Hunter:
         self._clock = clock
         given = versions_of(columns)
         self._releases = [version for version in released_versions() if version in given or at_hand(version)]
-        self._deviations = load_deviations(shipped_rows())
+        self._deviations = deviations
         self._began = clock()
         self._in_trouble = 0
         for finding in self.hunt.findings:
@@ -262,6 +270,7 @@ def _announcement(one: Round) -> str:
 @click.option("--hours", required=True, metavar="N", help="how long, such as 8 or 0.5; the last round may end later")
 @out_option("the output directory", "out/hunt")
 @click.option("--machine", "machines", multiple=True, metavar="NAME", help="only this one; repeatable")
+@deviations_option
 @form
 @pytest_options
 @click.pass_obj
@@ -271,6 +280,7 @@ def hunt(
     hours: str,
     out: Path,
     machines: Sequence[str],
+    deviations: Sequence[str],
     form: Form,
     rest: Sequence[str],
     **columns: Sequence[str],
@@ -283,12 +293,24 @@ def hunt(
     own = means or Means()
     length, runs = _hours(hours), choose(**columns).runs
     wanted = list(machines) or [ALL_MACHINES]
+    known = load_deviations(shipped_rows(), *map(Path, deviations))
+    rest = [*rest, *deviations_options(deviations)]
     _refuse(wanted, rest)
     refuse_wrong(rest, runs, own.pytest)
     with _alone(out), progress_apart(form):
         _refuse_other_schemas(out)
         own.prepare(versions_of(runs))
-        hunter = Hunter(out, length, runs, wanted, list(rest), command=own.pytest, clock=own.clock, at_hand=own.at_hand)
+        hunter = Hunter(
+            out,
+            length,
+            runs,
+            wanted,
+            rest,
+            deviations=known,
+            command=own.pytest,
+            clock=own.clock,
+            at_hand=own.at_hand,
+        )
         try:
             hunter.run()
         except KeyboardInterrupt:

@@ -28,7 +28,15 @@ from conformance.campaign.watching import watching
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
 from conformance.cli.means import Means, Merge
-from conformance.cli.options import Chosen, choose, column_options, pytest_options, variable
+from conformance.cli.options import (
+    Chosen,
+    choose,
+    column_options,
+    deviations_option,
+    deviations_options,
+    pytest_options,
+    variable,
+)
 from conformance.core.registry import every_check
 from conformance.running.baseline import Baseline, read_baseline
 from conformance.running.columns import VERSION
@@ -72,6 +80,7 @@ class MatrixOptions(msgspec.Struct, frozen=True, kw_only=True):
     at_once: int = 2
     add: bool = False
     archive: str = ""
+    deviations: list[str] = []
     rest: list[str] = []
 
 
@@ -101,6 +110,7 @@ class MatrixOptions(msgspec.Struct, frozen=True, kw_only=True):
     help="run only rows that are violated in DIR/matrix, on the columns where they are, with another seed",
 )
 @click.option("--archive", default="", metavar="DIR", help="add the run to this archive, and show trends")
+@deviations_option
 @pytest_options
 @click.pass_obj
 def matrix(
@@ -112,6 +122,7 @@ def matrix(
     add: bool,
     again: bool,
     archive: str,
+    deviations: Sequence[str],
     rest: Sequence[str],
     **columns: Sequence[str],
 ) -> int:
@@ -122,7 +133,14 @@ def matrix(
     """
     wanted = choose(**columns)
     asked = MatrixOptions(
-        columns=wanted, out=out, baseline=baseline, at_once=at_once, add=add, archive=archive, rest=list(rest)
+        columns=wanted,
+        out=out,
+        baseline=baseline,
+        at_once=at_once,
+        add=add,
+        archive=archive,
+        deviations=deviations_options(deviations),
+        rest=[*rest, *deviations_options(deviations)],
     )
     if means is None and find_spec("pyspark") is None:
         raise KitError(spark_missing("pyspark"))  # nothing could be merged in the end
@@ -144,7 +162,7 @@ def _run(asked: MatrixOptions, means: Means) -> int:
             f"interrupted; {len(plan.columns_left)} of {len(plan.columns)} columns are left. "
             "The same command continues with them."
         )
-        _conclude(asked.out, plan, [], means.merge)
+        _conclude(asked.out, plan, asked.deviations, means.merge)
         return EXIT_INTERRUPTED
     return _conclude(asked.out, plan, _archive_options(asked), means.merge)
 
@@ -283,4 +301,4 @@ def _known(out: Path, plan: Plan) -> Baseline:
 
 
 def _archive_options(asked: MatrixOptions) -> list[str]:
-    return ["--archive", asked.archive] if asked.archive else []
+    return [*(["--archive", asked.archive] if asked.archive else []), *asked.deviations]

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -21,7 +22,7 @@ from conformance.running.columns import (
     WantedColumn,
     wanted_columns,
 )
-from conformance.running.settings import AS_HELP, LABEL_HELP, LIBS_HELP
+from conformance.running.settings import AS_HELP, DEVIATIONS_HELP, LABEL_HELP, LIBS_HELP
 from fixtures.errors import WrongUse
 from fixtures.images import refuse_home, select
 from reports.commands.options import Form
@@ -131,3 +132,20 @@ pytest_options = click.argument(
     callback=lambda _context, _parameter, words: tuple(map(long_form, words)),
 )
 """Words that the command does not know, in their order."""
+
+
+# --- known deviations
+
+deviations_option = click.option(
+    "--deviations",
+    multiple=True,
+    envvar=variable("DEVIATIONS"),
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help=DEVIATIONS_HELP,
+)
+
+
+def deviations_options(files: Sequence[str]) -> list[str]:
+    """Return the options with which pytest and the merge read these files, wherever they run."""
+    return [word for file in files for word in ("--deviations", str(Path(file).absolute()))]

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from conformance.judging.judge import Judged
+from history.deeds import deeds_behind
 from history.events import History
 from history.observations import Observation
 from history.schema import WrongSchema
@@ -24,13 +25,17 @@ ByLabel: TypeAlias = Mapping[str, Header]
 
 
 class JudgedExample(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one example; `error` is the traceback of a judge that raised, or of a frame that can't be read (it has no
-    shard, and its place for a name); `refused` says of which other schema the frame is, and which kit reads it."""
+    """The result of one example, with the `deeds` behind each observation.
+
+    `error` is the traceback of a judge that raised, or of a frame that can't be read (it has no shard, and its place for a
+    name); `refused` says of which other schema the frame is, and which kit reads it.
+    """
 
     shard: str = ""
     example: str = ""
     check: str = ""
     observations: list[Observation] = []
+    deeds: list[list[str]] = []
     excuses: list[ExcuseCount] = []
     error: str = ""
     refused: str = ""
@@ -62,6 +67,7 @@ def _judged(history: History, header: Header, judge: Judging) -> JudgedExample:
         found = judge(history, header.column)
         if found.raised:
             return msgspec.structs.replace(known, error="\n".join(map(str, found.raised)))
-        return msgspec.structs.replace(known, observations=found.observations, excuses=found.excuses)
+        deeds = [deeds_behind(history, seen) for seen in found.observations]
+        return msgspec.structs.replace(known, observations=found.observations, deeds=deeds, excuses=found.excuses)
     except Exception:  # a judge's bug on one example must not lose the others
         return msgspec.structs.replace(known, error=traceback.format_exc())

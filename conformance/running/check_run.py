@@ -16,6 +16,7 @@ from conformance.running.lab import Hindered, Lab
 from conformance.running.standing import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Standing
 from conformance.running.violations import breaks_its_row
 from fixtures.waiting import deadline
+from history.deeds import deeds_behind
 from history.events import Fault, History, Premise
 from history.observations import Observation
 from history.shards import AttemptCount, Column, ExcuseCount, FaultCount, PremiseCount
@@ -157,6 +158,7 @@ class CheckRun:
                 check=self.id,
                 history=self.lab.history_path,
                 evidence=evidence.get(id(observation), ""),
+                deeds=deeds_behind(history, observation),
             )
             if breaks_its_row(observation):
                 self.violations.append(observation)

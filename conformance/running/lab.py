@@ -35,6 +35,7 @@ from fixtures.spending import Ledger, counted_in, spending
 from fixtures.tape import LiveTape
 from fixtures.waiting import deadline, eventually, overdue_in
 from history.command import COMMAND
+from history.deeds import deeds_behind
 from history.due import is_starved
 from history.events import End, Example, Fault, History
 from history.schema import SCHEMA
@@ -266,7 +267,8 @@ class Lab:
         facts = Facts(version=column.version, ranges=column.ranges)
         found, check = judged_on(facts, self.judges, history), tape.example.check
         for seen in found.observations:
-            self.shard(column).observation(seen, check=check, history=self.history_path, evidence="")
+            deeds = deeds_behind(history, seen)
+            self.shard(column).observation(seen, check=check, history=self.history_path, deeds=deeds)
         if found.raised:
             rows, detail = sorted({one.row for one in found.raised} - {""}), "\n".join(map(str, found.raised))
             self.shard(column).check(

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.catalogue import shipped_rows
+from conformance.catalogue import CatalogueError, shipped_rows
+from conformance.catalogue.deviations import load_deviations
 from conformance.catalogue.near import near
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by
@@ -273,9 +274,10 @@ def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]
             read_schedule(Path(settings.replay))
         if settings.baseline:
             read_baseline(Path(settings.baseline))
+        load_deviations(shipped_rows(), *map(Path, settings.deviations))
         overrides = Overrides(labels=settings.labels, judged_as=settings.judged_as, libs=settings.libs)
         return settings, wanted_columns(_versions(settings), settings.images, settings.homes, overrides)
-    except (ValueError, KitError) as error:
+    except (ValueError, KitError, CatalogueError) as error:
         raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
 
 

@@ -15,6 +15,7 @@ from fixtures.errors import WrongUse
 
 LABEL_HELP = "the name of a column in reports; repeatable"
 AS_HELP = "the version of Apache Kafka that a build of your own is judged as, if its jars say another one; repeatable"
+DEVIATIONS_HELP = "known deviations of your own, in the format of conformance/known-deviations.toml; repeatable"
 LIBS_HELP = "the folder with the jars inside an image; default: /opt/kafka/libs; repeatable"
 
 
@@ -38,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     replay: str = ""
     keep_cluster: bool = False
     baseline: str = ""
+    deviations: list[str] = []
     seed: int = 0
     run: str = ""
     whole: bool = True
@@ -121,6 +123,7 @@ OPTIONS = (
     Option("--replay", "run one recorded schedule (schedule.json of an evidence folder)", metavar="FILE"),
     Option("--keep-cluster", "on a violation leave the cluster up", "store_true"),
     Option("--baseline", "a matrix.json whose violations are known", metavar="MATRIX"),
+    Option("--deviations", DEVIATIONS_HELP, "append", "FILE"),
     Option(
         "--conformance-run",
         "the id of this run, for a job that has to know it; default: made of the time",
@@ -162,6 +165,7 @@ def read(config: pytest.Config) -> Settings:
         replay=value["replay"] or "",
         keep_cluster=str(value["keep_cluster"] or "").lower() in ("true", "1", "yes", "on"),
         baseline=value["baseline"] or "",
+        deviations=_paths(value["deviations"]),
         seed=_seed(value["conformance_seed"]),
         run=_run(value["conformance_run"]),
     )

@@ -1,5 +1,6 @@
 """The command that merges; what it does is in `reports/commands/merging.py`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -25,13 +26,23 @@ from reports.errors import SparkMissing, spark_missing
     default="",
     help="an earlier matrix.json: matrix.md and summary.md list what changed",
 )
+@click.option(
+    "--deviations",
+    multiple=True,
+    type=PATH,
+    metavar="FILE",
+    help="known deviations of your own, in the format of conformance/known-deviations.toml; repeatable",
+)
 @click.option("--master", default="local[*]", help="Spark's master; default: local[*]; spark-submit has its own")
-def merge(shards: str, out: Path, archive: str, baseline: str, master: str) -> None:
-    """Merge shards into the conformance matrix."""
+def merge(shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], master: str) -> int:
+    """Merge shards into the conformance matrix.
+
+    The exit code is 1 if a known deviation no longer holds, or its date to be looked at again has passed.
+    """
     # Imported here: Spark takes longer to import than the other commands to run.
     try:
         from reports.commands.merging import merge_shards
     except ModuleNotFoundError as error:
         raise SparkMissing(spark_missing(error.name or "")) from error
 
-    merge_shards(shards, out, archive, baseline, master)
+    return merge_shards(shards, out, archive, baseline, deviations, master)

@@ -2,10 +2,13 @@
 
 import math
 import sys
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 from conformance.catalogue import shipped_rows
-from conformance.catalogue.deviations import load_deviations
+from conformance.catalogue.deviations import Deviation, load_deviations
+from history.exit_codes import EXIT_SATISFIED, EXIT_VIOLATED
 from reports.errors import ReportError
 from reports.ingest.read import SHARDS, folder_not_found, shards_not_found
 from reports.matrix_file import read_compared
@@ -14,14 +17,18 @@ from reports.site.pages import write_site
 from reports.spark import session
 from reports.texts import terminal
 from reports.texts.files import write_texts
+from reports.texts.wording import doubtful_deviations
 
 _SMALL_BYTES = 64 * 2**20
 
 
-def merge_shards(shards: str, out: Path, archive: str, baseline: str, master: str) -> None:
-    """Merge shards, write all output to `out`, and print the matrix. Raises ReportError and CatalogueError."""
+def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], master: str) -> int:
+    """Merge shards, write all output to `out`, and print the matrix.
+
+    Returns 1 if a known deviation has to be looked at, else 0. Raises ReportError and CatalogueError.
+    """
     known = read_compared(Path(baseline)) if baseline else None
-    merged = _merged(shards, out, archive, master)
+    merged = _merged(shards, out, archive, load_deviations(shipped_rows(), *deviations), master)
     write_texts(merged.matrix, merged.insights, out, known)
     # Evidence is beside the shards.
     beside = Path(shards).parent if Path(shards).is_dir() else None
@@ -31,14 +38,14 @@ def merge_shards(shards: str, out: Path, archive: str, baseline: str, master: st
         if filed.outcome == "kept":
             print(f"note: {filed}", file=sys.stderr)
     print(index)
+    return EXIT_VIOLATED if doubtful_deviations(merged.matrix) else EXIT_SATISFIED
 
 
-def _merged(shards: str, out: Path, archive: str, master: str) -> Merged:
+def _merged(shards: str, out: Path, archive: str, deviations: Sequence[Deviation], master: str) -> Merged:
     catalogue = shipped_rows()
     _make(out)
-    deviations = load_deviations(catalogue)
     with session(master, small=_bytes(shards) < _SMALL_BYTES) as spark:
-        return merge(spark, shards, catalogue, deviations, out / "parquet", archive=_uri(archive))
+        return merge(spark, shards, catalogue, deviations, out / "parquet", archive=_uri(archive), today=date.today())
 
 
 def _uri(folder: str) -> str:

@@ -10,9 +10,11 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from conformance.catalogue.deviations import Deviation
 from history.observations import KEEPS
 from reports.ingest.schema import text
 from reports.insights import Wavering
+from reports.matrix import WAYS
 from reports.pool.shape import as_map, shape_as
 
 CELL = ("kafka_version", "requirement")
@@ -42,9 +44,8 @@ def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
     texts = [F.coalesce(name, F.lit("")).alias(name) for name in fields]
     changed = (F.size(F.coalesce("lived", F.array())) > 0).alias("changed")
     calm = F.coalesce("calm", F.lit(False)).alias("calm")
-    seen = lines.where("type = 'observation'").select(
-        *CELL, *texts, F.coalesce("events", F.array()).alias("events"), changed, calm, "shard", "n"
-    )
+    lists = [F.coalesce(name, F.array()).alias(name) for name in ("events", "deeds")]
+    seen = lines.where("type = 'observation'").select(*CELL, *texts, *lists, changed, calm, "shard", "n")
     return current(seen, outdated)
 
 
@@ -117,6 +118,21 @@ def violations(observations: DataFrame) -> DataFrame:
     violated = observations.where("result = 'violated'").groupBy(*CELL, *words)
     first = violated.agg(F.min(F.struct(*shown)).alias("first"), F.count("*").alias("times"))
     return first_of(first.select(*CELL, *words, "first.*", "times"), SAMPLES, *words)
+
+
+def ways(observations: DataFrame, deviations: Sequence[Deviation]) -> DataFrame:
+    """Return the distinct violations of each cell that has a known deviation, as far as its entries tell them apart: by case,
+    by words (`says`), and by what the example did (`takes`, `meets`)."""
+    by_words = [entry.requirement for entry in deviations if entry.says]
+    by_deeds = [entry.requirement for entry in deviations if entry.takes or entry.meets]
+    about = F.col("requirement").isin([entry.requirement for entry in deviations])
+    told = observations.where((F.col("result") == "violated") & about).select(
+        *CELL,
+        "case",
+        F.when(F.col("requirement").isin(by_words), F.col("detail")).otherwise("").alias("detail"),
+        F.when(F.col("requirement").isin(by_deeds), F.col("deeds")).otherwise(F.array()).alias("deeds"),
+    )
+    return first_of(told.distinct(), WAYS + 1, "case", "detail", "deeds")
 
 
 def paths(observations: DataFrame) -> DataFrame:

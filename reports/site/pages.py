@@ -18,7 +18,7 @@ from reports.site.evidence import evidence_pages
 from reports.site.render import ASSETS, asset, put, raw_link, render
 from reports.site.trend import trend
 from reports.site.views import anchor
-from reports.texts.wording import ALARMING, problems
+from reports.texts.wording import ALARMING, doubtful_deviations, problems
 
 if TYPE_CHECKING:
     from reports.merge import Merged
@@ -64,6 +64,7 @@ def _index(matrix: Matrix, groups: Sequence[views.FamilyView], differences: Sequ
         rule_changes=with_observations(matrix.rule_changes),
         paths={view.row.id: view.path for group in groups for view in group.rows},
         problems=problems(matrix),
+        doubtful=doubtful_deviations(matrix),
         used=used,
         alarming=ALARMING,
         anchors=[anchor(label) for label in matrix.kafka_versions],

@@ -13,7 +13,17 @@ from reports.matrix_file import ComparedMatrix, comparable
 from reports.rule_changes import with_observations
 from reports.texts.findings import RowFinding, findings
 from reports.texts.versions import spans
-from reports.texts.wording import ALARMING, GLYPHS, MEANINGS, TICKETS, FamilyRows, by_family, missing_examples, problems
+from reports.texts.wording import (
+    ALARMING,
+    GLYPHS,
+    MEANINGS,
+    TICKETS,
+    FamilyRows,
+    by_family,
+    doubtful_deviations,
+    missing_examples,
+    problems,
+)
 
 COMMENT = 65_536
 """The most characters that a comment on GitHub may have."""
@@ -62,6 +72,9 @@ def _head(matrix: Matrix, baseline: ComparedMatrix | None, shown: int) -> list[s
         "\n".join(_counts(matrix)),
         "\n>\n".join(notes),
         "\n".join(_changes(matrix, baseline, shown)) if baseline else "",
+        "\n".join(f"> **{GLYPHS['violated']} {_safe(text)}**\n>" for text in doubtful_deviations(matrix)).removesuffix(
+            "\n>"
+        ),
         "\n".join(_attention(matrix, shown)),
         _inconclusive(matrix, shown),
         "\n".join(_rule_changes(matrix)),

@@ -13,7 +13,7 @@ from history.observations import KEEPS_NOT
 from reports.matrix import Matrix
 from reports.rule_changes import RuleChange, with_observations
 from reports.texts.findings import RowFinding, findings
-from reports.texts.wording import ALARMING, GLYPHS, clean, problems
+from reports.texts.wording import ALARMING, GLYPHS, clean, doubtful_deviations, problems
 
 STYLES: dict[Verdict, str] = {
     "violated": "bold red",
@@ -46,6 +46,10 @@ def show(matrix: Matrix, file: TextIO) -> None:
             console.print(line.append(text, style="default"))
         if len(lines) > _LINES[verdict]:
             console.print(Text(f"  and {len(lines) - _LINES[verdict]} more {verdict}, on the page", style="dim"))
+    for text in doubtful_deviations(matrix):
+        console.print(
+            Text(f"{GLYPHS['violated']} deviation    ", style=STYLES["violated"]).append(clean(text), style="default")
+        )
     if changes := with_observations(matrix.rule_changes):
         console.print(_rule_changes(changes))
     for problem in problems(matrix):

@@ -168,9 +168,23 @@ def problems(matrix: Matrix) -> list[str]:
         f"{count} observations are of {row}, which the catalogue does not have."
         for row, count in matrix.unknown_rows.items()
     ]
-    found += [
+    return found
+
+
+def doubtful_deviations(matrix: Matrix) -> list[str]:
+    """Return the known deviations that no longer hold, or have to be looked at again, one sentence each.
+
+    They are told as loudly as a new red.
+    """
+    stale = [
         f"The known deviation of {entry.requirement} no longer holds on {entry.kafka_version}: the cell is satisfied. "
-        "Narrow its versions in conformance/known-deviations.toml."
+        "Narrow its versions in known-deviations.toml."
         for entry in matrix.stale_deviations
     ]
-    return found
+    due = [
+        f"The known deviation of {entry.requirement} {', '.join(entry.cases)} was to be looked at again on {entry.look_again}: "
+        f"see whether the newest release still has it{' and what became of ' + entry.ticket if entry.ticket else ''}, "
+        "and give it an end or another date in known-deviations.toml."
+        for entry in matrix.due_deviations
+    ]
+    return [*stale, *due]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from conformance.catalogue.deviations import Deviation
 from reports import tables
 from reports.insights import (
     TABLES,
@@ -22,11 +23,12 @@ from reports.insights import (
     assemble,
     encode,
 )
-from reports.pool.cells import SHOWN, wavering
+from reports.pool.cells import SHOWN, wavering, ways
 from reports.pool.cells import observations as observed
 from reports.pool.counts import sum_lines
 from reports.pool.shape import schema
 from reports.spark import session
+from tests.support.sample_matrix import known_deviation
 
 pytestmark = pytest.mark.spark
 
@@ -52,6 +54,33 @@ def _named(struct: type[Any]) -> list[str]:
     return [name for name, known in TABLES.items() if known is struct]
 
 
+# Ways in which a cell is broken
+
+
+def test_violations_are_told_apart_as_far_as_entries_do(spark: SparkSession) -> None:
+    broken = {"result": "violated", "detail": "was refused"}
+    lines: list[dict[str, Any]] = [
+        {**broken, "deeds": ["kill leader"]},
+        {**broken, "deeds": ["kill leader"], "example": "f"},
+        {**broken, "detail": "was granted", "deeds": ["stop leader"]},
+        {**broken, "requirement": B},
+        {"requirement": B, "deeds": ["kill leader"]},
+    ]
+
+    def told(*entries: Deviation) -> list[tuple[str, str, list[str]]]:
+        found = ways(_observed(spark, *lines), entries).orderBy("requirement", "place").collect()
+        return [(row["requirement"], row["detail"], row["deeds"]) for row in found]
+
+    assert told() == []
+    assert told(known_deviation(A)) == [(A, "", [])]
+    assert told(known_deviation(A, says=("x",))) == [(A, "was granted", []), (A, "was refused", [])]
+    assert told(known_deviation(A, takes=(("x",),)), known_deviation(B)) == [
+        (A, "", ["kill leader"]),
+        (A, "", ["stop leader"]),
+        (B, "", []),
+    ]
+
+
 # Wavering
 
 
@@ -62,14 +91,21 @@ def _observed(spark: SparkSession, *lines: Mapping[str, Any]) -> DataFrame:
     }  # fmt: skip
     kept = {"label": "", "detail": "", "history": "", "evidence": ""}
     rows = [
-        given | kept | {"events": [1], "lived": ["kill"], "calm": False, "n": number} | dict(line)
+        given | kept | {"events": [1], "deeds": [], "lived": ["kill"], "calm": False, "n": number} | dict(line)
         for number, line in enumerate(lines)
     ]
     return observed(spark.createDataFrame(rows, ", ".join(_typed(name) for name in rows[0])), None)
 
 
 def _typed(name: str) -> str:
-    return f"`{name}` {({'events': 'array<long>', 'lived': 'array<string>', 'calm': 'boolean', 'n': 'long'}).get(name, 'string')}"
+    kinds = {
+        "events": "array<long>",
+        "deeds": "array<string>",
+        "lived": "array<string>",
+        "calm": "boolean",
+        "n": "long",
+    }
+    return f"`{name}` {kinds.get(name, 'string')}"
 
 
 def test_identical_tries_that_differ_are_told_with_their_answers(spark: SparkSession) -> None:

@@ -100,7 +100,7 @@ class FakeRun:
             requirement=row, case=CASES[row], result="violated", example=example, events=[],
             detail="epoch 3 was fenced", label="fence-leak",
         )  # fmt: skip
-        self._shard.observation(observation, check=CHECK, evidence=evidence)
+        self._shard.observation(observation, check=CHECK, evidence=evidence, deeds=["kill leader", "produce"])
 
     def _example(self, name: str, outcome: Literal["judged", "error"], **fields: Any) -> None:
         faults = {"kill": FaultCount(injected=3, witnessed=2, healed=2)}

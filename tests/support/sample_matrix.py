@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
+
+import msgspec
 
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.intake import Intake, ShardSummary
 from conformance.judging.pooling import Attempts
 from reports.ingest.intake import take_in
-from reports.matrix import Matrix, Pooled, ReportedCell, build
+from reports.matrix import Matrix, Pooled, ReportedCell, Row, build
 from tests.support.sample_shards import ShardBuilder, all_checks
 
 ROW = "KIP320-FETCH-02"
@@ -70,8 +73,25 @@ def violation(version: str, row: str = ROW, **fields: Any) -> dict[str, Any]:
     return {"kafka_version": version, "requirement": row, **given}
 
 
-def matrix(pooled: Pooled, *versions: str, deviations: list[Deviation] | None = None, **header: Any) -> Matrix:
-    return build(shipped_rows(), intake(*versions, **header), pooled, deviations or [])
+def matrix(
+    pooled: Pooled, *versions: str, deviations: list[Deviation] | None = None, today: date | None = None, **header: Any
+) -> Matrix:
+    """The matrix of pooled tables; unless told otherwise each violated case is broken in one way, by an example without deeds."""
+    ways = pooled.ways or [way(line) for line in pooled.cases if line["violated"]]
+    told = msgspec.structs.replace(pooled, ways=ways)
+    return build(shipped_rows(), intake(*versions, **header), told, deviations or [], today)
+
+
+def way(line: dict[str, Any] | Row, detail: str = "", *deeds: str) -> dict[str, Any]:
+    """A way in which a cell is broken, in the case of this line."""
+    kept = {name: line[name] for name in ("kafka_version", "requirement", "case")}
+    return {**kept, "detail": detail, "deeds": [*deeds]}
+
+
+def known_deviation(row: str = ROW, **fields: Any) -> Deviation:
+    """A known deviation of all cases of a row since 4.3, unless told otherwise."""
+    cases = tuple(each.id for each in shipped_rows()[row].cases)
+    return Deviation(**{"requirement": row, "versions": ("4.3..",), "reason": "r", "cases": cases} | fields)
 
 
 def cell(found: Matrix, version: str, row: str = ROW) -> ReportedCell:

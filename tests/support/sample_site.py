@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 
 from conformance.catalogue import shipped_rows
-from conformance.catalogue.deviations import Deviation
 from reports.insights import Coverage, FaultMet, FaultReach, Firsts, Insights, PremiseReach, Spent
 from reports.matrix import Matrix, Pooled
 from reports.site import write_site
 from tests.support.sample_evidence import write_zombie
-from tests.support.sample_matrix import ROW, all_cases, checks, matrix, violation
+from tests.support.sample_matrix import ROW, all_cases, checks, known_deviation, matrix, violation
 
 VERSIONS = ("3.9.2", "4.3.1", "4.4.0")
 BAD = "4.3.1"
@@ -49,7 +48,7 @@ def _matrix(path: str, events: list[int]) -> Matrix:
         replays=[key | {"seen": 4, "tries": 5}],
         faults=[key | {"fault": FAULT, "injected": 5, "witnessed": 5, "healed": 5}],
     )
-    known = Deviation(requirement=ROW, versions=("4.3..4.3",), reason="An example.", ticket="KAFKA-1")
+    known = known_deviation(versions=("4.3..4.3",), reason="An example.", ticket="KAFKA-1")
     return matrix(pooled, *VERSIONS, deviations=[known])
 
 

@@ -19,7 +19,6 @@ from conformance.running.evidence.folder import Schedule
 from conformance.running.replay import read_schedule
 from conformance.running.violations import Breach, breaks_its_row
 from history.shards import ExampleLine, Header, ObservationLine, ReplayLine, Shard
-from strategies.words import words_in
 
 DOUBT = 0.05
 """A version is good if its replays, none of which showed the finding, have at most this probability at the rate of the
@@ -32,7 +31,8 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
     `column` is what was hunted on (a version, an image or a directory), `label` that of its shards. `evidence` is a
     folder below that of the hunt. Replays of the shrunk schedule on the cluster that it was found on showed it in
     `seen` of `tries`; both are 0 if it was not shrunk. `known` is the ticket or the reason of a known deviation of
-    this version, empty for none. `words` are the steps, faults and roles of its schedule.
+    this version, empty for none. `deeds` are what its example did; `differs`: they have a fault that the deviation does not
+    ask for.
     """
 
     round: int
@@ -46,7 +46,8 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
     seen: int = 0
     tries: int = 0
     known: str = ""
-    words: list[str] = []
+    deeds: list[str] = []
+    differs: bool = False
 
     @property
     def is_shrunk(self) -> bool:
@@ -116,6 +117,11 @@ class HuntFinding(msgspec.Struct, kw_only=True):
         """True if its row is known to be broken on every version on which it was seen."""
         return all(sighting.known for sighting in self.sightings)
 
+    @property
+    def is_settled(self) -> bool:
+        """True if it is known, and its schedule has the shape that is known, if it was shrunk: it need not be replayed."""
+        return self.is_known and not (self.source.is_shrunk and self.source.differs)
+
     def add_sighting(self, seen: Seen) -> None:
         """Add a sighting. If it is the first whose schedule was shrunk, the finding has that schedule from then on."""
         shape = shape_of(seen.schedule.steps)
@@ -127,10 +133,7 @@ class HuntFinding(msgspec.Struct, kw_only=True):
 
     def judge_again(self, deviations: Sequence[Deviation]) -> None:
         """Mark the sightings that today's known deviations cover."""
-        self.sightings = [
-            msgspec.structs.replace(one, known=known_as(deviations, self.row, one.version, one.case, one.words))
-            for one in self.sightings
-        ]
+        self.sightings = [mark_known(deviations, self.row, self.detail, one) for one in self.sightings]
 
     @property
     def rate(self) -> float:
@@ -192,36 +195,36 @@ def _seen(
     number: int,
     column: str,
 ) -> Seen:
-    schedule = read_schedule(folder / line.evidence / "schedule.json")
-    words = sorted(words_in(schedule.steps))
+    sighting = Sighting(
+        round=number,
+        column=column,
+        label=header.column.label,
+        version=header.column.version,
+        seed=header.seed,
+        example=line.example,
+        case=line.case,
+        evidence=str(Path(folder.parent.name) / folder.name / line.evidence),
+        seen=replay.seen if replay else 0,
+        tries=replay.tries if replay else 0,
+        deeds=line.deeds,
+    )
     return Seen(
         row=line.requirement,
         label=line.label,
         detail=line.detail,
-        schedule=schedule,
-        sighting=Sighting(
-            round=number,
-            column=column,
-            label=header.column.label,
-            version=header.column.version,
-            seed=header.seed,
-            example=line.example,
-            case=line.case,
-            evidence=str(Path(folder.parent.name) / folder.name / line.evidence),
-            seen=replay.seen if replay else 0,
-            tries=replay.tries if replay else 0,
-            known=known_as(deviations, line.requirement, header.column.version, line.case, words),
-            words=words,
-        ),
+        schedule=read_schedule(folder / line.evidence / "schedule.json"),
+        sighting=mark_known(deviations, line.requirement, line.detail, sighting),
     )
 
 
-def known_as(deviations: Iterable[Deviation], row: str, version: str, case: str, words: Iterable[str]) -> str:
-    """Return the ticket, or else the reason, of a known deviation of this version that a schedule of these words may
-    show; empty for none."""
-    about = [one for one in deviations if one.covers(row, version) and one.explains([case])]
-    known = [one for one in about if one.is_shown_by(words)]
-    return known[0].ticket or known[0].reason.strip() if known else ""
+def mark_known(deviations: Iterable[Deviation], row: str, detail: str, one: Sighting) -> Sighting:
+    """Return the sighting of a violation in these words with the ticket, or else the reason, of the known deviation that its
+    schedule showed, if there is one."""
+    about = [entry for entry in deviations if entry.covers(row, one.version)]
+    known = [entry for entry in about if entry.explains(one.case, detail, one.deeds)]
+    name = known[0].ticket or known[0].reason.strip() if known else ""
+    differs = bool(known) and not any(entry.foresees(one.deeds) for entry in known)
+    return msgspec.structs.replace(one, known=name, differs=differs)
 
 
 def replays_in(shards: Iterable[Shard], row: str, label: str) -> Replays:

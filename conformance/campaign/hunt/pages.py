@@ -60,10 +60,15 @@ def _label(finding: HuntFinding) -> str:
 def _status(finding: HuntFinding) -> str:
     reasons = list(dict.fromkeys(sighting.known for sighting in finding.sightings if sighting.known))
     if not reasons:
-        return "**Not known**: no entry of `known-deviations.toml` is about this row and these versions."
+        return "**Not known**: no entry of `known-deviations.toml` is about this row, these versions and this schedule."
     known = " ".join(reasons).removesuffix(".")
     if finding.is_known:
-        return f"**Known**: {known}. This schedule may still show another bug that breaks the same row."
+        other = (
+            ""
+            if finding.is_settled
+            else " The shrunk schedule has other faults than are known, so it is replayed as a new one."
+        )
+        return f"**Known**: {known}. This schedule may still show another bug that breaks the same row.{other}"
     new = ", ".join(dict.fromkeys(sighting.column for sighting in finding.sightings if not sighting.known))
     return f"**Known on some versions** ({known}), not known on {new}."
 
@@ -103,7 +108,7 @@ _NO_REPLAYS = {False: "none yet", True: "none, since it is known"}
 
 def _fresh(finding: HuntFinding, column: str) -> str:
     replays = finding.replays.get(column)
-    return str(replays) if replays else _NO_REPLAYS[finding.is_known]
+    return str(replays) if replays else _NO_REPLAYS[finding.is_settled]
 
 
 def _since(lines: Sequence[str]) -> list[str]:
@@ -159,7 +164,7 @@ def _finding(finding: HuntFinding) -> str:
     known = " ".join(dict.fromkeys(one.known for one in finding.sightings if one.known and len(one.known) < 20))
     title = " ".join(filter(None, [f"{shipped_rows()[finding.row].title}{_label(finding)}", known]))
     replays = "; ".join(f"{column}: {one}" for column, one in finding.replays.items())
-    return f"| {link} | {title} | {sightings} | {replays or _NO_REPLAYS[finding.is_known]} |"
+    return f"| {link} | {title} | {sightings} | {replays or _NO_REPLAYS[finding.is_settled]} |"
 
 
 def _evidence(sightings: Sequence[Sighting]) -> str:

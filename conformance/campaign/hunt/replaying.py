@@ -21,8 +21,8 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def to_confirm(hunt: Hunt) -> list[Wanted]:
-    """Return the findings that are not known and have no replay on a fresh cluster of their own column."""
-    waiting = [one for one in hunt.findings if one.source.column not in one.replays and not one.is_known]
+    """Return the findings without a replay on a fresh cluster of their own column, but for those that are known as they are."""
+    waiting = [one for one in hunt.findings if one.source.column not in one.replays and not one.is_settled]
     return [_on_its_own(hunt, one) for one in waiting]
 
 
@@ -32,12 +32,12 @@ def _on_its_own(hunt: Hunt, finding: HuntFinding) -> Wanted:
 
 
 def to_search(hunt: Hunt, releases: Sequence[str]) -> list[Wanted]:
-    """Return the next versions to try for each finding that was confirmed, is not known, and whose changes are not all
-    narrowed down.
+    """Return the next versions to try for each finding that was confirmed, is not known as it is, and whose changes
+    are not all narrowed down.
 
     `releases` are those that can be run, the oldest first.
     """
-    confirmed = [one for one in hunt.findings if one.rate and not one.is_known]
+    confirmed = [one for one in hunt.findings if one.rate and not one.is_settled]
     return [
         Wanted(one, column, hunt.rounds[one.source.round - 1].options)
         for one in confirmed

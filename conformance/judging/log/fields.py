@@ -49,6 +49,8 @@ def offsets_of_a_fetch_agree(story: PartitionStory) -> Iterator[Claim]:
             yield Finding(True, "offsets", (read.event,))
         else:
             wrong = f"{read.node}: log start, LSO, HW, log end in disorder: {shown}"
+            if 0 <= read.last_stable_offset < read.log_start:
+                wrong += "; the last stable offset is below the log start"
             yield from _disordered(story.reads, place, wrong)
 
 

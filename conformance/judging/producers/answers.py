@@ -301,6 +301,7 @@ def _forgotten(one: AnsweredRequest, rights: list[Right]) -> Evidence | None:
 
 def _shown(one: AnsweredRequest, rights: list[Right]) -> str:
     request, about = one.request, f" to {one.partition.name}" if one.partition is not None else ""
+    about += " that names no member" if request.api == "TxnOffsetCommit" and not request.names_member else ""
     expected = " or ".join(sorted({str(right) for right in rights}))
     reasons = "; or ".join(dict.fromkeys(right.why for right in rights))
     return (

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.catalogue import shipped_rows
-from conformance.catalogue.deviations import load_deviations
+from conformance.catalogue.deviations import Deviation, load_deviations
 from conformance.catalogue.floors import FLOORS
 from conformance.core.machines import AnyMachine
 from conformance.running.check_run import MOST_ERRORS, CheckRun
@@ -22,16 +22,22 @@ from conformance.running.machine.explorer import BATCH, Drawing, Explorer
 from conformance.running.machine.investigator import Investigator
 from conformance.running.machine.reach import FOLDER, Reach
 from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
+from conformance.running.settings import Settings
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
+from history.deeds import deeds_behind
+from history.events import History
 from history.observations import Observation
 from protocol.errors import KitError
-from strategies.words import words_in
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
 """Examples of a machine on one column, shared by its parts, if there is no clock."""
 STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
 TRIES = 2
 """The most times that a schedule of an earlier run is played until it breaks its row again."""
+
+
+def _known(settings: Settings) -> list[Deviation]:
+    return load_deviations(shipped_rows(), *map(Path, settings.deviations))
 
 
 class MachineRun(CheckRun):
@@ -61,7 +67,7 @@ class MachineRun(CheckRun):
         self.found: dict[Breach, str] = {**dict.fromkeys(self._beginning.known, ""), **(known or {})}
         self._profile = lab.settings.profile
         self._asked = {row.id for row in shipped_rows().matching(lab.settings.requirements)}
-        self._deviations = [] if lab.settings.requirements else load_deviations(shipped_rows())
+        self._deviations = [] if lab.settings.requirements else _known(lab.settings)
         self._later: list[tuple[Discovery, list[Observation]]] = []
         self._explores_until = math.inf
         self._investigating = False
@@ -156,14 +162,19 @@ class MachineRun(CheckRun):
         """True for a violation that ends an example early. One of a row that was not selected does not, but is
         investigated too."""
         is_new = breaks_its_row(observation) and breach_of(observation) not in self.found
-        return is_new and observation.requirement in self._asked and not self._is_deviation(observation)
+        return is_new and observation.requirement in self._asked and not self._may_be_deviation(observation)
 
-    def _is_deviation(self, observation: Observation, steps: Schedule | None = None) -> bool:
-        """True if `known-deviations.toml` has the violation for this version and, with `steps`, they have what the
-        entry `takes`."""
-        row, version = observation.requirement, self.lab.images[self.label].version
-        known = [one for one in self._deviations if one.covers(row, version) and one.explains([observation.case])]
-        return any(steps is None or one.is_shown_by(words_in(map(msgspec.to_builtins, steps))) for one in known)
+    def _is_deviation(self, seen: Observation, history: History) -> bool:
+        """True if a known deviation has the violation for this version, and the schedule of this history shows it."""
+        version, deeds = self.lab.images[self.label].version, deeds_behind(history, seen)
+        about = [one for one in self._deviations if one.covers(seen.requirement, version)]
+        return any(one.explains(seen.case, seen.detail, deeds) for one in about)
+
+    def _may_be_deviation(self, seen: Observation) -> bool:
+        """True if a known deviation has a violation of this case, in these words, for this version."""
+        version = self.lab.images[self.label].version
+        about = [one for one in self._deviations if one.covers(seen.requirement, version)]
+        return any(one.is_about(seen.case, seen.detail) for one in about)
 
     @property
     def _ending(self) -> Ending:
@@ -198,7 +209,7 @@ class MachineRun(CheckRun):
         """File an example, with evidence of each breach that it is the first to show, or that `shows` accepts."""
         first = first_of_each(played.violations)
         unseen = [o for o in first if breach_of(o) not in self.found]
-        known = [o for o in unseen if self._is_deviation(o, played.steps)]
+        known = [o for o in unseen if self._is_deviation(o, played.history)]
         wanted = [o for o in first if shows is not None and shows(o)]
         shown = [o for o in first if o in unseen or o in wanted]
         finding = Discovery(

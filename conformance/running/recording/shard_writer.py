@@ -31,9 +31,9 @@ class ShardWriter:
         self._counts: Counter[str] = Counter()
         self._write(Header(**self._base(), column=column, **header), "header")
 
-    def observation(self, seen: Observation, *, check: str, history: str = "", evidence: str = "") -> None:
-        line = ObservationLine.of(seen, **self._base(), check=check, history=history, evidence=evidence)
-        self._write(line, "observation")
+    def observation(self, seen: Observation, **place: Any) -> None:
+        """Write the line of an observation; `place` are the fields that it lacks."""
+        self._write(ObservationLine.of(seen, **self._base(), **place), "observation")
 
     def example(self, **fields: Any) -> None:
         self._write(ExampleLine(**self._base(), **fields), "example")

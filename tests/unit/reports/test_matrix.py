@@ -1,15 +1,26 @@
 """The matrix, from pooled tables: without Spark."""
 
+from datetime import date
 from typing import Any
 
 import msgspec
 import pytest
 
 from conformance.catalogue import shipped_rows
-from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import CHANGED_SINCE
-from reports.matrix import Matrix, Pooled, encode
-from tests.support.sample_matrix import ROW, all_cases, case, cell, checks, intake, matrix, violation
+from reports.matrix import WAYS, Matrix, Pooled, encode
+from tests.support.sample_matrix import (
+    ROW,
+    all_cases,
+    case,
+    cell,
+    checks,
+    intake,
+    known_deviation,
+    matrix,
+    violation,
+    way,
+)
 
 V = "4.3.1"
 GREEN = Pooled(cases=all_cases(V), checks=[checks(V)])
@@ -71,7 +82,7 @@ def test_a_row_that_the_version_does_not_have_is_inapplicable() -> None:
 
 
 def test_a_known_deviation_marks_a_red_cell_and_is_told_when_it_no_longer_holds() -> None:
-    known = Deviation(requirement=ROW, versions=("4.3..",), reason="r", ticket="KAFKA-1")
+    known = known_deviation(ticket="KAFKA-1")
     red = Pooled(cases=all_cases(V, violated=1), checks=[checks(V)])
     found = matrix(red, V, deviations=[known])
     assert (cell(found, V).known, cell(found, V).verdict, found.stale_deviations) == ([known], "violated", [])
@@ -81,7 +92,7 @@ def test_a_known_deviation_marks_a_red_cell_and_is_told_when_it_no_longer_holds(
 
 def test_a_deviation_still_holds_while_a_check_of_its_row_has_not_run() -> None:
     """The check that shows it may be the one that the clock cut off."""
-    known = Deviation(requirement=ROW, versions=("4.3..",), reason="r", ticket="KAFKA-1")
+    known = known_deviation(ticket="KAFKA-1")
     named = intake(V).columns[0].checks[ROW]
     found = matrix(GREEN, V, deviations=[known], checks={ROW: [*named, "kip320.fencing.never_reached"]})
     assert (cell(found, V).verdict, found.stale_deviations) == ("satisfied", [])
@@ -89,15 +100,56 @@ def test_a_deviation_still_holds_while_a_check_of_its_row_has_not_run() -> None:
 
 def test_a_deviation_of_one_case_does_not_explain_another() -> None:
     first, second, *_ = (each.id for each in shipped_rows()[ROW].cases)
-    entry = Deviation(requirement=ROW, versions=("4.3..",), reason="r", cases=(first,))
+    entry = known_deviation(cases=(first,))
     for violated, known in (([first], [entry]), ([second], []), ([first, second], [])):
         red = Pooled(cases=[case(V, id, violated=1) for id in violated], checks=[checks(V)])
         found = cell(matrix(red, V, deviations=[entry]), V)
         assert (found.verdict, found.known) == ("violated", known)
 
 
+KILLED = (("kill leader",),)
+
+
+@pytest.mark.parametrize(
+    ("ways", "known"),
+    [
+        ([("was refused", "kill leader")], True),
+        ([("was refused", "kill follower")], False),
+        ([("was refused",)], False),
+        ([("was granted", "kill leader")], False),
+        ([("was refused", "kill leader"), ("was refused", "kill leader", "delete-topic")], True),
+        ([("was refused", "kill leader"), ("was refused", "freeze leader")], False),
+        ([], False),
+        ([("was refused", "kill leader", str(n)) for n in range(WAYS)], True),
+        ([("was refused", "kill leader", str(n)) for n in range(WAYS + 1)], False),
+    ],
+    ids=["shown", "another role", "no schedule", "other words", "twice", "once otherwise", "none", "many", "too many"],
+)
+def test_a_cell_is_known_only_if_its_entries_explain_every_violation(ways: list[tuple[str, ...]], known: bool) -> None:
+    first = shipped_rows()[ROW].cases[0].id
+    entry = known_deviation(cases=(first,), says=("refused",), takes=KILLED)
+    red = case(V, first, violated=1)
+    pooled = Pooled(cases=[red], ways=[way(red, *each) for each in ways] or [way(case(V, "gone"))], checks=[checks(V)])
+    found = cell(matrix(pooled, V, deviations=[entry]), V)
+    assert (found.verdict, found.known) == ("violated", [entry] if known else [])
+
+
+def test_two_entries_explain_a_cell_together() -> None:
+    first, second, *_ = (each.id for each in shipped_rows()[ROW].cases)
+    entries = [known_deviation(cases=(each,)) for each in (first, second)]
+    red = Pooled(cases=[case(V, each, violated=1) for each in (first, second)], checks=[checks(V)])
+    assert cell(matrix(red, V, deviations=entries), V).known == entries
+
+
+def test_an_entry_whose_date_has_passed_is_told() -> None:
+    entry = known_deviation(look_again=date(2027, 6, 1))
+    for today, due in ((date(2027, 5, 31), []), (date(2027, 6, 1), [ROW]), (None, [])):
+        found = matrix(GREEN, V, deviations=[entry], today=today)
+        assert [one.requirement for one in found.due_deviations] == due
+
+
 def test_a_race_that_was_not_met_still_holds() -> None:
-    race = Deviation(requirement=ROW, versions=("4.3..",), reason="r", race=True)
+    race = known_deviation(race=True)
     assert matrix(GREEN, V, deviations=[race]).stale_deviations == []
 
 

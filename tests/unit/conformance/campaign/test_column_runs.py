@@ -221,6 +221,15 @@ def test_with_a_baseline_only_what_is_new_in_any_column_counts(kit: Kit) -> None
     assert all("--baseline" not in options for _, options in kit.given)
 
 
+def test_known_deviations_of_ones_own_reach_the_columns_and_the_merge(kit: Kit) -> None:
+    file = kit.out.parent / "own.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("deviation = []")
+    assert kit("--deviations", str(file), v4_3_1=["satisfied"]) == 0
+    assert all(str(file) in options for _, options in kit.given)
+    assert kit.merged == [(kit.out, ["--deviations", str(file)])]
+
+
 def test_the_baseline_may_be_the_matrix_that_is_put_aside(kit: Kit) -> None:
     """Also when it is gone on with: by then there is no such file any more."""
     known = baseline(kit.out / "matrix" / "matrix.json", "3.8.1")

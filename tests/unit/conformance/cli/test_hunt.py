@@ -200,6 +200,15 @@ def test_a_known_deviation_is_marked_and_does_not_count(kit: Kit) -> None:
     assert KNOWN_ROW in index.partition("## Known findings")[2]
 
 
+def test_a_known_deviation_of_ones_own_is_marked_too(kit: Kit, tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    entry = f'requirement = "{ROW}"\nversions = ["3.9..3.9"]\ncases = ["consumer"]\nreason = "Ours."\n'
+    file.write_text(f"[[deviation]]\n{entry}")
+    assert kit("--deviations", str(file), v3_9_2="broken 5") == 0
+    assert all(one.known == "Ours." for one in kit.state.findings[0].sightings)
+    assert all(str(file) in options for _, options in kit.calls)
+
+
 def test_an_unshrunk_schedule_is_replaced_by_the_first_shrunk_one(kit: Kit) -> None:
     kit(rounds=2, v3_9_2="unshrunk 5")
     [name] = [one.name for one in kit.state.findings]

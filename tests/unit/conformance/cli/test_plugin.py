@@ -221,6 +221,7 @@ WRONG = [
     (["--conformance-machines", "clock"], "--conformance-machines 'clock'", "Give one of all, log, producers, topics"),
     (["--conformance-beginning", "/nonexistent/b.json"], "/nonexistent/b.json: ", "beginning.json of a hunt"),
     (["--baseline", "/nonexistent/matrix.json"], "--baseline /nonexistent/matrix.json", "matrix.json of an earlier run"),
+    (["--deviations", "/nonexistent/own.toml"], "own.toml: ", "No such file"),
     (["--conformance-profile", "slow"], "--conformance-profile 'slow'", "smoke, quick, nightly"),
     (["--conformance-seed", "seven"], "--conformance-seed 'seven'", "e.g. 1234"),
     (["--conformance-minutes", "0"], "--conformance-minutes '0'", "e.g. 16"),

@@ -406,8 +406,8 @@ def test_a_known_breach_hides_no_other_of_the_same_row(play: Play, other: dict[s
 def test_what_released_versions_are_known_to_show_stops_no_example_and_is_shrunk_last(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deviation = Deviation(requirement=ROW, versions=("4.3..",), reason="it is known")
-    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue: [deviation])
+    deviation = Deviation(requirement=ROW, versions=("4.3..",), cases=(CASES[ROW],), reason="it is known")
+    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue, *own: [deviation])
     _, shard, _ = play(machine_of(words("a", "b", "c"), never(ROW, "a"), never(OTHER, "c")), [[]])
     assert [line.requirement for line in of(shard, ReplayLine)] == [OTHER, ROW]
     assert {line.requirement for line in of(shard, ObservationLine) if line.result == "violated"} == {ROW, OTHER}
@@ -415,21 +415,21 @@ def test_what_released_versions_are_known_to_show_stops_no_example_and_is_shrunk
 
 def test_another_case_of_a_row_that_is_known_stops_its_example(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     deviation = Deviation(requirement=ROW, versions=("4.3..",), cases=("replica",), reason="it is known")
-    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue: [deviation])
+    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue, *own: [deviation])
     _, shard, _ = play(machine_of(words("a", "b", "c"), never(ROW, "a"), never(OTHER, "c")), [[]])
     assert {line.requirement for line in of(shard, ReplayLine)} == {ROW}
 
 
 @pytest.mark.parametrize(
     ("takes", "new"),
-    [((), []), (("say",), []), (("voter",), [ROW])],
+    [((), []), ((("say",),), []), ((("kill voter",),), [ROW])],
     ids=["known", "with its step", "without its fault"],
 )
 def test_a_deviation_that_takes_a_fault_is_new_without_one(
-    play: Play, monkeypatch: pytest.MonkeyPatch, takes: tuple[str, ...], new: list[str]
+    play: Play, monkeypatch: pytest.MonkeyPatch, takes: tuple[tuple[str, ...], ...], new: list[str]
 ) -> None:
-    deviation = Deviation(requirement=ROW, versions=("4.3..",), takes=takes, reason="it is known")
-    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue: [deviation])
+    deviation = Deviation(requirement=ROW, versions=("4.3..",), cases=(CASES[ROW],), takes=takes, reason="it is known")
+    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue, *own: [deviation])
     with Run.begin() as run:
         machine = machine_of([], never(ROW, "a"))
         lab = FakeLab(play.out, run, [[]], "quick", judges=machine.judges)
@@ -546,8 +546,8 @@ def test_a_schedule_that_breaks_its_row_again_has_evidence_and_is_not_shrunk(pla
 
 
 def test_nor_is_one_that_released_versions_are_known_to_break(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    deviation = Deviation(requirement=ROW, versions=("4.3..",), reason="it is known")
-    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue: [deviation])
+    deviation = Deviation(requirement=ROW, versions=("4.3..",), cases=(CASES[ROW],), reason="it is known")
+    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue, *own: [deviation])
     beginning = Beginning(schedules=[recorded("a", "b", "c")], opening=False)
     _, shard = begun(play, machine_of(words("a", "b"), never(ROW, "b")), beginning)
     assert [(line.seen, line.tries) for line in of(shard, ReplayLine)] == [(1, 1)]

@@ -11,13 +11,12 @@ import msgspec
 import pytest
 
 from conformance.catalogue import shipped_rows
-from conformance.catalogue.deviations import Deviation
 from reports import __main__ as entry
 from reports import insights as insights_module
 from reports.insights import Excused, Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
 from reports.matrix import Matrix, Pooled, encode
 from reports.matrix_file import INSIGHTS, comparable, read_compared
-from tests.support.sample_matrix import ROW, all_cases, cell, checks, matrix, violation
+from tests.support.sample_matrix import ROW, all_cases, cell, checks, known_deviation, matrix, violation
 
 ROOT = Path(__file__).parents[4]
 OTHER = "KIP320-FETCH-01"
@@ -38,7 +37,7 @@ def found() -> Matrix:
         faults=[{"kafka_version": NEW, "requirement": ROW, "fault": "kill", "injected": 3, "witnessed": 2, "healed": 1}],
         replays=[{"kafka_version": NEW, "requirement": ROW, "seen": 2, "tries": 3}],
     )  # fmt: skip
-    known = Deviation(requirement=ROW, versions=("4.3..",), reason="Epochs\nare not compared.", ticket="KAFKA-1")
+    known = known_deviation(reason="Epochs\nare not compared.", ticket="KAFKA-1")
     return matrix(pooled, OLD, NEW, deviations=[known])
 
 

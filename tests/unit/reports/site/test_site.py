@@ -13,7 +13,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from conformance.catalogue import shipped_rows
-from conformance.catalogue.deviations import Deviation
 from conformance.judging.pooling import Attempts
 from conformance.judging.verdicts import VERDICTS
 from history.shards import AttemptCount
@@ -23,13 +22,13 @@ from reports.merge import Merged
 from reports.site import write_site
 from reports.site.render import asset, raw_link
 from reports.texts.wording import GLYPHS, MEANINGS
-from tests.support.sample_matrix import ROW, all_cases, checks, matrix, violation
+from tests.support.sample_matrix import ROW, all_cases, checks, known_deviation, matrix, violation
 
 EVIL = "</td></pre><script>alert(1)</script><img src=x onerror=alert(2)> | `x` \x1b[31m\"'& \u202egnissap"
 LONG = "long " * 2000
 IMAGE = "4.3.1@registry.example/kafka:a b;$(id)"
 COLUMNS = ("3.9.2", "4.3.1", IMAGE)
-KNOWN = Deviation(requirement=ROW, versions=("..",), reason="r " + EVIL, ticket="KAFKA-1")
+KNOWN = known_deviation(versions=("..",), reason="r " + EVIL, ticket="KAFKA-1")
 
 
 def merged(found: Matrix, insights: Insights | None = None) -> Merged:
@@ -278,7 +277,7 @@ def test_the_index_tells_findings_before_the_matrix_and_warns_of_what_is_missing
 
 
 def test_an_index_tells_what_no_longer_holds(tmp_path: Path) -> None:
-    known = Deviation(requirement=ROW, versions=("4.3..",), reason="r", ticket="KAFKA-1")
+    known = known_deviation(ticket="KAFKA-1")
     green = matrix(Pooled(cases=all_cases("4.3.1"), checks=[checks("4.3.1")]), "4.3.1", deviations=[known])
     index = write_site(merged(green), shipped_rows(), tmp_path, None)
     assert "no longer holds on 4.3.1" in index.read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections import Counter
+from datetime import date
 from pathlib import Path
 from typing import Any, get_args
 from xml.etree import ElementTree
@@ -14,7 +15,6 @@ import msgspec
 import pytest
 
 from conformance.catalogue import shipped_rows
-from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.rows import Level
 from conformance.judging.pooling import Attempts
 from conformance.judging.verdicts import VERDICTS, Verdict
@@ -32,7 +32,7 @@ from reports.texts.markdown import COMMENT, markdown, summary
 from reports.texts.versions import spans
 from reports.texts.wording import GLYPHS, LEVELS, by_family
 from tests.support import sample_matrix
-from tests.support.sample_matrix import ROW, all_cases, cell, checks, matrix, violation
+from tests.support.sample_matrix import ROW, all_cases, cell, checks, known_deviation, matrix, violation
 
 TWELVE = ["3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.1", "4.1.1", "4.2.0", "4.3.1", "4.4.0"]
 OTHER = "KIP320-FETCH-01"
@@ -50,7 +50,7 @@ def twelve() -> Matrix:
         violations=[violation(v, detail=f"{v} {EVIL}") for v in bad],
         paths=[{"kafka_version": v, "requirement": ROW, "path": f"evidence/{EVIL}", "place": 1} for v in bad],
     )
-    known = Deviation(requirement=ROW, versions=("3.3..3.5",), reason="r", ticket="KAFKA-1")
+    known = known_deviation(versions=("3.3..3.5",), ticket="KAFKA-1")
     return matrix(pooled, *TWELVE, deviations=[known])
 
 
@@ -207,6 +207,25 @@ def test_junits_counts_are_those_of_its_cases(twelve: Matrix) -> None:
         assert {name: int(node.get(name, "")) for name in wanted} == wanted
         assert int(node.get("tests", "")) == len(list(node.iter("testcase")))
     assert int(root.get("failures", "")) == 4
+
+
+def test_entries_to_look_at_are_told_as_loudly_as_a_new_red() -> None:
+    """One no longer holds, the date of the other has passed: failures in JUnit, in red elsewhere."""
+    entries = [known_deviation(ticket="KAFKA-1"), known_deviation(OTHER, race=True, look_again=date(2027, 1, 1))]
+    green = Pooled(cases=all_cases("4.3.1"), checks=[checks("4.3.1")])
+    found = matrix(green, "4.3.1", deviations=entries, today=date(2027, 1, 1))
+    told = [f"The known deviation of {ROW} no longer holds on 4.3.1", f"The known deviation of {OTHER} "]
+    failures = [node.get("message", "") for node in ElementTree.fromstring(junit(found)).iter("failure")]
+    shown = io.StringIO()
+    terminal.show(found, shown)
+    for lines in (
+        failures,
+        [line for line in markdown(found).splitlines() if line.startswith("> **✗")],
+        shown.getvalue().splitlines(),
+    ):
+        assert all(any(text in line for line in lines) for text in told)
+    assert int(ElementTree.fromstring(junit(found)).get("failures", "")) == 2
+    assert "look at" not in markdown(matrix(green, "4.3.1"))
 
 
 def test_only_what_was_judged_well_passes_in_junit() -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.campaign.hunt.findings import HuntFinding, Replays, Seen, add, known_as, replays_in, seen_in
+from conformance.campaign.hunt.findings import HuntFinding, Replays, Seen, add, mark_known, replays_in, seen_in
+from conformance.campaign.hunt.replaying import to_confirm
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation, load_deviations
 from history.shards import read_shards
-from strategies.words import words_in
 from tests.support.fake_hunt_run import KNOWN_ROW, ROW, steps
-from tests.support.sample_hunt import found, seen, write_round
+from tests.support.sample_hunt import found, hunt_of, seen, write_round
 from tests.support.sample_shards import ShardBuilder
 
 OTHER = [{"do": "heal"}, *steps(0)]
@@ -84,7 +84,7 @@ def test_of_each_breach_the_shrunk_schedule_is_taken(tmp_path: Path) -> None:
     broken, deviation = by_row[ROW], by_row[KNOWN_ROW]
     assert (broken.sighting.seen, broken.sighting.tries, broken.sighting.known) == (4, 5, "")
     assert broken.sighting.evidence == f"rounds/007/evidence/{ROW}/r1-b"
-    assert broken.sighting.words == sorted(words_in(broken.schedule.steps)) != []
+    assert broken.sighting.deeds == ["kill leader", "produce"]
     assert (deviation.row, deviation.sighting.known.startswith("Since KAFKA-14704")) == (KNOWN_ROW, True)
 
 
@@ -125,22 +125,48 @@ TICKET = Deviation(requirement=ROW, versions=("3.3..3.9",), reason="It does.\n",
     ],
 )
 def test_a_deviation_is_known_by_row_version_and_case(row: str, version: str, case: str, known: str) -> None:
-    assert known_as([TICKET], row, version, case, ["leader"]) == known
+    sighting = found(version=version, case=case).source
+    assert mark_known([TICKET], row, "epoch 3", sighting).known == known
 
 
 @pytest.mark.parametrize(
-    ("roles", "known"),
-    [(["leader"], ""), (["leader", "active controller"], "KAFKA-1"), (["voter"], "KAFKA-1"), ([], "")],
+    ("deeds", "known"),
+    [
+        (["kill leader"], ""),
+        (["kill leader", "kill active controller"], "KAFKA-1"),
+        (["kill voter"], "KAFKA-1"),
+        (["rate-limit voter"], ""),
+        ([], ""),
+    ],
 )
-def test_a_deviation_is_known_by_what_its_schedule_takes(roles: list[str], known: str) -> None:
-    deviation = msgspec.structs.replace(TICKET, takes=("active controller", "voter"))
-    assert known_as([deviation], ROW, "3.9.2", "consumer", ["disturb", "kill", *roles]) == known
+def test_a_deviation_is_known_by_what_its_schedule_takes(deeds: list[str], known: str) -> None:
+    deviation = msgspec.structs.replace(TICKET, takes=(("kill active controller", "kill voter"),))
+    assert mark_known([deviation], ROW, "", found(deeds=deeds).source).known == known
+
+
+@pytest.mark.parametrize(
+    ("deeds", "tries", "settled"),
+    [
+        (["kill voter", "produce"], 5, True),
+        (["kill voter", "rate-limit leader"], 5, False),
+        (["kill voter", "rate-limit leader"], 0, True),
+        (["kill leader"], 5, False),
+    ],
+    ids=["the known shape", "another fault", "not shrunk", "not known"],
+)
+def test_a_known_finding_whose_shrunk_shape_differs_is_replayed(deeds: list[str], tries: int, settled: bool) -> None:
+    deviation = msgspec.structs.replace(TICKET, takes=(("kill active controller", "kill voter"),))
+    [finding] = added(seen(1, deeds=deeds, seen=tries and 4, tries=tries))
+    finding.judge_again([deviation])
+    assert finding.is_settled == settled
+    hunt = hunt_of("3.9.2", findings=[finding])
+    assert [one.finding for one in to_confirm(hunt)] == ([] if settled else [finding])
 
 
 def test_each_sighting_is_judged_again_by_its_own_schedule() -> None:
     """The second ends before the fault that the deviation takes."""
-    [finding] = added(seen(1, words=["kill", "leader", "voter"]), seen(2, words=["kill", "leader"]))
-    finding.judge_again([msgspec.structs.replace(TICKET, takes=("voter",))])
+    [finding] = added(seen(1, deeds=["kill voter"]), seen(2, deeds=["kill leader"]))
+    finding.judge_again([msgspec.structs.replace(TICKET, takes=(("kill voter",),))])
     assert [one.known for one in finding.sightings] == ["KAFKA-1", ""]
 
 

@@ -19,7 +19,7 @@ PROMISED = shipped_rows()[ROW]
 EXPECTED = f"""\
 # {ROW}: {PROMISED.title} (fence-leak)
 
-**Not known**: no entry of `known-deviations.toml` is about this row and these versions.
+**Not known**: no entry of `known-deviations.toml` is about this row, these versions and this schedule.
 
 ## What was promised
 

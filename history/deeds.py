@@ -1,0 +1,87 @@
+"""What an example did, in words and in order: the steps and the faults that a known deviation may ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from history.events import Call, Fault, History, Note
+from history.observations import Observation
+from history.subjects import subjects
+from history.taken import SWEEP_NOTE, Taken, about, steps_taken
+
+HEALED = "healed "
+"""The beginning of a deed that ends the fault of the same words."""
+
+STEPS_OF = {
+    "alter_partition_reassignments": "reassign-partition",
+    "create_partitions": "add-partitions",
+    "create_topics": "create-topic",
+    "delete_records": "delete-records",
+    "delete_topics": "delete-topic",
+    "incremental_alter_configs": "alter-config",
+}
+"""The machines' step for a request of a check that has no steps."""
+
+_NODES = {"controller": "voter", "broker": "broker", "node": "node"}
+_NODE = re.compile(r"([a-z]+)-\d+")
+
+_Deed = tuple[int, str]
+"""An event, and the deed in words."""
+
+
+def deeds_of(history: History, events: Collection[int]) -> list[str]:
+    """Return what was done until the last of these events, which show a violation: `kill leader`, `delete-topic`,
+    `healed kill leader`.
+
+    Steps about other subjects than those of the events, and steps that did nothing, are left out; faults never are. A node
+    that a fault names is any broker or voter.
+    """
+    steps, last = steps_taken(history), max(events, default=len(history.events))
+    concerned = about(history, steps, events) if subjects(history, events) else {step.number for step in steps}
+    taken = ((step.begin, _step(step)) for step in steps if step.number in concerned and not step.left_out)
+    done = [*_faults(history), *_sweeps(history), *([*taken] if steps else _requests(history))]
+    return [deed for n, deed in sorted(done, key=lambda one: one[0]) if deed and n <= last]
+
+
+def deeds_behind(history: History, seen: Observation) -> list[str]:
+    """Return what was done until a violation showed; nothing for another observation."""
+    return deeds_of(history, seen.events) if seen.result == "violated" else []
+
+
+def _step(step: Taken) -> str:
+    """Return a step with its role; empty for one that injects or heals, which its faults tell."""
+    if "fault" in step.step or step.kind.startswith("heal"):
+        return ""
+    return f"{step.kind} {step.step.get('role') or step.step.get('to') or ''}".strip()
+
+
+def _faults(history: History) -> Iterator[_Deed]:
+    """Yield injected and healed faults. A node may be started under its name that was killed as the holder of a role."""
+    standing: list[tuple[str, str, str]] = []
+    for event in history.events:
+        if not isinstance(event, Fault):
+            continue
+        if event.phase == "inject":
+            words = f"{event.fault} {_role(event.role)}"
+            standing.append((event.fault, event.node, words))
+            yield event.n, words
+        elif event.phase == "heal":
+            ended = next((one for one in standing if one[:2] == (event.fault, event.node)), None)
+            if ended is not None:
+                standing.remove(ended)
+                yield event.n, f"{HEALED}{ended[2]}"
+
+
+def _role(role: str) -> str:
+    node = _NODE.fullmatch(role)
+    return _NODES.get(node[1], role) if node else role
+
+
+def _sweeps(history: History) -> Iterator[_Deed]:
+    return ((event.n, "sweep") for event in history.events if isinstance(event, Note) and event.text == SWEEP_NOTE)
+
+
+def _requests(history: History) -> Iterator[_Deed]:
+    calls = (event for event in history.events if isinstance(event, Call))
+    return ((call.n, STEPS_OF[call.op]) for call in calls if call.op in STEPS_OF)
