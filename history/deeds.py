@@ -1,4 +1,4 @@
-"""What an example did, in words and in order: the steps and the faults that a known deviation may ask for."""
+"""The deeds of an example, in words and in order: the steps and the faults that a known deviation may ask for."""
 
 from __future__ import annotations
 

@@ -126,13 +126,13 @@ def ways(observations: DataFrame, deviations: Sequence[Deviation]) -> DataFrame:
     by_words = [entry.requirement for entry in deviations if entry.says]
     by_deeds = [entry.requirement for entry in deviations if entry.takes or entry.meets]
     about = F.col("requirement").isin([entry.requirement for entry in deviations])
-    told = observations.where((F.col("result") == "violated") & about).select(
+    broken = observations.where((F.col("result") == "violated") & about).select(
         *CELL,
         "case",
         F.when(F.col("requirement").isin(by_words), F.col("detail")).otherwise("").alias("detail"),
         F.when(F.col("requirement").isin(by_deeds), F.col("deeds")).otherwise(F.array()).alias("deeds"),
     )
-    return first_of(told.distinct(), WAYS + 1, "case", "detail", "deeds")
+    return first_of(broken.distinct(), WAYS + 1, "case", "detail", "deeds")
 
 
 def paths(observations: DataFrame) -> DataFrame:

@@ -67,14 +67,14 @@ def test_violations_are_told_apart_as_far_as_entries_do(spark: SparkSession) -> 
         {"requirement": B, "deeds": ["kill leader"]},
     ]
 
-    def told(*entries: Deviation) -> list[tuple[str, str, list[str]]]:
+    def ways_of(*entries: Deviation) -> list[tuple[str, str, list[str]]]:
         found = ways(_observed(spark, *lines), entries).orderBy("requirement", "place").collect()
         return [(row["requirement"], row["detail"], row["deeds"]) for row in found]
 
-    assert told() == []
-    assert told(known_deviation(A)) == [(A, "", [])]
-    assert told(known_deviation(A, says=("x",))) == [(A, "was granted", []), (A, "was refused", [])]
-    assert told(known_deviation(A, takes=(("x",),)), known_deviation(B)) == [
+    assert ways_of() == []
+    assert ways_of(known_deviation(A)) == [(A, "", [])]
+    assert ways_of(known_deviation(A, says=("x",))) == [(A, "was granted", []), (A, "was refused", [])]
+    assert ways_of(known_deviation(A, takes=(("x",),)), known_deviation(B)) == [
         (A, "", ["kill leader"]),
         (A, "", ["stop leader"]),
         (B, "", []),

@@ -78,8 +78,8 @@ def matrix(
 ) -> Matrix:
     """The matrix of pooled tables; unless told otherwise each violated case is broken in one way, by an example without deeds."""
     ways = pooled.ways or [way(line) for line in pooled.cases if line["violated"]]
-    told = msgspec.structs.replace(pooled, ways=ways)
-    return build(shipped_rows(), intake(*versions, **header), told, deviations or [], today)
+    whole = msgspec.structs.replace(pooled, ways=ways)
+    return build(shipped_rows(), intake(*versions, **header), whole, deviations or [], today)
 
 
 def way(line: dict[str, Any] | Row, detail: str = "", *deeds: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What an example did, in words: of a machine its steps, of any check its faults."""
+"""The deeds of an example, in words: of a machine its steps, of any check its faults."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_two_entries_explain_a_cell_together() -> None:
     assert cell(matrix(red, V, deviations=entries), V).known == entries
 
 
-def test_an_entry_whose_date_has_passed_is_told() -> None:
+def test_an_entry_whose_date_has_passed_is_named() -> None:
     entry = known_deviation(look_again=date(2027, 6, 1))
     for today, due in ((date(2027, 5, 31), []), (date(2027, 6, 1), [ROW]), (None, [])):
         found = matrix(GREEN, V, deviations=[entry], today=today)

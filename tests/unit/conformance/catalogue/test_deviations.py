@@ -62,7 +62,7 @@ SLOW = ("rate-limit follower", "kill leader", "healed kill leader")
 def test_a_schedule_of_another_bug_is_not_known(
     row: str, version: str, case: str, known: tuple[str, ...] | None, others: list[tuple[str, ...]]
 ) -> None:
-    """What an entry asks for is what its bug needs: a near schedule without a part of it is news."""
+    """An entry asks for all that its bug needs: a near schedule without a part of it is news."""
     assert known is None or _known(row, version, case, *known)
     assert [deeds for deeds in others if _known(row, version, case, *deeds)] == []
 

@@ -214,7 +214,7 @@ def test_entries_to_look_at_are_told_as_loudly_as_a_new_red() -> None:
     entries = [known_deviation(ticket="KAFKA-1"), known_deviation(OTHER, race=True, look_again=date(2027, 1, 1))]
     green = Pooled(cases=all_cases("4.3.1"), checks=[checks("4.3.1")])
     found = matrix(green, "4.3.1", deviations=entries, today=date(2027, 1, 1))
-    told = [f"The known deviation of {ROW} no longer holds on 4.3.1", f"The known deviation of {OTHER} "]
+    wanted = [f"The known deviation of {ROW} no longer holds on 4.3.1", f"The known deviation of {OTHER} "]
     failures = [node.get("message", "") for node in ElementTree.fromstring(junit(found)).iter("failure")]
     shown = io.StringIO()
     terminal.show(found, shown)
@@ -223,7 +223,7 @@ def test_entries_to_look_at_are_told_as_loudly_as_a_new_red() -> None:
         [line for line in markdown(found).splitlines() if line.startswith("> **✗")],
         shown.getvalue().splitlines(),
     ):
-        assert all(any(text in line for line in lines) for text in told)
+        assert all(any(text in line for line in lines) for text in wanted)
     assert int(ElementTree.fromstring(junit(found)).get("failures", "")) == 2
     assert "look at" not in markdown(matrix(green, "4.3.1"))
 
