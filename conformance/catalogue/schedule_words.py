@@ -41,7 +41,7 @@ class ScheduleWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
 
     def stands(self, deed: str) -> bool:
-        """True for a fault, which stands until it is healed. What is the name of a step too is over at once."""
+        """True for a fault, which stands until it is healed. One whose name is that of a step too is over at once."""
         name = deed.partition(" ")[0]
         return name in self.faults and name not in self.steps
 
