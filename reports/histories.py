@@ -73,7 +73,7 @@ def rejudge(spark: SparkSession, run: str, judge: Judging) -> DataFrame:
     if files is None:
         return spark.createDataFrame([], JUDGED)
     tasks = max(2 * spark.sparkContext.defaultParallelism, _bytes(files) // _A_TASK)
-    found = frames(files, local=_is_local(run)).repartition(tasks)
+    found = frames(files, local="://" not in run or run.startswith("file:")).repartition(tasks)
     return judge_frames(found, workers(spark, f"{run}/shards"), judge)
 
 
@@ -90,10 +90,6 @@ def _files(spark: SparkSession, folder: str) -> DataFrame | None:
 def _bytes(files: DataFrame) -> int:
     [[size]] = files.agg(F.coalesce(F.sum("length"), F.lit(0))).collect()
     return int(size)
-
-
-def _is_local(folder: str) -> bool:
-    return "://" not in folder or folder.startswith("file:")
 
 
 def frames(files: DataFrame, *, local: bool) -> DataFrame:

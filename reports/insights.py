@@ -7,7 +7,7 @@ their ids, run dates as `2026-11-21` (UTC).
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -156,15 +156,9 @@ class Insights(msgspec.Struct, kw_only=True):
 
 
 TABLES: dict[str, type[msgspec.Struct]] = {
-    "firsts": Firsts,
-    "wavering": Wavering,
-    "coverage": Coverage,
-    "faults_met": FaultMet,
-    "premises": PremiseReach,
-    "excused": Excused,
-    "spent": Spent,
-    "trend": TrendPoint,
+    table.name: get_args(table.type)[0] for table in msgspec.structs.fields(Insights)
 }
+"""The struct of a row, by the name of its table."""
 
 
 def assemble(found: Mapping[str, Sequence[Mapping[str, Any]]], columns: Sequence[str]) -> Insights:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from history.events import AnyEvent, End, Example, History, Line
+from history.events import AnyEvent, Call, End, Example, History, Line
 from history.schema import WrongSchema, require_current
 
 EVIDENCE = re.compile(r"evidence/\w[\w.@-]*/\w[\w.@-]*", re.ASCII)
@@ -225,11 +225,7 @@ def _fenced(section: str) -> str:
 def shown_events(history: History, report: ReportText) -> list[int]:
     """Return the events that show the violation, found by the times that the report lists."""
     wanted = set(report.shown_at)
-    return [e.n for e in history.events if e.n and f"{e.t:.3f}" in wanted and not _is_call(e)]
-
-
-def _is_call(event: AnyEvent) -> bool:
-    return event.__struct_config__.tag == "call"
+    return [e.n for e in history.events if e.n and f"{e.t:.3f}" in wanted and not isinstance(e, Call)]
 
 
 def names_short(text: str, example: str) -> str:

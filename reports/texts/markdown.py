@@ -41,7 +41,7 @@ def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
         "\n".join(_undecided(matrix)),
         "\n".join(_missing(matrix)),
         "<details><summary>All rows</summary>",
-        "\n".join(_legend()),
+        "\n".join([f"- {glyph} **{verdict}**: {MEANINGS[verdict]}" for verdict, glyph in GLYPHS.items()]),
     ]
     groups = ["\n".join(_group(matrix, group)) for group in by_family(matrix)]
     left_out = "More rows than a comment can hold: the rest is in matrix.json and on the page."
@@ -197,10 +197,6 @@ def _missing(matrix: Matrix) -> Iterator[str]:
     if len(found) > _SHOWN:
         yield f"\nand {len(found) - _SHOWN} more, in matrix.json and on the page."
     yield "\n</details>"
-
-
-def _legend() -> list[str]:
-    return [f"- {glyph} **{verdict}**: {MEANINGS[verdict]}" for verdict, glyph in GLYPHS.items()]
 
 
 def _group(matrix: Matrix, group: FamilyRows) -> Iterator[str]:

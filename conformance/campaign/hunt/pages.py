@@ -28,7 +28,7 @@ def report_of(finding: HuntFinding, command: str, since: Sequence[str], files: S
         _promise(finding),
         ["## What was seen", "", "```", finding.detail, "```", ""],
         _where(finding),
-        ["## Since when", "", *_since(since), ""],
+        ["## Since when", "", *([f"- {line}" for line in since] or ["The releases were not searched."]), ""],
         _steps(finding),
         ["## How to see it again", "", f"    {command}", ""],
         ["## Evidence", "", *(f"- [{name}](evidence/{name})" for name in files), ""],
@@ -109,10 +109,6 @@ _NO_REPLAYS = {False: "none yet", True: "none, since it is known"}
 def _fresh(finding: HuntFinding, column: str) -> str:
     replays = finding.replays.get(column)
     return str(replays) if replays else _NO_REPLAYS[finding.is_settled]
-
-
-def _since(lines: Sequence[str]) -> list[str]:
-    return [f"- {line}" for line in lines] or ["The releases were not searched."]
 
 
 def _steps(finding: HuntFinding) -> list[str]:

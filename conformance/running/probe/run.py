@@ -24,7 +24,7 @@ from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab
 from conformance.running.planning.budget import SMALLER
 from conformance.running.probe.smaller_inputs import Attempted, BrokenInputs, Inputs, investigate
-from conformance.running.standing import Standing, with_reason
+from conformance.running.standing import with_reason
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
 from history.events import End, History
 from history.observations import Observation
@@ -133,7 +133,7 @@ class ProbeRun(CheckRun):
         first = first_of_each(o for o in found.observations if o.result == "violated")
         shown = [o for o in first if breach_of(o) not in self._shown or breach_of(o) == shows]
         self._shown |= {breach_of(o) for o in first}
-        evidence = {id(o): self._evidence(standing, history, o, seconds) for o in shown}
+        evidence = {id(o): write_evidence(self.lab.settings.out_dir, standing, history, o, seconds) for o in shown}
         self.file(standing, history, found.observations, evidence, seconds, excuses=found.excuses, raised=found.raised)
         broken = {breach_of(o): evidence.get(id(o), "") for o in first if breaks_its_row(o)}
         for breach, folder in broken.items():
@@ -147,9 +147,6 @@ class ProbeRun(CheckRun):
         elif not self._investigating and (hindered := hindrance(tape.history)):
             self.note_hindrance(hindered, seconds)
         return broken
-
-    def _evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
-        return write_evidence(self.lab.settings.out_dir, standing, history, observation, seconds)
 
     def _investigate(self) -> None:
         """Shrink the inputs of each breach after the floors are met. A failed try neither counts nor ends the probe."""

@@ -124,7 +124,7 @@ def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
         ("premises", _premises(one), []),
         ("cases", _cases(one), _never_observed(check, one)),
         ("excused", _excused(one), []),
-        ("trouble", _troubles(one), []),
+        ("trouble", [f"{count} times {line}" for line, count in one.troubles.most_common()], []),
     ]
     return [head, *(line for name, counts, never in parts for line in _part(name, counts, never))]
 
@@ -182,10 +182,6 @@ def _never_observed(check: AnyMachine, one: CheckTotals) -> list[str]:
     facts = Facts(version=one.column.version, ranges=one.column.ranges)
     applicable = [(row, case.id) for row in check.rows for case in shipped_rows()[row].applicable_cases(facts)]
     return [f"{row} {case}" for row, case in dict.fromkeys(applicable) if not one.cases[row, case]]
-
-
-def _troubles(one: CheckTotals) -> list[str]:
-    return [f"{count} times {line}" for line, count in one.troubles.most_common()]
 
 
 # --- schedules
