@@ -47,11 +47,6 @@ def cells(spark: SparkSession, uri: str) -> DataFrame:
     return stored_table(spark, uri, "cells").join(F.broadcast(last), ["run", "batch"], "semi")
 
 
-def quarantine(spark: SparkSession, uri: str) -> DataFrame:
-    """Read all lines that were ever refused (QUARANTINE)."""
-    return stored_table(spark, uri, "quarantine").dropDuplicates(["digest"])
-
-
 def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
     """Return rows of `reports.insights.TrendPoint`: for each cell its last `runs` observed runs, oldest first."""
     seen = cells(spark, uri).where(~F.col("verdict").isin(*UNSEEN))
