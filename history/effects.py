@@ -53,6 +53,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
       With `restarts-when-healed` it has others: only the log directory of the partition that the event names fails.
     - `moves_replicas`: the partition gets other replicas.
     - `forgets_producers`: replicas forget producers that have no open transaction.
+    - `spares_nodes`: it is made of requests, and hits no process, link or disk.
     - `stands`: false for a fault that is over as soon as it is injected.
     """
 
@@ -70,6 +71,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fails_writes: bool = False
     moves_replicas: bool = False
     forgets_producers: bool = False
+    spares_nodes: bool = False
     stands: bool = True
 
     @property

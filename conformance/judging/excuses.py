@@ -243,6 +243,14 @@ REGISTERED_AGAIN = Evidence(
     since="its start",
     until="the first answer that lists it as alive",
 )
+ELECTION_DISTURBED = Evidence(
+    "election-disturbed",
+    "a fault stood on a live replica that may lead, on a controller, or on a broker that described the partition",
+    about="one epoch without an acting leader, as these nodes know it",
+    since="the first description of the wait for a leader",
+    until="the first description after which no such fault stands",
+    kind="left-out",
+)
 ELECTED_UNCLEANLY_ON_REQUEST = Evidence(
     "elected-uncleanly-on-request",
     "ElectLeaders for an unclean election was answered NONE, or its outcome is unknown",

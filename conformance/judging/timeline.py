@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ class FaultSpan(msgspec.Struct):
     """How long a fault stood, by events: injected, witnessed, asked to be taken back, healed; NEVER for what did not come.
 
     `phases` are all its events, those of the cluster's reactions included. `left` are the log ends that it left of its
-    partition, by node, where its witness shows them.
+    partition, by node, where its witness shows them. `touched` are the nodes whose links it hits, where it names not all.
     """
 
     fault: str
@@ -66,6 +66,12 @@ class FaultSpan(msgspec.Struct):
     taken_back: int = NEVER
     ended: int = NEVER
     left: dict[str, int] = {}
+    touched: tuple[str, ...] = ()
+
+    def concerns(self, nodes: Collection[str], brokers: Collection[str]) -> bool:
+        """True if it hit a process, a link or a disk of one of these nodes; `brokers` are all there are."""
+        everywhere = brokers if self.effects.every_broker else ()
+        return not (self.effects.spares_nodes or {*nodes}.isdisjoint((*self.nodes, *self.touched, *everywhere)))
 
 
 class WitnessedFault(NamedTuple):
@@ -87,6 +93,7 @@ class Timeline:
         self.ids = {name: id for id, name in self.names.items()}
         self.brokers = frozenset(int(m["id"]) for m in example.members if m.get("role") != "controller")
         self.broker_names = {self.names[id] for id in self.brokers}
+        self.controller_names = {str(m["name"]) for m in example.members if m.get("role") != "broker"}
         self.forgets_after = min(
             (int(example.settings[one]) / 1000 for one in _EXPIRIES & {*example.settings}), default=inf
         )
@@ -205,6 +212,7 @@ class Timeline:
     def _note_span(self, fault: FaultPhase, event: Fault) -> None:
         if fault.phase == "inject":
             span = FaultSpan(fault.fault, fault.nodes, fault.partition, fault.effects, fault.event, [fault.event])
+            span.touched = tuple(event.detail.get("touched", ()))
             self.spans.append(span)
             return
         mine = (s for s in self.spans if (s.fault, s.nodes) == (fault.fault, fault.nodes) and s.ended == NEVER)

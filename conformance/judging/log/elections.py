@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.judging.excuses import Evidence
+from conformance.judging.excuses import ELECTION_DISTURBED, Evidence
 from conformance.judging.facts.log import PartitionAtBroker
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
@@ -24,11 +24,13 @@ UNCLEAN_ELECTIONS_EVERY = 300.0
 
 
 @log_judge("GEN-08", "metadata")
-def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Finding]:
+def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Claim]:
     """While an electable replica is alive, and no fault keeps it from the controllers, a leader is elected in time.
 
-    A replica is electable if it is in ISR or ELR, or if the configuration in force permits an unclean election.
+    A replica is electable if it is in ISR or ELR, or if the configuration in force permits an unclean election. The first wait
+    of each epoch that a fault disturbs is counted.
     """
+    disturbed: set[int] = set()
     registrations = story.derive(EpochRegistrations)
     waiting: _Waiting | None = None
     newest = -1
@@ -42,7 +44,12 @@ def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Findi
             if waiting.seconds(seen) <= waiting.within:
                 yield Finding(True, waiting.case, waiting.by(seen))
             waiting = None
-        elif waiting is not None and (not able or not waiting.is_left_alone(seen, able)):
+        elif waiting is not None and not able:
+            waiting = None
+        elif waiting is not None and not waiting.is_left_alone(seen, able):
+            if waiting.since.epoch not in disturbed:
+                disturbed.add(waiting.since.epoch)
+                yield Excuse(ELECTION_DISTURBED, waiting.case)
             waiting = None
         if waiting is None and able:
             waiting = _Waiting(story, seen, case)
@@ -74,16 +81,16 @@ class _Waiting:
         return self.since.event, seen.event
 
     def is_left_alone(self, seen: PartitionAtBroker, able: set[int]) -> bool:
-        """True if every fault since then only idled nodes or failed a log directory, and either spared the replicas
-        that may lead or was taken back before.
+        """True if no fault since then concerned the replicas that may lead, a controller, or the brokers that describe the
+        partition, or it only idled them or failed a log directory, and was taken back before.
         """
         timeline = self.story.timeline
-        names = {timeline.names.get(id, "") for id in able}
+        names = {timeline.names.get(id, "") for id in able} | {self.since.node, seen.node, *timeline.controller_names}
         spans = timeline.standing(self.since.event, seen.event)
+        concerned = (span for span in spans if span.concerns(names, timeline.broker_names))
         return all(
-            (span.effects.idles or span.effects.fails_directory)
-            and ({*span.nodes} <= timeline.broker_names - names or span.taken_back < self.since.event)
-            for span in spans
+            (span.effects.idles or span.effects.fails_directory) and span.taken_back < self.since.event
+            for span in concerned
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from conformance.judging.excuses import (
+    ELECTION_DISTURBED,
     ENDED_BY_FAULT,
     FAULT_STOOD,
     NO_REPLICA_MAY_LEAD,
@@ -104,6 +105,18 @@ def _after_the_request() -> History:
     return history.overdue("answer", 10.0).history
 
 
+def _leaderless(fault: str = "rate-limit", broker: int = 1, *, when: str = "meanwhile") -> History:
+    """Broker 2 names no leader for 40 s, though broker 1 may lead; a fault hits a broker meanwhile, before that, or after."""
+    history = Waited().settled(1, 0)
+    if when == "before":
+        history.hit(fault, broker).heal(fault, broker)
+    history.without_leader(1, 1, 2)
+    if when == "meanwhile":
+        history.hit(fault, broker)
+    history.later(40).without_leader(1, 1, 2)
+    return (history.hit(fault, broker) if when == "after" else history).history
+
+
 # --- reactions
 
 
@@ -154,6 +167,17 @@ ENTRIES = (
             "described otherwise": lambda: (
                 Waited().kill(1).without_leader().metadata(2, 2, 2, isr=(2, 3)).waited().history
             ),
+        },
+    ),
+    Forgiven(
+        ELECTION_DISTURBED,
+        row="GEN-08",
+        covered=_leaderless,
+        near={
+            "another node": lambda: _leaderless(broker=3),
+            "before it began": lambda: _leaderless(when="after"),
+            "after it ended": lambda: _leaderless(when="before"),
+            "described otherwise": lambda: _leaderless("roll-by-size"),
         },
     ),
     Forgiven(

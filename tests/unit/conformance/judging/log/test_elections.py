@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from conformance.judging.excuses import ELECTED_UNCLEANLY_BY_CONFIG, ELECTED_UNCLEANLY_ON_REQUEST, LAST_KNOWN_LEADER
+from conformance.judging.excuses import (
+    ELECTED_UNCLEANLY_BY_CONFIG,
+    ELECTED_UNCLEANLY_ON_REQUEST,
+    ELECTION_DISTURBED,
+    LAST_KNOWN_LEADER,
+)
 from conformance.judging.log import elections
 from history.effects import Effects
 from protocol.codes import Error
@@ -49,6 +55,34 @@ class TestReplicaThatMayLead:
     def test_a_fault_that_keeps_it_from_the_controllers(self) -> None:
         history = self.again(self.leaderless().hit("cut-off-from-controllers", 1).metadata(2, -1, 1, isr=(1,)))
         assert held(LEADS, history) == []
+
+    @pytest.mark.parametrize(
+        ("fault", "brokers", "touched"),
+        [("rate-limit", (3,), ()), ("roll-by-size", (1,), ()), ("halves", (3,), ("broker-3",)), ("freeze", (3,), ())],
+    )
+    def test_a_fault_that_does_not_concern_it(
+        self, fault: str, brokers: tuple[int, ...], touched: tuple[str, ...]
+    ) -> None:
+        hit = self.leaderless().hit(fault, *brokers, touched=touched)
+        assert broken(LEADS, self.again(hit)) == ["clean"]
+        assert excused(LEADS, hit) == []
+
+    @pytest.mark.parametrize(
+        ("fault", "brokers", "touched"),
+        [("rate-limit", (1,), ()), ("halves", (3,), ("broker-1",)), ("rate-limit", (2,), ())],
+        ids=["on it", "on a link of it", "on the broker that describes it"],
+    )
+    def test_a_fault_that_concerns_it(self, fault: str, brokers: tuple[int, ...], touched: tuple[str, ...]) -> None:
+        history = self.again(self.again(self.leaderless().hit(fault, *brokers, touched=touched)))
+        assert (broken(LEADS, history), excused(LEADS, history)) == ([], [("clean", ELECTION_DISTURBED)])
+
+    def test_a_fault_on_a_controller(self) -> None:
+        history = self.leaderless()
+        members = [*history.example.members, {"name": "controller-101", "id": 101, "role": "controller"}]
+        history.example = msgspec.structs.replace(history.example, members=members)
+        history._fault("rate-limit", "inject")
+        history.events[-1] = msgspec.structs.replace(history.events[-1], node="controller-101")
+        assert excused(LEADS, self.again(history)) == [("clean", ELECTION_DISTURBED)]
 
     def test_the_only_member_came_back_with_an_empty_disk(self) -> None:
         def lost(fault: str, isr: tuple[int, ...] = (1,)) -> LogHistory:
