@@ -59,12 +59,12 @@ def measure(image: Image, minutes: float, clusters: int, progress: Progress) -> 
         try:
             until = time.time() + 60 * minutes
             shares = [pool.submit(_work, image, run.id, place, until) for place in range(clusters)]
-            return list(_followed(shares, progress))
+            return list(_results(shares, progress))
         finally:
             run.end(connect())
 
 
-def _followed(shares: Sequence[Future[Worked]], progress: Progress) -> Iterator[Worked]:
+def _results(shares: Sequence[Future[Worked]], progress: Progress) -> Iterator[Worked]:
     for place, share in enumerate(shares):
         worked = share.result()
         progress(

@@ -137,7 +137,7 @@ class _Example:
     def write(self, events: int) -> History:
         steps: list[tuple[Callable[[WrittenPartition], None], int]] = [
             (self._metadata, 30), (self._produce, 14), (self._fetch, 14), (self._whole, 3), (self._ends, 12),
-            (self._listed, 8), (self._refused, 6), (self._elect, 1), (self._trim, 1),
+            (self._list_offsets, 8), (self._fetch_at_next_epoch, 6), (self._elect, 1), (self._trim, 1),
         ]  # fmt: skip
         kinds, weights = zip(*steps, strict=True)
         while len(self._written.events) < events:
@@ -221,7 +221,7 @@ class _Example:
             current_leader_epoch=partition.epoch,
         )  # fmt: skip
 
-    def _listed(self, partition: WrittenPartition) -> None:
+    def _list_offsets(self, partition: WrittenPartition) -> None:
         for timestamp, offset in ((EARLIEST, partition.start), (LATEST, partition.end)):
             answer = ListedOffset(version=7, **_place(partition), offset=offset, leader_epoch=partition.epoch)
             self._written.record(
@@ -229,7 +229,7 @@ class _Example:
                 current_leader_epoch=partition.epoch,
             )  # fmt: skip
 
-    def _refused(self, partition: WrittenPartition) -> None:
+    def _fetch_at_next_epoch(self, partition: WrittenPartition) -> None:
         """Fetch with the next leader epoch, which no broker knows yet."""
         answer = FetchedPartition(version=12, **_place(partition, Error.UNKNOWN_LEADER_EPOCH))
         self._written.record(

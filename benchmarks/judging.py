@@ -155,13 +155,13 @@ def beside(other: Path, out: Path, rounds: int, progress: Progress) -> Beside:
     here = Path(__file__).parents[1]
     measured: list[tuple[float, float]] = []
     for number in range(rounds):
-        mine, theirs = (_counted(checkout, out) for checkout in (here, other))
+        mine, theirs = (_judge_with(checkout, out) for checkout in (here, other))
         measured.append((mine[0], theirs[0]))
         progress(f"round {number + 1}: {mine[0]:.2f} s here, {theirs[0]:.2f} s there")
     return Beside(events=int(mine[1]), seconds=measured, observations=(int(mine[2]), int(theirs[2])))
 
 
-def _counted(checkout: Path, out: Path) -> list[float]:
+def _judge_with(checkout: Path, out: Path) -> list[float]:
     done = subprocess.run(
         [sys.executable, "-c", COUNTED, str(checkout), str(out.resolve())],
         cwd=checkout,

@@ -82,12 +82,12 @@ def _merge(folder: Path, count: int, before: Sequence[MergeCost], progress: Prog
     size = write_shards(folder / "shards", count)
     progress(f"{count} observations written, {size / 2**20:.0f} MiB")
     command = (sys.executable, "-m", "reports", "--in", folder / "shards", "--out", folder / "matrix")
-    spark = _ended(watch_run(*command, "--master", MASTER), 0)
+    spark = _require_code(watch_run(*command, "--master", MASTER), 0)
     progress(f"merged in {spark.seconds:.1f} s")
     needed = int(before[-1].pandas.peak * count / before[-1].observations) if before and before[-1].pandas else 0
     if needed > ROOM * _free():
         return MergeCost(observations=count, size=size, spark=spark, pandas=None, needed=needed)
-    pandas = _ended(watch_run(sys.executable, "-m", "benchmarks.pooling", folder / "shards"), 0)
+    pandas = _require_code(watch_run(sys.executable, "-m", "benchmarks.pooling", folder / "shards"), 0)
     progress(f"pooled in pandas in {pandas.seconds:.1f} s: {pandas.output.strip()}")
     return MergeCost(observations=count, size=size, spark=spark, pandas=pandas)
 
@@ -127,8 +127,8 @@ def _merged_row(one: MergeCost) -> str:
 
 def judging(folder: Path, scale: Scale, progress: Progress) -> str:
     """Measure judging: plain Python runs before and after Spark, since a machine's speed may change."""
-    sample = _written(folder / "sample", scale.sample, progress)
-    run = _written(folder / "run", scale.events, progress)
+    sample = _write_histories(folder / "sample", scale.sample, progress)
+    run = _write_histories(folder / "run", scale.events, progress)
     before = _judge(folder / "sample", sample, [], progress)
     spark = _judge(folder / "run", run, ["--spark", MASTER], progress)
     after = _judge(folder / "sample", sample, [], progress)
@@ -145,14 +145,14 @@ def judging(folder: Path, scale: Scale, progress: Progress) -> str:
     return "\n".join(lines)
 
 
-def _written(out: Path, events: int, progress: Progress) -> int:
+def _write_histories(out: Path, events: int, progress: Progress) -> int:
     written = write_run(out, events)
     progress(f"{written} events written")
     return written
 
 
 def _judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> JudgingCost:
-    run = _ended(watch_run(sys.executable, "-m", "conformance.cli.rejudge", "--out", out, *options), 0)
+    run = _require_code(watch_run(sys.executable, "-m", "conformance.cli.rejudge", "--out", out, *options), 0)
     progress(f"judged again in {run.seconds:.1f} s")
     return JudgingCost(events=events, run=run)
 
@@ -161,7 +161,7 @@ def _judged_row(name: str, one: JudgingCost) -> str:
     return f"| {name} | {one.events:,} | {one.run.seconds:.1f} | {one.run.cpu:.1f} | {one.rate:,.0f} | {_gib(one.run.peak)} |"
 
 
-def _ended(run: RunCost, code: int) -> RunCost:
+def _require_code(run: RunCost, code: int) -> RunCost:
     if run.code != code:
         raise KitError(f"it ended with {run.code}, not {code}:\n{run.output[-4000:]}")
     return run

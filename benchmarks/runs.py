@@ -31,13 +31,13 @@ _Observations = dict[str, list[dict[str, Any]]]
 
 def write_run(out: Path, events: int) -> int:
     """Write about that many events; return how many."""
-    few = [_named(history(str(number), EXAMPLE, number), str(number)) for number in range(FEW)]
+    few = [_rename(history(str(number), EXAMPLE, number), str(number)) for number in range(FEW)]
     observations = _judged_once(out.with_name(f"{out.name}-few"), few)
     counts = [int(events * SKEWED)] + WORKERS * [int(events * (1 - SKEWED) / WORKERS)]
     return sum(_worker(out, f"gw{number}", count, few, observations) for number, count in enumerate(counts))
 
 
-def _named(example: History, name: str) -> History:
+def _rename(example: History, name: str) -> History:
     opened = msgspec.structs.replace(example.example, example=name, check=MACHINE, column=newest())
     return History(example=opened, events=example.events, end=End(example=name, outcome="judged"))
 
@@ -65,7 +65,7 @@ def _worker(out: Path, worker: str, events: int, few: Sequence[History], observa
 def _again(worker: str, few: Sequence[History], count: int) -> Iterator[History]:
     for number in range(count):
         example = few[number % len(few)]
-        yield _named(example, f"{worker}-{number}")
+        yield _rename(example, f"{worker}-{number}")
 
 
 def _write(out: Path, worker: str, examples: Sequence[History] | Iterator[History], observations: _Observations) -> int:

@@ -105,7 +105,7 @@ class _Shard:
 
     def lines(self, observations: int) -> Iterator[AnyShardLine]:
         checks = {row: [f"check.{row}"] for row in self._rows}
-        yield self._counted("header", header(self.name, self._worker, self._version, checks))
+        yield self._count("header", header(self.name, self._worker, self._version, checks))
         number = 0
         while self._counts["observation"] < observations:
             number += 1
@@ -113,7 +113,7 @@ class _Shard:
             yield from self._machine(name) if self._drawn.random() < MACHINES else self._probe(name)
         for row in self._rows:
             ended = CheckLine(**self._base(), check=f"check.{row}", rows=[row], outcome="done", examples=5, seconds=1.5)
-            yield self._counted("check", ended)
+            yield self._count("check", ended)
         yield Footer(**self._base(), counts=dict(self._counts))
 
     def _machine(self, name: str) -> Iterator[AnyShardLine]:
@@ -148,18 +148,18 @@ class _Shard:
             history=history,
             **more,
         )
-        return self._counted("observation", line)
+        return self._count("observation", line)
 
     def _example(self, name: str, check: str, rows: list[str], seconds: float) -> AnyShardLine:
         line = ExampleLine(
             **self._base(), example=name, check=check, outcome="judged", rows=rows, seconds=seconds,
             faults={"kill": FaultCount(injected=1, witnessed=1, healed=1)}, premises={"a leader": PremiseCount(met=1)},
         )  # fmt: skip
-        return self._counted("example", line)
+        return self._count("example", line)
 
     def _base(self) -> dict[str, Any]:
         return {"shard": self.name, "n": self._counts.total()}
 
-    def _counted(self, kind: str, line: AnyShardLine) -> AnyShardLine:
+    def _count(self, kind: str, line: AnyShardLine) -> AnyShardLine:
         self._counts[kind] += 1
         return line

@@ -51,15 +51,15 @@ def measure(shards: Path | None, rounds: int, progress: Progress) -> list[SmallM
 def _round(shards: Path, out: Path, progress: Progress) -> SmallMerge:
     python = sys.executable
     found = SmallMerge(
-        merge=_ended(watch_run(python, "-m", "reports", "--in", shards, "--out", out, "--master", MASTER)),
-        ours=_ended(watch_run(python, "-c", _OURS)),
-        plain=_ended(watch_run(python, "-c", _PLAIN)),
+        merge=_require_success(watch_run(python, "-m", "reports", "--in", shards, "--out", out, "--master", MASTER)),
+        ours=_require_success(watch_run(python, "-c", _OURS)),
+        plain=_require_success(watch_run(python, "-c", _PLAIN)),
     )
     progress(f"merged in {found.merge.seconds:.1f} s, {found.merge.cpu:.1f} s of the cores")
     return found
 
 
-def _ended(run: RunCost) -> RunCost:
+def _require_success(run: RunCost) -> RunCost:
     if run.code:
         raise KitError(f"it ended with {run.code}:\n{run.output[-4000:]}")
     return run

@@ -241,11 +241,11 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
         return (yield)
     config.stash[WATCHDOG] = Watchdog(config.stash[SESSION].lasts)
     config.pluginmanager.register(Finished(config.stash[WATCHDOG]))
-    with config.stash[WATCHDOG], _shown(config):
+    with config.stash[WATCHDOG], _progress_shown_in(config):
         return (yield)
 
 
-def _shown(config: pytest.Config) -> AbstractContextManager[None]:
+def _progress_shown_in(config: pytest.Config) -> AbstractContextManager[None]:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if config.option.verbose < 0 or terminal is None:
         return nullcontext()

@@ -13,17 +13,20 @@ SHIPPED = Path(__file__).parent / "shard.schema.json"
 
 def text() -> bytes:
     """Return the schema as the shipped file holds it: indented, in a fixed order."""
-    return msgspec.json.format(msgspec.json.encode(_cleaned(json_schema()), order="sorted"), indent=2) + b"\n"
+    return (
+        msgspec.json.format(msgspec.json.encode(_with_clean_descriptions(json_schema()), order="sorted"), indent=2)
+        + b"\n"
+    )
 
 
-def _cleaned(part: Any) -> Any:
+def _with_clean_descriptions(part: Any) -> Any:
     """Return the schema with its descriptions dedented: they are docstrings, which newer Pythons dedent already."""
     if isinstance(part, dict):
         return {
-            key: cleandoc(value) if key == "description" and isinstance(value, str) else _cleaned(value)
+            key: cleandoc(value) if key == "description" and isinstance(value, str) else _with_clean_descriptions(value)
             for key, value in part.items()
         }
-    return [_cleaned(each) for each in part] if isinstance(part, list) else part
+    return [_with_clean_descriptions(each) for each in part] if isinstance(part, list) else part
 
 
 def main() -> None:

@@ -122,19 +122,19 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 def read_frames(path: Path) -> Iterator[tuple[Frame, bytes]]:
     """Yield each frame of a history file, one example each, with its bytes."""
-    with _mapped(path) as data:
+    with _map_file(path) as data:
         for frame in frames(data):
             yield frame, data[frame.offset : frame.offset + frame.length]
 
 
 def frames_of(path: Path) -> list[Frame]:
     """Return the places of the frames of a history file."""
-    with _mapped(path) as data:
+    with _map_file(path) as data:
         return list(frames(data))
 
 
 @contextmanager
-def _mapped(path: Path) -> Iterator[Buffer]:
+def _map_file(path: Path) -> Iterator[Buffer]:
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             yield b""  # an empty file can't be mapped

@@ -37,7 +37,7 @@ def build_agent(progress: Progress = quiet, sources: Path = SOURCES) -> Path:
     kept.parent.mkdir(exist_ok=True)
     progress("mutants: building the agent with Maven")
     with tempfile.TemporaryDirectory(prefix=".building-", dir=kept.parent) as scratch:
-        os.replace(_packaged(sources, Path(scratch) / "agent"), kept)
+        os.replace(_package(sources, Path(scratch) / "agent"), kept)
     return kept
 
 
@@ -70,7 +70,7 @@ def _hash(sources: Path) -> str:
     return summary.hexdigest()[:16]
 
 
-def _packaged(sources: Path, project: Path) -> Path:
+def _package(sources: Path, project: Path) -> Path:
     """Build a copy, so that the checkout is unchanged and parallel builds do not interfere."""
     shutil.copytree(sources / "src" / "main", project / "src" / "main")
     shutil.copy(sources / "pom.xml", project)

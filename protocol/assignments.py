@@ -11,13 +11,13 @@ def subscription(topics: Sequence[str], owned: Mapping[str, Sequence[int]] | Non
     """Return a classic member's ConsumerProtocolSubscription: version 0, or 1 if it names `owned` partitions."""
     wanted = b"".join(_string(topic) for topic in topics)
     if owned is None:
-        return _versioned(wanted, len(topics))
-    return _versioned(wanted, len(topics), 1) + struct.pack(">i", len(owned)) + _partitions(owned)
+        return _encode_version(wanted, len(topics))
+    return _encode_version(wanted, len(topics), 1) + struct.pack(">i", len(owned)) + _partitions(owned)
 
 
 def encode_assignment(partitions: Mapping[str, Sequence[int]]) -> bytes:
     """Return a classic member's assignment (ConsumerProtocolAssignment, version 0)."""
-    return _versioned(_partitions(partitions), len(partitions))
+    return _encode_version(_partitions(partitions), len(partitions))
 
 
 def assigned_in(assignment: bytes) -> dict[str, tuple[int, ...]]:
@@ -32,7 +32,7 @@ def assigned_in(assignment: bytes) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _versioned(topics: bytes, count: int, version: int = 0) -> bytes:
+def _encode_version(topics: bytes, count: int, version: int = 0) -> bytes:
     """Return the bytes of a version, an array of topics and no user data."""
     return _LISTED.pack(version, count) + topics + struct.pack(">i", -1)
 

@@ -95,11 +95,11 @@ def _bytes(files: DataFrame) -> int:
 def frames(files: DataFrame, *, local: bool) -> DataFrame:
     """Return the frames of all files as a table FRAMES, without the bytes of `local` files."""
     if local:
-        return _mapped(files.select("path"), _find, FRAMES)
-    return _mapped(files.select("path", "content"), _cut, FRAMES)
+        return _map_in_arrow(files.select("path"), _find, FRAMES)
+    return _map_in_arrow(files.select("path", "content"), _cut, FRAMES)
 
 
-def _mapped(table: DataFrame, function: Mapped, schema: StructType) -> DataFrame:
+def _map_in_arrow(table: DataFrame, function: Mapped, schema: StructType) -> DataFrame:
     with warnings.catch_warnings():
         # Spark warns about new versions of pandas wherever Python runs, though only Arrow is used here.
         warnings.simplefilter("ignore", FutureWarning)
@@ -136,7 +136,7 @@ def workers(spark: SparkSession, shards: str) -> Workers:
 
 def judge_frames(found: DataFrame, workers: Workers, judge: Judging) -> DataFrame:
     """Judge each example of a table FRAMES by `judge`; return a table JUDGED."""
-    return _mapped(found, lambda batches: _judge(batches, workers, judge), JUDGED)
+    return _map_in_arrow(found, lambda batches: _judge(batches, workers, judge), JUDGED)
 
 
 def _judge(batches: Iterator[pa.RecordBatch], workers: Workers, judge: Judging) -> Iterator[pa.RecordBatch]:

@@ -191,16 +191,16 @@ class _Evidence:
     """The pooled tables, by cell."""
 
     def __init__(self, pooled: Pooled) -> None:
-        self.cases = _grouped(pooled.cases)
-        self.ways = _grouped(pooled.ways)
-        self.violations = _grouped(pooled.violations)
-        self.paths = _grouped(pooled.paths)
-        self.replays = _grouped(pooled.replays)
-        self.checks = _grouped(pooled.checks)
-        self.faults = _grouped(pooled.faults)
+        self.cases = _group_by_cell(pooled.cases)
+        self.ways = _group_by_cell(pooled.ways)
+        self.violations = _group_by_cell(pooled.violations)
+        self.paths = _group_by_cell(pooled.paths)
+        self.replays = _group_by_cell(pooled.replays)
+        self.checks = _group_by_cell(pooled.checks)
+        self.faults = _group_by_cell(pooled.faults)
 
 
-def _grouped(table: Iterable[Row]) -> defaultdict[tuple[str, str], list[Row]]:
+def _group_by_cell(table: Iterable[Row]) -> defaultdict[tuple[str, str], list[Row]]:
     groups: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in table:
         groups[row["kafka_version"], row["requirement"]].append(row)
@@ -210,7 +210,7 @@ def _grouped(table: Iterable[Row]) -> defaultdict[tuple[str, str], list[Row]]:
 def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations: Sequence[Deviation]) -> ReportedCell:
     key = (column.kafka_version, row.id)
     cases = {
-        str(counts["case"]): msgspec.convert(_picked(counts, CaseTally), CaseTally) for counts in evidence.cases[key]
+        str(counts["case"]): msgspec.convert(_fields_of(counts, CaseTally), CaseTally) for counts in evidence.cases[key]
     }
     found = evidence.checks[key]
     checks = _checks(row, column, found)
@@ -221,14 +221,17 @@ def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations
     return ReportedCell(
         **msgspec.structs.asdict(cell),
         faults=_faults(evidence.faults[key]),
-        evidence=[found["path"] for found in _ordered(evidence.paths[key])],
+        evidence=[found["path"] for found in _in_order(evidence.paths[key])],
         checks=checks,
         replays=ReplayCount(seen=replays[0]["seen"], tries=replays[0]["tries"]) if replays else ReplayCount(),
         shown=[
-            *(msgspec.convert(_picked(found, Violation), Violation) for found in _ordered(evidence.violations[key])),
+            *(
+                msgspec.convert(_fields_of(found, Violation), Violation)
+                for found in _in_order(evidence.violations[key])
+            ),
             *(_taken_away(one) for one in column.patches if row.id == patch_releases.ROW and not one.held),
         ],
-        known=_known(cell, column, evidence.ways[key], deviations),
+        known=_deviations_of(cell, column, evidence.ways[key], deviations),
     )
 
 
@@ -249,20 +252,22 @@ def _checks(row: Requirement, column: ColumnFacts, found: Sequence[Row]) -> Chec
 
 def _faults(found: Sequence[Row]) -> dict[str, FaultCount]:
     return {
-        row["fault"]: msgspec.convert(_picked(row, FaultCount), FaultCount)
+        row["fault"]: msgspec.convert(_fields_of(row, FaultCount), FaultCount)
         for row in sorted(found, key=lambda row: str(row["fault"]))
     }
 
 
-def _picked(row: Row, kind: type[msgspec.Struct]) -> dict[str, Any]:
+def _fields_of(row: Row, kind: type[msgspec.Struct]) -> dict[str, Any]:
     return {name: row[name] for name in kind.__struct_fields__ if name in row}
 
 
-def _ordered(rows: Sequence[Row]) -> list[Row]:
+def _in_order(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: int(row["place"]))
 
 
-def _known(cell: Cell, column: ColumnFacts, ways: Sequence[Row], deviations: Sequence[Deviation]) -> list[Deviation]:
+def _deviations_of(
+    cell: Cell, column: ColumnFacts, ways: Sequence[Row], deviations: Sequence[Deviation]
+) -> list[Deviation]:
     """Return the known deviations that together explain every way in which the cell is broken; none if one way is news."""
     about = [entry for entry in deviations if entry.covers(cell.requirement, column.version)]
     if cell.verdict == "flaky":

@@ -164,7 +164,7 @@ class _Tables:
             "faults_met": tables.faults_met(sums),
             "premises": tables.premises(sums),
             "excused": tables.excused_cases(sums, decided),
-            "spent": tables.spent(sums),
+            "spent": tables.spent_by_check(sums),
         }
         return _Found(pooled, insights)
 

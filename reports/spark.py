@@ -52,7 +52,7 @@ def session(master: str = "local[*]", *, small: bool = False) -> Iterator[SparkS
     `small` tunes it for a few megabytes of data. Raises SparkMissing if no Java can start it.
     """
     conf = SparkConf(loadDefaults=False).setAppName("kafka-conformance-kit").setAll(list(_settings(small).items()))
-    if not _submitted():
+    if not _is_submitted():
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         conf.setMaster(master)
@@ -91,12 +91,12 @@ def _pass_on(read_end: int) -> None:
 
 def _settings(small: bool) -> dict[str, str]:
     settings = _SETTINGS | (_SMALL if small else {})
-    if _submitted():
+    if _is_submitted():
         return settings
     flags = f"{_FLAGS} {_SMALL_FLAGS if small else _LARGE_FLAGS}"
     here = {"spark.driver.extraJavaOptions": flags, "spark.executorEnv.PYTHONPATH": str(_CODE)}
     return settings | _LOCAL | here | ({} if small else _LARGE)
 
 
-def _submitted() -> bool:
+def _is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ

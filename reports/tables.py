@@ -192,7 +192,7 @@ def excused_cases(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
     ]  # fmt: skip
 
 
-def spent(sums: Sums) -> list[Spent]:
+def spent_by_check(sums: Sums) -> list[Spent]:
     """Return one for each column and check."""
     ended = {_part(row) for row in sums.get(counts.ENDED, ())}
     unended = [{**row, "name": UNENDED, "times": 1} for row in sums.get(counts.UNENDED, ()) if _part(row) not in ended]

@@ -62,7 +62,7 @@ class _Rewriting:
         if line.example not in self.replaced:
             self.replaced.add(line.example)
             deeds = found.deeds or [[]] * len(found.observations)
-            yield from map(partial(self._observed, line), found.observations, deeds)
+            yield from map(partial(self._line_of, line), found.observations, deeds)
         if isinstance(line, ExampleLine):
             yield _with(line, rows=sorted({one.requirement for one in found.observations}), excuses=found.excuses)
 
@@ -70,7 +70,7 @@ class _Rewriting:
         today = {row.id: row.hash for row in shipped_rows()}
         return today | {row: was for row, was in self.header.rows.items() if row in self.kept}
 
-    def _observed(self, example: ObservationLine | ExampleLine, one: Observation, deeds: list[str]) -> ObservationLine:
+    def _line_of(self, example: ObservationLine | ExampleLine, one: Observation, deeds: list[str]) -> ObservationLine:
         """Return the line of an observation, with the evidence folder of the same finding, if it has one."""
         return ObservationLine.of(
             one,

@@ -272,7 +272,7 @@ def _conclude(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> i
     merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
     shards = [shard for column in plan.columns if column.run for shard in read_shards(out / "shards", column.run)]
     _say_each([*spent_lines(shards), *unfinished_lines(shards, every_check(), out)])
-    return code_of(out, plan.columns, _known(out, plan)) or merged
+    return code_of(out, plan.columns, _baseline_in(out, plan)) or merged
 
 
 def _say_each(lines: Sequence[str]) -> None:
@@ -296,7 +296,7 @@ def say_bad_ends(out: Path, plan: Plan, expected: Sequence[int] = (EXIT_SATISFIE
             say(kept)
 
 
-def _known(out: Path, plan: Plan) -> Baseline:
+def _baseline_in(out: Path, plan: Plan) -> Baseline:
     return read_baseline(out / COPY) if plan.baseline else Baseline()
 
 

@@ -245,7 +245,7 @@ class Bench:
         """Count an excuse of a rig that is being prepared, such as a repeated try."""
         self.excuses.append(evidence)
 
-    def malformed(self, how: str) -> AbstractContextManager[None]:
+    def malformed_requests(self, how: str) -> AbstractContextManager[None]:
         """Mark the requests of the block as breaking the protocol's rules on purpose; the law of internal errors
         leaves them out.
         """

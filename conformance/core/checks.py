@@ -273,7 +273,7 @@ def probe(
 
     return lambda body: _register(
         Check(
-            own_rows=rows, rig=rig, cases=_named(cases), body=body, strategies=strategies, examples=examples, smoke=smoke,
+            own_rows=rows, rig=rig, cases=_as_tuple(cases), body=body, strategies=strategies, examples=examples, smoke=smoke,
             run_first=run_first,
         )
     )  # fmt: skip
@@ -305,13 +305,13 @@ def scenario(
         raise ValueError(f"schedule {schedule!r} has no family; name it as KIP320-SC-03 is named")
     return lambda body: _register(
         Check(
-            own_rows=rows, rig=rig, cases=_named(cases), body=body, strategies=strategies, examples=examples, smoke=False,
+            own_rows=rows, rig=rig, cases=_as_tuple(cases), body=body, strategies=strategies, examples=examples, smoke=False,
             schedule=schedule, aims=aims, rest=rest, lasts=lasts,
         )
     )  # fmt: skip
 
 
-def _named(cases: Sequence[str] | None) -> tuple[str, ...] | None:
+def _as_tuple(cases: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if cases is None else tuple(cases)
 
 

@@ -67,7 +67,9 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
                     # An unmet premise ends the example.
                     observations += _broken_promise(bench, claim)
                     excuses.update(_excused_promises(claim))
-                    return ExampleOutcome("premise lost", claim.what, observations, _counted(check, bench, excuses))
+                    return ExampleOutcome(
+                        "premise lost", claim.what, observations, _count_excuses(check, bench, excuses)
+                    )
             elif isinstance(claim, ObservationClaim):
                 # Cases of other versions are left out; the body has checked feature levels itself.
                 found = [_observation(check, bench, claim)]
@@ -77,11 +79,11 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
     except KitError as error:
         bench.explain(error)
         if hindered := hindrance(bench.tape.history):
-            return ExampleOutcome("premise lost", hindered, observations, _counted(check, bench, excuses))
+            return ExampleOutcome("premise lost", hindered, observations, _count_excuses(check, bench, excuses))
         return ExampleOutcome("error", f"{type(error).__name__}: {error}", proofs(observations))
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
         return ExampleOutcome("error", traceback.format_exc(), proofs(observations))
-    return ExampleOutcome("judged", "", observations, _counted(check, bench, excuses))
+    return ExampleOutcome("judged", "", observations, _count_excuses(check, bench, excuses))
 
 
 def _came_to_rest(check: Check, bench: Bench) -> None:
@@ -90,7 +92,7 @@ def _came_to_rest(check: Check, bench: Bench) -> None:
         raise KitError(f"{check.id} ended without the premise {check.rest!r}: its judges saw no final state")
 
 
-def _counted(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
+def _count_excuses(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
     """Return the counted excuses of the body and the rig that apply to the column."""
     named = excuses + Counter(_row_and_case(check, bench, "", "", one) for one in bench.excuses)
     return _applicable_excuses(named, _facts(bench))
@@ -153,10 +155,10 @@ def _cases() -> dict[tuple[str, str], Case]:
 def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:
     """Return the violations of the rows that promised a premise that was not met."""
     promises = claim.promises if not claim.excuse else ()
-    return applicable([_broken(bench, one) for one in promises], _facts(bench))
+    return applicable([_violation_of(bench, one) for one in promises], _facts(bench))
 
 
-def _broken(bench: Bench, one: Promise) -> Observation:
+def _violation_of(bench: Bench, one: Promise) -> Observation:
     broken = Observation(requirement=one.row, case=one.case, result="violated", example="", detail=one.what)
     return _observation_of(bench, one.row, one.case, ObservationClaim(broken, ()))
 

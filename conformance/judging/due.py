@@ -175,7 +175,7 @@ class _ProcessEnded(NamedTuple):
     excuse: Evidence | None
 
 
-def _ended(history: History, noted: Sequence[AnyEvent]) -> Sequence[_ProcessEnded]:
+def _process_ends(history: History, noted: Sequence[AnyEvent]) -> Sequence[_ProcessEnded]:
     return [_ProcessEnded(e, _ended_by(history, e)) for e in noted if isinstance(e, Ended)]
 
 
@@ -227,7 +227,7 @@ def process_runs_on(ended: _ProcessEnded) -> Iterator[Claim]:
         yield Finding(False, STARTS.case, (event.n,), shown)
 
 
-def _healed(_: History, noted: Sequence[AnyEvent]) -> Sequence[tuple[Fault, Fault]]:
+def _fault_ends(_: History, noted: Sequence[AnyEvent]) -> Sequence[tuple[Fault, Fault]]:
     """Pair each fault whose nodes were restarted or resumed with the phase at which all were back in every ISR."""
     injected: dict[tuple[str, str], Fault] = {}
     found = []
@@ -325,8 +325,8 @@ def _judge(row: str, look: Look, function: Callable[[Any], Iterator[Claim]]) -> 
 
 PROMISES = (
     *(_judge(row, _overdue, _breaks(row)) for row in sorted({owed.row for owed in OWED.values()})),
-    _judge(STARTS.row, _ended, process_runs_on),
-    _judge(STARTS.row, _healed, node_comes_back),
+    _judge(STARTS.row, _process_ends, process_runs_on),
+    _judge(STARTS.row, _fault_ends, node_comes_back),
     *(_judge(OWED[due].row, _reactions, _reacts(OWED[due].row)) for due in ("leader", "step")),
     *(_judge(owed.row, _next_leader, _elects(owed)) for owed in (OWED["quorum"], LEADS)),
 )

@@ -40,19 +40,19 @@ def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None
     before = _answered_since_return(history, wait.over)
     described = _last_described(before)
     concerned = [one for one in described if wait.concerns(*one.place, one.of)]
-    eligible = _named(before, "eligible_leader_replicas")
+    eligible = _replicas_in(before, "eligible_leader_replicas")
     if any(_no_replica_may_lead(one, eligible, wait) for one in concerned):
         return NO_REPLICA_MAY_LEAD
-    refused = _refused(before)
+    refused = _refused_elections(before)
     return PREFERRED_OUT_OF_SYNC if any(_preferred_is_out(one, refused) for one in concerned) else None
 
 
 def candidates(history: History, overdue: Overdue) -> list[set[int]]:
     """Return the replicas that may lead each leaderless partition: its ISR, ELR and last known ELR, or else all."""
     before = _answered_since_return(history, overdue.n)
-    eligible, known = _named(before, "eligible_leader_replicas"), _named(before, "last_known_elr")
+    eligible, known = _replicas_in(before, "eligible_leader_replicas"), _replicas_in(before, "last_known_elr")
     answers = [answer for call, answer in before if call.op == "metadata"]
-    described = {one.place: one.partition for one in _described(answers)}
+    described = {one.place: one.partition for one in _described_partitions(answers)}
     return [
         {*one["isr_nodes"], *eligible.get(place, ()), *known.get(place, ())} or {*one["replica_nodes"]}
         for place, one in described.items()
@@ -68,7 +68,7 @@ def _answered_since_return(history: History, event: int) -> list[tuple[Call, Ans
 
 
 def _last_described(before: Sequence[tuple[Call, Answer]]) -> list[Described]:
-    return [*_described({call.node: answer for call, answer in before if call.op == "metadata"}.values())]
+    return [*_described_partitions({call.node: answer for call, answer in before if call.op == "metadata"}.values())]
 
 
 def _last_return(history: History, event: int) -> int:
@@ -77,7 +77,7 @@ def _last_return(history: History, event: int) -> int:
     return max(healed, default=-1)
 
 
-def _described(answers: Iterable[Answer]) -> Iterator[Described]:
+def _described_partitions(answers: Iterable[Answer]) -> Iterator[Described]:
     """Yield each partition in these Metadata answers."""
     for answer in answers:
         alive = frozenset(broker["node_id"] for broker in answer.value["brokers"])
@@ -94,7 +94,7 @@ def _no_replica_may_lead(described: Described, eligible: dict[Place, set[int]], 
     return leaderless and electable.isdisjoint(described.alive) and not any(map(wait.should_be_up, electable))
 
 
-def _named(before: Sequence[tuple[Call, Answer]], field: str) -> dict[Place, set[int]]:
+def _replicas_in(before: Sequence[tuple[Call, Answer]], field: str) -> dict[Place, set[int]]:
     """Return the replicas that a field of each partition names, as last described (KIP-966)."""
     return {
         (topic["name"], partition["partition_index"]): {*(partition.get(field) or ())}
@@ -114,7 +114,7 @@ def _preferred_is_out(described: Described, refused: frozenset[Place]) -> bool:
     return described.place in refused and not {*preferred} <= in_sync
 
 
-def _refused(before: Iterable[tuple[Call, Answer]]) -> frozenset[Place]:
+def _refused_elections(before: Iterable[tuple[Call, Answer]]) -> frozenset[Place]:
     """Return the partitions whose last preferred leader election was answered PREFERRED_LEADER_NOT_AVAILABLE."""
     errors = {
         (one["topic"], one["partition"]): one["error_code"]

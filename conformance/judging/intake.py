@@ -51,10 +51,10 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
         gaps = self.footer + 1 - self.numbers
         if self.last != self.footer or gaps < 0:
             return "goes on after its footer"
-        return f"lacks {gaps} of its lines" if gaps else self._miscounted
+        return f"lacks {gaps} of its lines" if gaps else self._why_miscounted
 
     @property
-    def _miscounted(self) -> str:
+    def _why_miscounted(self) -> str:
         wrong = [
             f"{counted} lines of type {kind} where {self.kinds.get(kind, 0)} are"
             for kind, counted in sorted((self.counted or {}).items())
@@ -71,7 +71,7 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
             return "it has no readable header, so its column is not known"
         if self.lines > self.numbers or self.headers > 1:
             return "different lines carry one number: two workers wrote under one shard id, or the file was edited"
-        return _unnamed(self.header)
+        return _why_no_name(self.header)
 
 
 class Quarantined(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -152,7 +152,7 @@ def take_in(
     quarantine = Quarantine(
         unreadable=sum(each.bad for each in known),
         empty_files=empty_files,
-        shards=[_quarantined(each) for each in known if each.shard and each.shard not in headers],
+        shards=[_quarantine(each) for each in known if each.shard and each.shard not in headers],
     )
     named = {shard: _name(header, by_run) for shard, header in headers.items()}
     marks = _marks(known, named, quarantine)
@@ -174,7 +174,7 @@ def _name(header: Header, by_run: bool) -> str:
     return f"{header.column.label} in run {header.run}" if by_run else header.column.label
 
 
-def _unnamed(header: Header) -> str:
+def _why_no_name(header: Header) -> str:
     """Return the reason why no column or run can have this name: names become folders, rows go by the version."""
     for what, name in (("column", header.column.label), ("run", header.run)):
         if not 0 < len(name) <= NAME_LENGTH:
@@ -184,7 +184,7 @@ def _unnamed(header: Header) -> str:
     return ""
 
 
-def _quarantined(summary: ShardSummary) -> Quarantined:
+def _quarantine(summary: ShardSummary) -> Quarantined:
     label = summary.header.column.label if summary.header else summary.label or ""
     return Quarantined(shard=summary.shard, kafka_version=label, reason=summary.refusal)
 

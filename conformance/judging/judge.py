@@ -272,9 +272,7 @@ class Judging:
         found, calm = self._all(), not any(map(_is_witness, self._history.events))
         return Judged(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
-            _counted(
-                (judge.row, claim.case, claim.evidence.name) for judge, claim, _ in found if type(claim) is Excuse
-            ),
+            _count((judge.row, claim.case, claim.evidence.name) for judge, claim, _ in found if type(claim) is Excuse),
             [*self._raised.values()],
         )
 
@@ -356,7 +354,7 @@ def _is_witness(event: AnyEvent) -> bool:
     return type(event) is Fault and event.phase == "witness"
 
 
-def _counted(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:
+def _count(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:
     """Return the number of times that each judge left a case undecided, in the order of rows, cases and names."""
     return [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(Counter(excuses).items())]
 

@@ -162,7 +162,7 @@ def leaders_before(history: History, about: Collection[Subject], events: Sequenc
     newest: dict[Subject, Plain] = {}
     found = []
     for begin, end in pairwise([0, *events]):
-        for name, partition in _described(history.events[begin:end]):
+        for name, partition in _described_partitions(history.events[begin:end]):
             subject = Subject("partition", name)
             if subject in about and partition["leader_epoch"] >= newest.get(subject, partition)["leader_epoch"]:
                 newest[subject] = partition
@@ -170,7 +170,7 @@ def leaders_before(history: History, about: Collection[Subject], events: Sequenc
     return found
 
 
-def _described(events: Sequence[AnyEvent]) -> Iterator[tuple[str, Plain]]:
+def _described_partitions(events: Sequence[AnyEvent]) -> Iterator[tuple[str, Plain]]:
     for event in events:
         if isinstance(event, Answer) and event.outcome == "ok" and _is_metadata(event.value):
             yield from _partitions(event.value)
@@ -264,16 +264,16 @@ def _batch(batch: Plain) -> str:
 
 def _produce(request: Plain) -> str:
     records = request["records"]
-    return f"Produce {_place(request)} acks {request['acks']}{_written(records)}"
+    return f"Produce {_place(request)} acks {request['acks']}{_records_in_words(records)}"
 
 
 def _produce_many(request: Plain) -> str:
     """Return a Produce of several partitions in words, also one that stays in flight, which is sent with acks=all."""
-    each = "; ".join(f"{_place(one)}{_written(one['records'])}" for one in request["partitions"])
+    each = "; ".join(f"{_place(one)}{_records_in_words(one['records'])}" for one in request["partitions"])
     return f"Produce acks {request.get('acks', -1)} {each}"
 
 
-def _written(records: Any) -> str:
+def _records_in_words(records: Any) -> str:
     if not isinstance(records, dict):
         return ": bytes"
     return f"{by_producer(records)}: {' '.join(value_in_words(one['value']) for one in records['records'])}"

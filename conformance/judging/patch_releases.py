@@ -30,19 +30,19 @@ class PatchComparison(msgspec.Struct, frozen=True, kw_only=True):
 def comparisons(columns: Mapping[str, Sequence[Header]]) -> dict[str, list[PatchComparison]]:
     """Compare each column with the newest older patch of its minor. Only released versions are compared."""
     released = {name: headers for name, headers in columns.items() if _is_release(headers[0].column)}
-    return {name: list(_compared(headers, released.values())) for name, headers in released.items()}
+    return {name: list(_compare(headers, released.values())) for name, headers in released.items()}
 
 
 def _is_release(column: Column) -> bool:
     return column.label == column.version and RELEASED.fullmatch(column.version) is not None
 
 
-def _compared(headers: Sequence[Header], others: Iterable[Sequence[Header]]) -> Iterator[PatchComparison]:
+def _compare(headers: Sequence[Header], others: Iterable[Sequence[Header]]) -> Iterator[PatchComparison]:
     version = headers[0].column.version
     older = [other for other in others if _is_older_patch(other[0].column.version, version)]
     newest = max((place(other[0].column.version) for other in older), default=None)
     for before in (other for other in older if place(other[0].column.version) == newest):
-        was, now = _offered(before), _offered(headers)
+        was, now = _offered_ranges(before), _offered_ranges(headers)
         for topology in sorted(was.keys() & now.keys()):
             yield from _cases(was[topology], now[topology], f"{topology} cluster of {before[0].column.version}")
 
@@ -51,7 +51,7 @@ def _is_older_patch(one: str, of: str) -> bool:
     return place(one).numbers[:2] == place(of).numbers[:2] and place(one) < place(of)
 
 
-def _offered(headers: Sequence[Header]) -> dict[str, dict[str, int]]:
+def _offered_ranges(headers: Sequence[Header]) -> dict[str, dict[str, int]]:
     """Return the ranges of APIs that each topology offers."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for header in headers:

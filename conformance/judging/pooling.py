@@ -130,14 +130,14 @@ class _Pool:
     def add(self, lines: Iterable[AnyShardLine], outdated: set[str]) -> None:
         for line in lines:
             if isinstance(line, CheckLine):
-                self._ended(line, set(line.rows) - outdated)
+                self._add_check(line, set(line.rows) - outdated)
             elif isinstance(line, ExampleLine):
                 self._excused(one for one in line.excuses if one.requirement not in outdated)
             elif isinstance(line, ObservationLine) and line.requirement not in outdated:
                 self._observed[line.requirement][line.case].append(line)
                 self._ran[line.requirement].add(line.check)
 
-    def _ended(self, line: CheckLine, rows: set[str]) -> None:
+    def _add_check(self, line: CheckLine, rows: set[str]) -> None:
         for row in rows:
             if line.outcome != "cut-off" or line.examples:
                 self._ran[row].add(line.check)

@@ -112,14 +112,14 @@ class Reading:
         return node, self.timeline.incarnations.get(node, 0)
 
     def _of_partition(self, name: str, number: int) -> Iterator[Story]:
-        return self._named("partition", name, number)
+        return self._stories_named("partition", name, number)
 
     def _take(self, kind: Kind, name: str, fact: Any, number: int = 0) -> None:
-        for story in self._named(kind, name, number):
+        for story in self._stories_named(kind, name, number):
             story.version += 1
             story.take(fact)
 
-    def _named(self, kind: Kind, name: str, number: int) -> Iterator[Story]:
+    def _stories_named(self, kind: Kind, name: str, number: int) -> Iterator[Story]:
         """Yield the stories of a subject, new ones where there are none yet."""
         for type, stories in self._by_kind.get(kind, ()):
             if (name, number) not in stories:

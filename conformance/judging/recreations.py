@@ -79,14 +79,14 @@ class Recreations:
     def follow_answer(self, call: Call, answer: Answer) -> None:
         self.told_again = []
         if call.op == CreateTopics.op and answer.outcome == "ok" and not call.request.get("validate_only"):
-            self._created(msgspec.convert(answer.value, CreateTopicsAnswer))
+            self._note_created(msgspec.convert(answer.value, CreateTopicsAnswer))
         elif call.op == DeleteTopics.op:
-            for name in _kept(msgspec.convert(call.request, DeleteTopics), answer):
+            for name in _undeleted_topics(msgspec.convert(call.request, DeleteTopics), answer):
                 self._topics[name].deletions.discard(call.n)
         elif call.op == Metadata.op and self._deleted and answer.outcome == "ok":
             self._note_ids(call.node, answer.n, msgspec.convert(answer.value, MetadataAnswer))
 
-    def _created(self, answer: CreateTopicsAnswer) -> None:
+    def _note_created(self, answer: CreateTopicsAnswer) -> None:
         for one in answer.topics:
             if one.error == NONE and one.topic_id is not None:
                 topic = self._topics.setdefault(one.name, _Topic())
@@ -134,7 +134,7 @@ def _may_mean(request: DeleteTopics, wanted: Topic | str, topic: _Topic) -> bool
     return not (id and topic.id) or id == topic.id
 
 
-def _kept(request: DeleteTopics, answer: Answer) -> Iterator[str]:
+def _undeleted_topics(request: DeleteTopics, answer: Answer) -> Iterator[str]:
     """Yield the topics that a deletion certainly left as they were."""
     results = msgspec.convert(answer.value, TopicResults).topics if answer.outcome == "ok" else ()
     for topic in map(Topic.of, request.topics):

@@ -58,10 +58,10 @@ def judge_frame(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> It
         return
     for history in histories:
         if (header := shards.get(history.example.column)) is not None:
-            yield _judged(history, header, judge)
+            yield _judge(history, header, judge)
 
 
-def _judged(history: History, header: Header, judge: Judging) -> JudgedExample:
+def _judge(history: History, header: Header, judge: Judging) -> JudgedExample:
     known = JudgedExample(shard=header.shard, example=history.example.example, check=history.example.check)
     try:
         found = judge(history, header.column)

@@ -50,7 +50,7 @@ def _end(request: Plain) -> str:
     return f"EndTxn of {request['transactional_id']} by {_pair(request)}: {how}"
 
 
-def _described(value: Plain) -> str:
+def _description_in_words(value: Plain) -> str:
     on = f" on {_partitions(value['partitions'])}" if value["partitions"] else ""
     return f"{value['state']}, {_pair(value)}{on}"
 
@@ -78,7 +78,7 @@ OUTCOMES: dict[str, Callable[[Plain], str]] = {
     "bump_epochs": _pair,
     "end_txn": lambda v: f"done, next {_pair(v)}" if v["producer_epoch"] >= 0 else "done",
     "add_offsets_to_txn": lambda v: "done",
-    "describe_transaction": _described,
+    "describe_transaction": _description_in_words,
     "describe_producers": lambda v: "; ".join(map(_producer, v["active_producers"])) or "no producer",
 }
 

@@ -66,7 +66,7 @@ def negative_leader_cannot_begin(quorum: Quorum, member: int, ahead: int, older:
 
     def ask(settled: LeaderAndEpoch) -> RaftAnswer:
         epoch = settled.leader_epoch + ahead
-        with quorum.bench.malformed("a negative id"):
+        with quorum.bench.malformed_requests("a negative id"):
             return quorum.client(name).begin_quorum_epoch(id, epoch, cluster_id=quorum.cluster_id, version=version)
 
     tried = quorum.attempt(name, ask)
@@ -98,7 +98,7 @@ def negative_leader_cannot_resign(quorum: Quorum, member: int, ahead: int, older
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
 
     def ask(settled: LeaderAndEpoch) -> RaftAnswer:
-        with quorum.bench.malformed("a negative id"):
+        with quorum.bench.malformed_requests("a negative id"):
             return quorum.client(name).end_quorum_epoch(
                 id, settled.leader_epoch + ahead, cluster_id=quorum.cluster_id, version=version,
                 successors=[quorum.bench.id_of(name)],

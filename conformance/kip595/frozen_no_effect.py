@@ -79,7 +79,7 @@ def end_of_no_leader_moves_no_follower(frozen: Frozen, leader: int, ahead: int, 
     """A follower that gets EndQuorumEpoch with a negative leader id asks for no votes."""
 
     def ask(epoch: int) -> PartitionAnswer:
-        with frozen.bench.malformed("a negative id"):
+        with frozen.bench.malformed_requests("a negative id"):
             return frozen.end(id, epoch + ahead, [frozen.id])
 
     seen = watch(frozen, leader, ask)
@@ -102,7 +102,7 @@ def begin_of_no_leader_moves_no_follower(frozen: Frozen, leader: int, ahead: int
     """A follower that gets BeginQuorumEpoch with a negative leader id goes on with the same fetch."""
 
     def ask(epoch: int) -> PartitionAnswer:
-        with frozen.bench.malformed("a negative id"):
+        with frozen.bench.malformed_requests("a negative id"):
             return frozen.begin(id, epoch + ahead)
 
     seen = watch(frozen, leader, ask)

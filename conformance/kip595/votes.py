@@ -38,7 +38,7 @@ def try_vote(
 
     def ask(settled: LeaderAndEpoch) -> VoteAnswer:
         epoch = settled.leader_epoch + ahead
-        with quorum.bench.malformed(malformed):
+        with quorum.bench.malformed_requests(malformed):
             return quorum.client(name).vote(
                 candidate,
                 epoch,

@@ -166,16 +166,16 @@ class ConformanceSession:
         """Run a check, or one of a machine's parts, on one column."""
         run = self._run_of(check, work.label, work.part)
         self.lab.progress.begins(work.label, check.id)
-        self._timed(work, lambda: run.run(self.lab.allowance(work)))
+        self._do_timed(work, lambda: run.run(self.lab.allowance(work)))
         return run
 
     def search(self, checks: Sequence[AnyCheck], work: Work) -> Search:
         """Use the time that is left for the rarest cases of a column."""
         search = Search(self.lab, work.label, checks, work.part)
-        self._timed(work, lambda: search.run(self.lab.allowance(work)))
+        self._do_timed(work, lambda: search.run(self.lab.allowance(work)))
         return search
 
-    def _timed(self, work: Work, do: Callable[[], None]) -> None:
+    def _do_timed(self, work: Work, do: Callable[[], None]) -> None:
         with counted_in(self.lab.ledger(work.label)), spending("act"):
             do()
         self.lab.progress.ends()

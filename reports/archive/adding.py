@@ -94,7 +94,7 @@ def archive(
     earlier = _earlier(spark, uri, runs)
     offered = archived_lines.offered_lines(lines, shards)
     days = {row.run_date for row in shards.select("run_date").collect()}
-    known = _known(spark, uri, shards, days) if earlier else None
+    known = _lines_of_runs(spark, uri, shards, days) if earlier else None
     filed = _compare(offered, known)
     batches = _batches(filed, earlier)
     with _staging(folder) as staging:
@@ -121,7 +121,7 @@ def _shards(spark: SparkSession, runs: Intake) -> DataFrame:
     return archived_lines.with_run_date(spark.createDataFrame(rows, "shard string, run string, kafka_version string"))
 
 
-def _known(spark: SparkSession, uri: str, shards: DataFrame, days: Collection[str]) -> DataFrame:
+def _lines_of_runs(spark: SparkSession, uri: str, shards: DataFrame, days: Collection[str]) -> DataFrame:
     """Return the lines of these runs that count in the archive; read only the days of these runs."""
     tables = [reading.stored_table(spark, uri, name).select(*_LINE, "batch", "run_date") for name in LINES]
     stored = reduce(DataFrame.unionAll, tables).where(F.col("run_date").isin(*days))
@@ -138,15 +138,15 @@ def _earlier(spark: SparkSession, uri: str, runs: Intake) -> dict[str, int]:
 
 def _compare(offered: DataFrame, known: DataFrame | None) -> list[Filed]:
     if known is None:
-        return sorted(_filed(row.run, row["count"], 0) for row in offered.groupBy("run").count().collect())
+        return sorted(_filed_as(row.run, row["count"], 0) for row in offered.groupBy("run").count().collect())
     here = offered.select(*_LINE, F.lit(True).alias("here"))
     there = known.select(*_LINE, F.lit(True).alias("there"))
     counts = here.join(there, _LINE, "full").groupBy("run")
     found = counts.agg(F.count_if(F.isnull("there")).alias("added"), F.count_if(F.isnull("here")).alias("lacking"))
-    return sorted(_filed(row.run, row.added, row.lacking) for row in found.collect())
+    return sorted(_filed_as(row.run, row.added, row.lacking) for row in found.collect())
 
 
-def _filed(run: str, added: int, lacking: int) -> Filed:
+def _filed_as(run: str, added: int, lacking: int) -> Filed:
     if lacking:
         return Filed(run=run, outcome="kept", added=0, lacking=lacking)
     return Filed(run=run, outcome="added" if added else "unchanged", added=added, lacking=0)

@@ -44,7 +44,7 @@ def explain(row: str, column: str, out: Path, matrix: Path | None, form: Form) -
         if place:
             print()
         explained = ExplainedCell(read, insights, id, label, rules.get(id), _run(file))
-        sys.stdout.writelines(f"{line}\n" for line in _wrapped(explanation(explained)))
+        sys.stdout.writelines(f"{line}\n" for line in _wrap(explanation(explained)))
 
 
 def _run(matrix: Path) -> Path | None:
@@ -53,7 +53,7 @@ def _run(matrix: Path) -> Path | None:
     return beside if (beside / "evidence").is_dir() or (beside / "histories").is_dir() else None
 
 
-def _wrapped(lines: Iterator[str]) -> Iterator[str]:
+def _wrap(lines: Iterator[str]) -> Iterator[str]:
     """Wrap long lines below their own text; commands, which are indented by six, stay whole for copying."""
     width = min(shutil.get_terminal_size((_WIDEST, 0)).columns, _WIDEST)
     for line in map(clean, lines):

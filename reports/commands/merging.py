@@ -28,7 +28,7 @@ def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations
     Returns 1 if a known deviation has to be looked at, else 0. Raises ReportError and CatalogueError.
     """
     known = read_compared(Path(baseline)) if baseline else None
-    merged = _merged(shards, out, archive, load_deviations(shipped_rows(), *deviations), master)
+    merged = _merge(shards, out, archive, load_deviations(shipped_rows(), *deviations), master)
     write_texts(merged.matrix, merged.insights, out, known)
     # Evidence is beside the shards.
     beside = Path(shards).parent if Path(shards).is_dir() else None
@@ -41,7 +41,7 @@ def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations
     return EXIT_VIOLATED if doubtful_deviations(merged.matrix) else EXIT_SATISFIED
 
 
-def _merged(shards: str, out: Path, archive: str, deviations: Sequence[Deviation], master: str) -> Merged:
+def _merge(shards: str, out: Path, archive: str, deviations: Sequence[Deviation], master: str) -> Merged:
     catalogue = shipped_rows()
     _make(out)
     with session(master, small=_bytes(shards) < _SMALL_BYTES) as spark:

@@ -120,7 +120,7 @@ def view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) -> Eviden
     history, report = folder.history, folder.report
     matching = [violation for violation in cell.shown if violation.evidence == folder.path]
     found = [ViolationText(case=one.case, label=one.label, detail=one.detail) for one in matching]
-    events = _narrated(history, [n for one in matching for n in one.events] or shown_events(history, report))
+    events = _shown_events(history, [n for one in matching for n in one.events] or shown_events(history, report))
     about = _about(history, events)
     lines = Narration(history, about, events[:SHOWN]).events()
     steps, place = steps_taken(history), next(iter(names_of(about, "partition")), "")
@@ -149,7 +149,7 @@ def view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) -> Eviden
     )
 
 
-def _narrated(history: History, events: Sequence[int]) -> list[int]:
+def _shown_events(history: History, events: Sequence[int]) -> list[int]:
     """Return the events that can be shown: the answer in place of its call, and none that the history lacks."""
     answers = {event.call: event.n for event in history.events if isinstance(event, Answer)}
     return sorted({answers.get(n, n) for n in events if 0 <= n < len(history.events)})

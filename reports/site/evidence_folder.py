@@ -206,9 +206,9 @@ def report_text(report: str) -> ReportText:
         title=lines[0].removeprefix("# ") if lines else "",
         case=case[1] if case else "",
         inputs=inputs[1] if inputs else "",
-        detail=_fenced(seen),
+        detail=_fenced_block(seen),
         seen_again=next((line.removeprefix(_SEEN_AGAIN) for line in lines if line.startswith(_SEEN_AGAIN)), ""),
-        disk=_fenced(disk),
+        disk=_fenced_block(disk),
         shown_at=_STAMP.findall(seen.partition("Shown by:")[2]),
         lacking=[line.removeprefix("- ") for line in lost.splitlines() if line.startswith("- ")],
     )
@@ -218,7 +218,7 @@ def _section(report: str, name: str) -> str:
     return report.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
 
 
-def _fenced(section: str) -> str:
+def _fenced_block(section: str) -> str:
     return section.partition("```\n")[2].partition("\n```")[0]
 
 

@@ -108,7 +108,7 @@ def holes(parts: dict[str, list[PremiseView]]) -> list[PremiseView]:
     return [view for views in parts.values() for view in views if not view.met]
 
 
-def spent(found: Iterable[Spent], labels: Sequence[str]) -> list[SpentView]:
+def spent_views(found: Iterable[Spent], labels: Sequence[str]) -> list[SpentView]:
     """Return the checks with the time they took, the longest first."""
     by_check: dict[str, dict[str, Spent]] = defaultdict(dict)
     for each in found:

@@ -86,7 +86,7 @@ def _faults(matrix: Matrix, insights: Insights, groups: Sequence[views.FamilyVie
 
 
 def _runs(matrix: Matrix, insights: Insights) -> str:
-    spent = overview.spent(insights.spent, matrix.kafka_versions)
+    spent = overview.spent_views(insights.spent, matrix.kafka_versions)
     return render("runs.html.j2", "runs.html", matrix=matrix, spent=spent)
 
 

@@ -146,7 +146,7 @@ def draw(history: History, lines: Sequence[EventLine], steps: Sequence[Taken], p
         height=y + BOTTOM,
         lanes=lanes,
         bands=list(_bands(leads, moments, tops, width)),
-        bars=[_placed(bar, tops[bar.node], rows[bar.node][n]) for node in names for n, bar in _of(faults, node)],
+        bars=[_place(bar, tops[bar.node], rows[bar.node][n]) for node in names for n, bar in _of(faults, node)],
         marks=marks,
         ticks=list(_ticks(moments)),
         blocks=list(_blocks(moments, steps)),
@@ -333,5 +333,5 @@ def _of(bars: Sequence[Bar], node: str) -> Iterator[tuple[int, Bar]]:
     yield from enumerate(bar for bar in bars if bar.node == node)
 
 
-def _placed(bar: Bar, lane: Lane, row: int) -> Bar:
+def _place(bar: Bar, lane: Lane, row: int) -> Bar:
     return msgspec.structs.replace(bar, y=lane.middle + MARK / 2 + row * BAR)

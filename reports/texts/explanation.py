@@ -112,7 +112,7 @@ def _rests(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     for name, tally in cell.cases.items():
         yield f"  Case {name}{_about(about, name)}: {_tally(tally)}"
-        yield from _excused(about, name)
+        yield from _excuse_lines(about, name)
     if cell.cases and about.rule:
         floor = floor_of(about.rule)
         changed = f", {floor.changed} held through a change" if floor.changed else ""
@@ -125,7 +125,7 @@ def _rests(about: ExplainedCell) -> Iterator[str]:
         yield f"  Fault {name}: {count.witnessed} witnessed of {count.injected} injected, {count.healed} healed"
 
 
-def _excused(about: ExplainedCell, case: str) -> Iterator[str]:
+def _excuse_lines(about: ExplainedCell, case: str) -> Iterator[str]:
     for each in about.insights.excused:
         if (each.kafka_version, each.requirement, each.case) == (about.label, about.requirement, case):
             for name, times in each.excused.items():

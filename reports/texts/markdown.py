@@ -99,14 +99,14 @@ def _changes(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[s
     differences = between_matrices(baseline, comparable(matrix))
     found = {turn: [(each, moved) for each in differences for moved in each.turned_rows(turn)] for turn in TURNS}
     yield f"### Since the baseline: {', '.join(f'{len(found[turn])} {turn}' for turn in TURNS)}"
-    listed = [line for turn in TURNS[:2] for line in _moved(matrix, turn, found[turn])]
+    listed = [line for turn in TURNS[:2] for line in _changed_rows(matrix, turn, found[turn])]
     if listed:
         yield from ("", _line(["", "Row", "Kafka", "Before", "Now"]), _line(["---"] * 5), *listed[:shown])
     if len(listed) > shown:
         yield f"\nand {len(listed) - shown} more: `{COMMAND} diff BASELINE MATRIX` lists them all."
 
 
-def _moved(matrix: Matrix, turn: Turn, found: Sequence[tuple[ColumnDifference, ChangedRow]]) -> Iterator[str]:
+def _changed_rows(matrix: Matrix, turn: Turn, found: Sequence[tuple[ColumnDifference, ChangedRow]]) -> Iterator[str]:
     groups: dict[tuple[str, str, str], list[str]] = {}
     for each, moved in found:
         change = moved.change
@@ -132,10 +132,10 @@ def _attention(matrix: Matrix, shown: int) -> Iterator[str]:
 
 def _why(finding: RowFinding) -> str:
     text = finding.why if len(finding.why) <= _WHY else f"{finding.why[:_WHY]} …"
-    return "; ".join([f"{finding.verdict}: {_safe(text)}", *map(_known, finding.known_deviations)])
+    return "; ".join([f"{finding.verdict}: {_safe(text)}", *map(_deviation_text, finding.known_deviations)])
 
 
-def _known(entry: Deviation) -> str:
+def _deviation_text(entry: Deviation) -> str:
     return f"known: [{entry.ticket}]({TICKETS}{entry.ticket})" if entry.ticket else f"known: {_safe(entry.reason)}"
 
 

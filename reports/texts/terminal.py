@@ -59,7 +59,7 @@ def show(matrix: Matrix, file: TextIO) -> None:
 def _table(matrix: Matrix) -> Table:
     table = Table(title="Kafka conformance", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("Kafka")
-    used = _used(matrix)
+    used = _verdicts_in(matrix)
     for verdict in used:
         table.add_column(GLYPHS[verdict], justify="right", style=STYLES[verdict], min_width=3)
     for column in matrix.columns:
@@ -79,13 +79,13 @@ def _rule_changes(changes: list[RuleChange]) -> Table:
     return table
 
 
-def _used(matrix: Matrix) -> list[Verdict]:
+def _verdicts_in(matrix: Matrix) -> list[Verdict]:
     return [verdict for verdict in VERDICTS if any(verdict in column.verdicts for column in matrix.columns)]
 
 
 def _legend(matrix: Matrix) -> Text:
     text = Text("  ")
-    for verdict in _used(matrix):
+    for verdict in _verdicts_in(matrix):
         text.append(f"{GLYPHS[verdict]} {verdict}   ", style=STYLES[verdict])
     return text.append("\n")
 

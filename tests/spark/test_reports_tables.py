@@ -301,7 +301,7 @@ def test_time_is_that_of_checks_and_of_the_examples_of_one_that_was_cut_short(sp
         _example(shard="u", seconds=0.125),
         {"type": "check", "check": "q", "outcome": "error"},
     )
-    assert tables.spent(sums) == [
+    assert tables.spent_by_check(sums) == [
         Spent(kafka_version=V, check="p", examples=9, seconds=12.0, outcomes={"cut-off": 1, "done": 1, "unended": 1}),
         Spent(kafka_version=V, check="q", examples=0, seconds=0.0, outcomes={"error": 1}),
     ]

@@ -166,7 +166,7 @@ def seen_in(
     For each breach in a shard they have the schedules whose replays showed it, or else that of the first example.
     """
     found = [
-        _seen(folder, shard.header, line, replay, deviations, number, column)
+        _sighting(folder, shard.header, line, replay, deviations, number, column)
         for shard in shards
         if shard.header is not None
         for line, replay in _schedules_of(shard)
@@ -186,7 +186,7 @@ def _breach(line: ObservationLine) -> Breach:
     return Breach(line.requirement, line.label, line.case)
 
 
-def _seen(
+def _sighting(
     folder: Path,
     header: Header,
     line: ObservationLine,

@@ -142,7 +142,7 @@ def index_of(hunt: Hunt, reached: Sequence[str] = ()) -> str:
             *_findings("Known findings", [one for one in hunt.findings if one.is_known]),
             *_columns(hunt.totals()),
             *_totals(sum(hunt.totals().values(), Totals())),
-            *_reached(reached),
+            *_reached_section(reached),
         ]
     )
 
@@ -180,7 +180,7 @@ def _faults(one: Totals) -> str:
     return f"{sum(one.witnessed.values())} witnessed of {sum(one.injected.values())} injected"
 
 
-def _reached(lines: Sequence[str]) -> Iterator[str]:
+def _reached_section(lines: Sequence[str]) -> Iterator[str]:
     if lines:
         yield from ("### Reached", "", *(f"- {line}" for line in lines), "")
 

@@ -180,7 +180,7 @@ def answers(request: Operation[Any], answer: Answer, at: Decoding) -> Iterable[A
     """Return the facts about an answer: a right one only once for each API and case, to keep them few."""
     op, case, seen = request.op, CASES[request.op], at.seen
     if at.is_lost:
-        return _unexpected(at) if at.answer.kind == UNEXPECTED and op in BATCHES else ()
+        return _unexpected_answer(at) if at.answer.kind == UNEXPECTED and op in BATCHES else ()
     facts: Iterable[LawResult]
     if not at.call.malformed and _is_plain(request, answer):
         if case in seen:
@@ -202,8 +202,8 @@ def _is_first(fact: LawResult, seen: set[Any]) -> bool:
     return True
 
 
-def _unexpected(at: Decoding) -> Iterable[Attributed]:
-    wrong = f"{at.call.op} {_shown(at.call.request)}: {at.answer.error}"
+def _unexpected_answer(at: Decoding) -> Iterable[Attributed]:
+    wrong = f"{at.call.op} {_in_words(at.call.request)}: {at.answer.error}"
     return [("wire", "wire", Pairing(CASES[at.call.op], at.call.n, at.answer.n, wrong))]
 
 
@@ -233,7 +233,7 @@ def _pairings(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator
     if len(items) == len(parts) == 1 and _is_same(asked.name_of(items[0]), answered.name_of(parts[0])):
         yield Pairing(CASES[op], at.call.n, at.answer.n, "")
     else:
-        for case, wrong in _compared(op, items, parts, answer):
+        for case, wrong in _compare(op, items, parts, answer):
             yield Pairing(case, at.call.n, at.answer.n, wrong)
 
 
@@ -284,7 +284,7 @@ def _is_same(asked: Named, answered: Named) -> bool:
     )
 
 
-def _compared(op: str, items: Sequence[Any], parts: Sequence[Any], answer: Answer) -> Sequence[tuple[str, str]]:
+def _compare(op: str, items: Sequence[Any], parts: Sequence[Any], answer: Answer) -> Sequence[tuple[str, str]]:
     asked_names, answered_names = map(BATCHES[op][0].name_of, items), [*map(BATCHES[op][1].name_of, parts)]
     by_id = bool(answered_names) and all(name is None and id is not None for name, id, _ in answered_names)
     asked = Counter((id if by_id else name or id, *rest) for name, id, rest in asked_names)
@@ -293,7 +293,7 @@ def _compared(op: str, items: Sequence[Any], parts: Sequence[Any], answer: Answe
     refused = repeated and all(map(_error_of, _at(answer, PARTS[op][0]) if PARTS[op] else (answer,)))
     wrong = _wrong(asked, answered, refused)
     shown = (
-        f"{op} of {_shown([*asked.elements()])} is answered for {_shown([*answered.elements()])}: {wrong}"
+        f"{op} of {_in_words([*asked.elements()])} is answered for {_in_words([*answered.elements()])}: {wrong}"
         if wrong
         else ""
     )
@@ -316,10 +316,10 @@ def _wrong(asked: Counter[Key], answered: Counter[Key], refused: bool) -> str:
     foreign = [key for key in answered if key not in asked]
     repeated = [key for key, count in answered.items() if key in asked and count not in (1, asked[key])]
     found = {"not answered": missing, "never asked for": foreign, "answered several times": repeated}
-    return "; ".join(f"{_shown(keys)} {what}" for what, keys in found.items() if keys)
+    return "; ".join(f"{_in_words(keys)} {what}" for what, keys in found.items() if keys)
 
 
-def _shown(value: object) -> str:
+def _in_words(value: object) -> str:
     text = msgspec.json.encode(value, order="sorted").decode()
     return text if len(text) <= 500 else f"{text[:500]}..."
 
@@ -331,7 +331,7 @@ def _error_codes(request: Operation[Any], answer: Answer, at: Decoding) -> Itera
     if not at.call.malformed and getattr(request, "acks", -1) != 0:
         op, internal = request.op, sorted(_codes(answer, PARTS[request.op]) & INTERNAL)
         names = ", ".join(code.name for code in internal)
-        wrong = f"{op} {_shown(at.call.request)} is answered with {names}" if names else ""
+        wrong = f"{op} {_in_words(at.call.request)} is answered with {names}" if names else ""
         yield ErrorCodes(CASES[op], at.call.n, at.answer.n, wrong)
 
 

@@ -172,7 +172,7 @@ def _offset_fetch(request: OffsetFetch, answer: OffsetFetchAnswer, at: Decoding)
 
 
 @decodes(Assignment, about=["partition"])
-def _assigned(request: Assignment, answer: Assigned, at: Decoding) -> Iterable[Attributed]:
+def _begin_session(request: Assignment, answer: Assigned, at: Decoding) -> Iterable[Attributed]:
     """Begin another session of a consumer that was assigned partitions or rebalanced."""
     at.sessions.setdefault(at.call.node, []).append(at.answer.n)
     if request.group is not None:

@@ -109,21 +109,21 @@ def _partition_metadata(
 @decodes(Produce, about=["partition", "transactional-id"], lost=True)
 def _produce(request: Produce, answer: ProducedPartition, at: Decoding) -> Iterator[Attributed]:
     answered = answer if request.acks != 0 and not at.is_lost else None
-    yield from _produced(request, request, answered, answer.version, at)
+    yield from _produce_result(request, request, answered, answer.version, at)
 
 
 @decodes(ProduceMany, about=["partition", "transactional-id"], lost=True)
 def _produce_many(request: ProduceMany, answer: ProduceAnswer, at: Decoding) -> Iterator[Attributed]:
     for wanted in request.partitions:
         own = _own(wanted, answer.partitions) if request.acks != 0 else None
-        yield from _produced(request, wanted, own, answer.version, at)
+        yield from _produce_result(request, wanted, own, answer.version, at)
 
 
 @decodes(ParkProduce, about=["partition", "transactional-id"], lost=True)
 def _park_produce(request: ParkProduce, answer: PendingRequest, at: Decoding) -> Iterator[Attributed]:
     """Yield writes that stay in flight, with acks=all, as of unknown outcome: the answer comes with another call."""
     for wanted in request.partitions:
-        yield from _produced(request, wanted, None, answer.version, at)
+        yield from _produce_result(request, wanted, None, answer.version, at)
 
 
 def _own(wanted: ProducePartition | FetchPartition, parts: Iterable[Part]) -> Part | None:
@@ -140,7 +140,7 @@ def _own(wanted: ProducePartition | FetchPartition, parts: Iterable[Part]) -> Pa
     )
 
 
-def _produced(
+def _produce_result(
     request: Produce | ProduceMany | ParkProduce,
     wanted: Produce | ProducePartition,
     answer: ProducedPartition | None,
@@ -176,9 +176,11 @@ def _produced(
 @decodes(Fetch, about=["partition"])
 def _fetch(request: Fetch, answer: FetchedPartition, at: Decoding) -> Iterator[Attributed]:
     if answer.error == NONE:
-        yield _fetched(request, request, answer, at)
+        yield _fetch_result(request, request, answer, at)
     else:
-        yield _refused(request, request.last_fetched_epoch, request.fetch_offset, answer, answer.current_leader, at)
+        yield _error_response(
+            request, request.last_fetched_epoch, request.fetch_offset, answer, answer.current_leader, at
+        )
 
 
 @decodes(FetchMany, about=["partition"])
@@ -189,10 +191,10 @@ def _fetch_many(request: FetchMany, answer: FetchAnswer, at: Decoding) -> Iterat
     for wanted in request.partitions:
         own = _own(wanted, answer.partitions) if wanted.partition_max_bytes >= WHOLE_BYTES else None
         if own is not None and own.error == NONE:
-            yield _fetched(wanted, request.options, own, at)
+            yield _fetch_result(wanted, request.options, own, at)
 
 
-def _fetched(
+def _fetch_result(
     wanted: FetchPartition, options: Fetch | FetchOptions, answer: FetchedPartition, at: Decoding
 ) -> Attributed:
     """Return the result for one partition of a Fetch."""
@@ -244,7 +246,7 @@ def _marker(one: records.Batch) -> ControlMarker | None:
 @decodes(ListOffsets, about=["partition"])
 def _list_offsets(request: ListOffsets, answer: log.ListedOffset, at: Decoding) -> Iterator[Attributed]:
     if answer.error != NONE:
-        yield _refused(request, -1, request.timestamp, answer, None, at)
+        yield _error_response(request, -1, request.timestamp, answer, None, at)
         return
     fact = OffsetLookup(
         *at.exchange(),
@@ -261,7 +263,7 @@ def _list_offsets(request: ListOffsets, answer: log.ListedOffset, at: Decoding) 
 @decodes(OffsetForLeaderEpoch, about=["partition"])
 def _offset_for_leader_epoch(request: OffsetForLeaderEpoch, answer: EpochEnd, at: Decoding) -> Iterator[Attributed]:
     if answer.error != NONE:
-        yield _refused(request, -1, request.leader_epoch, answer, None, at)
+        yield _error_response(request, -1, request.leader_epoch, answer, None, at)
         return
     fact = EpochEndOffset(
         *at.exchange(),
@@ -273,7 +275,7 @@ def _offset_for_leader_epoch(request: OffsetForLeaderEpoch, answer: EpochEnd, at
     yield ("partition", partition_of(request), fact)
 
 
-def _refused(
+def _error_response(
     request: Fetch | ListOffsets | OffsetForLeaderEpoch,
     last: int,
     position: int,

@@ -19,14 +19,14 @@ def descriptions_agree(story: DescriptionStory) -> Iterator[Finding]:
     """A group's state fits its members and epochs, a transaction's state its partitions; the quorum's leader is a voter."""
     known: set[tuple[object, ...]] = set()
     for one in story.described:
-        case, shown = _described(one.said)
+        case, shown = _compared_fields(one.said)
         if shown not in known:
             known.add(shown)
-            wrong = _misdescribed(one.said)
+            wrong = _contradiction_in(one.said)
             yield Finding(not wrong, case, (one.event,), f"{one.node}: {wrong}" if wrong else "", "contradiction")
 
 
-def _described(said: Described) -> tuple[str, tuple[object, ...]]:
+def _compared_fields(said: Described) -> tuple[str, tuple[object, ...]]:
     """Return the case, and the fields that are compared."""
     match said:
         case DescribedGroup():
@@ -47,7 +47,7 @@ def _names(replicas: tuple[QuorumReplica, ...]) -> frozenset[tuple[int, str]]:
     return frozenset([(one.replica_id, str(one.replica_directory_id or "")) for one in replicas])
 
 
-def _misdescribed(said: Described) -> str:
+def _contradiction_in(said: Described) -> str:
     match said:
         case DescribedGroup():
             return _of_group(said)

@@ -104,7 +104,7 @@ class Compared(NamedTuple):
 def _of_answer(sweep: SweepAtRest, items: Sequence[About]) -> Iterator[Claim]:
     """Yield a finding for the API, unless the answer is in the highest version, and one for each role of its items."""
     case = CASES[items[0].op]
-    compared = [_compared(sweep, one, best) for one in items if (best := sweep.references.get(one.question))]
+    compared = [_compare(sweep, one, best) for one in items if (best := sweep.references.get(one.question))]
     changed = [one for one in items if one.question not in sweep.references and _has_versions(sweep, one)]
     yield from [Excuse(CHANGED_MEANWHILE, case)] * len(changed)
     if any(one.version != best.version for one, best, _, _ in compared):
@@ -124,24 +124,24 @@ def _finding(case: str, compared: Sequence[Compared]) -> Finding:
     return Finding(not worst.wrong, case, (worst.best.event, worst.one.event), worst.wrong, "differs-by-version")
 
 
-def _compared(sweep: SweepAtRest, one: About, best: About) -> Compared:
-    return Compared(one, best, _role(sweep, one), _unlike(sweep, one, best) or _misnamed(sweep, one, best))
+def _compare(sweep: SweepAtRest, one: About, best: About) -> Compared:
+    return Compared(one, best, _role(sweep, one), _unlike(sweep, one, best) or _wrong_error(sweep, one, best))
 
 
 def _unlike(sweep: SweepAtRest, one: About, best: About) -> str:
-    expected = [*_expected(sweep, one, best)]
+    expected = [*_right_answers(sweep, one, best)]
     found = one.shared_fields(best)
     return "" if any(_agree(found, each, one.limit) for each in expected) else _against(one, best, expected[0])
 
 
-def _misnamed(sweep: SweepAtRest, one: About, best: About) -> str:
+def _wrong_error(sweep: SweepAtRest, one: About, best: About) -> str:
     kinds = _kinds(sweep, one)
     if not kinds or one.error in kinds or (one.error == ZSTD_REFUSED and _may_refuse_zstd(sweep, one, best)):
         return ""
-    return f"{one} about {_text(one.item)} answers {_named(one.error)}, not {' or '.join(map(_named, sorted(kinds)))}"
+    return f"{one} about {_text(one.item)} answers {_error_name(one.error)}, not {' or '.join(map(_error_name, sorted(kinds)))}"
 
 
-def _expected(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plain]:
+def _right_answers(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plain]:
     """Yield the right answers in this version, given that in the highest: the same, or that before a KIP's change."""
     shared = best.shared_fields(one)
     if one.op in CHANGED and (changed := CHANGED[one.op](sweep, one, best)) is not None:
@@ -246,7 +246,7 @@ def _against(one: About, other: About, expected: Plain) -> str:
     return f"{one} about {_text(one.item)} answers {_text(mine)}, not {_text(theirs)} {how}"
 
 
-def _named(code: int) -> str:
+def _error_name(code: int) -> str:
     return Error(code).name
 
 

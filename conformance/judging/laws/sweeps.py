@@ -152,7 +152,7 @@ class About(msgspec.Struct, frozen=True):
 
     def shared_fields(self, other: About) -> Plain:
         """Return the fields that the other's version has too."""
-        return _shown(SWEPT[self.op], self.value, min(self.version, other.version))
+        return _visible_fields(SWEPT[self.op], self.value, min(self.version, other.version))
 
     def __str__(self) -> str:
         return f"{self.op} v{self.version} to {self.node}"
@@ -258,7 +258,7 @@ def _is_at_rest(answers: Sequence[About]) -> bool:
     for one in answers:
         if one.op == "metadata" and one.several and one.version == highest:
             shared = {name: value for name, value in one.value.items() if name in ("error_code", "partitions")}
-            described.setdefault(one.item, set()).add(_encoded(shared))
+            described.setdefault(one.item, set()).add(_encode(shared))
             states += one.value.get("partitions", ())
     return bool(states) and all(len(found) == 1 for found in described.values()) and all(map(_is_full, states))
 
@@ -287,7 +287,7 @@ def _items_of(history: History, answer: Answer) -> Iterator[About]:
                 op=call.op,
                 node=call.node,
                 item=(name or id, *rest),
-                rest=_encoded([outer, item]).decode(),
+                rest=_encode([outer, item]).decode(),
                 version=version,
                 several=len(items) > 1,
                 asked=call.n,
@@ -301,10 +301,10 @@ def _items_of(history: History, answer: Answer) -> Iterator[About]:
 def _of_version(op: str, part: Plain, version: int) -> Plain:
     if part["error_code"] != NONE:
         return {"error_code": part["error_code"]}
-    return _shown(SWEPT[op], part, version)
+    return _visible_fields(SWEPT[op], part, version)
 
 
-def _shown(fields: Fields, part: Plain, version: int) -> Plain:
+def _visible_fields(fields: Fields, part: Plain, version: int) -> Plain:
     """Return the fields that this version has, with lists sorted unless their order means something."""
     return {
         name: _one(name, part[name], first, version)
@@ -316,11 +316,11 @@ def _shown(fields: Fields, part: Plain, version: int) -> Plain:
 def _one(name: str, value: Any, first: int | Fields, version: int) -> Any:
     if not isinstance(value, list | tuple):
         return value
-    elements = value if isinstance(first, int) else [_shown(first, one, version) for one in value]
-    return [*elements] if name in IN_ORDER else sorted(elements, key=_encoded)
+    elements = value if isinstance(first, int) else [_visible_fields(first, one, version) for one in value]
+    return [*elements] if name in IN_ORDER else sorted(elements, key=_encode)
 
 
-def _encoded(value: object) -> bytes:
+def _encode(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 

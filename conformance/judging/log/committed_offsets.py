@@ -72,14 +72,14 @@ class Shown(NamedTuple):
 @log_judge("KIP101-INV-19", "committed")
 def committed_offsets_keep_their_epoch(story: PartitionStory) -> Iterator[Claim]:
     """OffsetFetch returns the offset and epoch of the last acknowledged commit."""
-    for one in _shown(story):
+    for one in _fetches_with_commits(story):
         yield from one.claims("committed")
 
 
 @log_judge("KIP320-OC-03", "committed")
 def committed_offsets_survive_their_coordinator(story: PartitionStory) -> Iterator[Claim]:
     """A committed offset survives when its coordinator is killed and returns, and when another broker takes over."""
-    for one in _shown(story):
+    for one in _fetches_with_commits(story):
         took = _coordinator(story, one.last)
         lives = [story.timeline.incarnation(took, event) for event in (one.last.event, one.fetch.event)]
         if took and (took != one.fetch.node or lives[0] != lives[1]):
@@ -101,7 +101,7 @@ def _coordinator(story: PartitionStory, commit: OffsetCommitResult) -> str:
     return ""
 
 
-def _shown(story: PartitionStory) -> Iterator[Shown]:
+def _fetches_with_commits(story: PartitionStory) -> Iterator[Shown]:
     """Pair each OffsetFetch with the commits that were certainly acknowledged before it."""
     open_commits: dict[str, list[OffsetCommitResult]] = {}
     ever: dict[str, list[OffsetCommitResult]] = {}

@@ -136,7 +136,7 @@ def replicas_agree_at_quiescence(story: PartitionStory) -> Iterator[Claim]:
     if end is None:
         yield from [Excuse(left_out, "logs")] if (left_out := differs_by(story)) is not None else []
         return
-    for claim in (*_in_sync(story, end), *_logs(end), *_stored(story, end)):
+    for claim in (*_in_sync(story, end), *_logs(end), *_same_on_disk(story, end)):
         # Where all agreed a later look may see a broker fenced that had no time to send its heartbeat.
         certain = end.certain and not (claim.case == "isr" and story.timeline.rest >= 0)
         if isinstance(claim, Excuse) or claim.held or certain:
@@ -188,7 +188,7 @@ def _watermark(leader: FetchResult, other: FetchResult) -> Finding:
     return Finding(marks[0] == marks[1], "watermark", (leader.event, other.event), shown, "stuck")
 
 
-def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
+def _same_on_disk(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """Compare the logs on disk, by leader epochs and base offsets too, and the cache entries of epochs with records."""
     damage = story.derive(ReplicaDamage)
     led = [held for held in end.disk if end.leader is not None and held.node == end.leader.node]
@@ -238,7 +238,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
         return
     missed, replicas = _missed_epochs(story), story.derive(Replicas)
     premises = [
-        *(("follower", *one) for one in _fenced(story)),
+        *(("follower", *one) for one in _fenced_followers(story)),
         *(("leader", *one) for one in _tails(story, end.leader)),
     ]
     damage = story.derive(ReplicaDamage)
@@ -259,7 +259,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
             yield Excuse(NOT_AT_REST, case)
 
 
-def _fenced(story: PartitionStory) -> Iterator[tuple[str, int]]:
+def _fenced_followers(story: PartitionStory) -> Iterator[tuple[str, int]]:
     """Return followers that were seen fenced and out of the ISR, each with the first Metadata that shows it."""
     found: dict[int, int] = {}
     for seen in story.first_metadata:

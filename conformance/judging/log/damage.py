@@ -100,7 +100,7 @@ class ReplicaDamage:
         """
         lost = [span for span in self.hits(_loses_epochs) if span.began < event]
         return min(
-            (self._mark_before(n, s.began) for s in lost for n in s.nodes if not self._rejoined(n, s, event)),
+            (self._mark_before(n, s.began) for s in lost for n in s.nodes if not self._has_rejoined(n, s, event)),
             default=inf,
         )
 
@@ -109,7 +109,7 @@ class ReplicaDamage:
         reads = (read for read in self._story.reads if read.node == node and read.event < event)
         return max((read.high_watermark for read in reads), default=0)
 
-    def _rejoined(self, node: str, lost: FaultSpan, event: int) -> bool:
+    def _has_rejoined(self, node: str, lost: FaultSpan, event: int) -> bool:
         """True if a Metadata request after the node came back showed it in the ISR."""
         id, back = self._story.timeline.ids.get(node, -1), min(lost.taken_back, lost.ended)
         return any(back < seen.asked and seen.event < event and id in seen.isr for seen in self._story.metadata)

@@ -48,13 +48,13 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
         elif trim.error == REQUEST_TIMED_OUT and story.timeline.standing(trim.asked, trim.event):
             yield Finding(True, "low-watermark", (trim.event,))
     yield from _beyond(story, starts)
-    yield from _returned(story)
+    yield from _none_returns(story)
     end = end_of(story)
     if end is not None and story.timeline.rest >= 0:
         yield from _fetched_since(story, end)
         yield from _caches(story, end)
     if end is not None and end.certain:
-        yield from _adopted(story, end)
+        yield from _log_start_is_adopted(story, end)
 
 
 # --- what is returned
@@ -70,13 +70,13 @@ def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
             yield Finding(False, "log-start", (read.event,), shown, "deleted-too-much")
 
 
-def _returned(story: PartitionStory) -> Iterator[Claim]:
+def _none_returns(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a replica returns no deleted record if it was live and in sync at the answer to DeleteRecords, and has run
     on.
     """
     floors: dict[str, list[DeleteRecordsResult]] = {}
     for trim in story.deletions:
-        for node in _reached(story, trim) if trim.low_watermark > 0 else ():
+        for node in _nodes_reached(story, trim) if trim.low_watermark > 0 else ():
             if not floors.setdefault(node, []) or floors[node][-1].low_watermark < trim.low_watermark:
                 floors[node].append(trim)
     known: set[tuple[str, int]] = set()
@@ -117,7 +117,7 @@ def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchR
     return story.derive(PermittedLosses).between(trimmed_at, (cur, read.event))
 
 
-def _reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
+def _nodes_reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
     """Yield the nodes that certainly applied the deletion: the leader, and followers that were alive, in sync and
     without a fault before and after it.
     """
@@ -159,7 +159,7 @@ def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
             one for one in story.produced if one.asked > trim.event and one.node == leader.node and one.error == NONE
         ]
         for other in end.others:
-            if any(_copied(story, other, written, leader.cur) for written in later):
+            if any(_has_copied(story, other, written, leader.cur) for written in later):
                 shown = f"{leader.node} was trimmed to {low}, {other.node} starts at {other.log_start}"
                 if permission is None:
                     yield Finding(other.log_start >= low, "log-start", (trim.event, other.event), shown)
@@ -167,7 +167,7 @@ def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
                     yield Excuse(permission, "log-start")
 
 
-def _adopted(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
+def _log_start_is_adopted(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     """Judge that a follower with the whole log has the leader's log start too, which every answer to its fetches
     names, once all agree or had long enough to.
     """
@@ -189,7 +189,7 @@ def _had_to_hear(story: PartitionStory, led: FetchResult, other: FetchResult) ->
     return led.event < timeline.rest or timeline.time(other.event) - timeline.time(led.event) > ADOPTED_WITHIN
 
 
-def _copied(story: PartitionStory, replica: FetchResult, written: ProduceResult, epoch: int) -> bool:
+def _has_copied(story: PartitionStory, replica: FetchResult, written: ProduceResult, epoch: int) -> bool:
     """True if the replica copied the record from the leader of the epoch, and has run on since."""
     lives = {story.timeline.incarnation(replica.node, event) for event in (written.asked, replica.event)}
     held = replica.at(written.offset)

@@ -35,7 +35,7 @@ def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]
     for write in (write for write in story.produced if write.is_committed and write.values):
         lost = _lost_since(story, write)
         since = [read for read in reads if 0 <= lost < read.asked]
-        found = _lasted(story, write, since)
+        found = _how_it_lasts(story, write, since)
         if isinstance(found, tuple):
             survivor = found
         elif found is not None:
@@ -86,7 +86,7 @@ def _loses_log(effects: Effects) -> bool:
     return effects.damages_log
 
 
-def _lasted(
+def _how_it_lasts(
     story: PartitionStory, write: ProduceResult, reads: Sequence[FetchResult]
 ) -> tuple[int, int] | Finding | Excuse | None:
     """Return the events of the write and of a later leader's last read that has it; a claim of its loss; or None."""

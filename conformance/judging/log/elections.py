@@ -181,7 +181,7 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
         elif (permission := _permits(story, before)) is not None:
             yield Excuse(permission, case)
         else:
-            yield Finding(False, case, by, _shown(before, elected), "unclean-leader")
+            yield Finding(False, case, by, _in_words(before, elected), "unclean-leader")
 
 
 def election_case(story: PartitionStory, electable: frozenset[int] | None, event: int) -> str:
@@ -205,6 +205,6 @@ def _permits(story: PartitionStory, before: EpochRegistration) -> Evidence | Non
     return story.derive(PermittedLosses).between((before.epoch, NEVER), (before.epoch + 1, NEVER), ELECTIONS)
 
 
-def _shown(before: EpochRegistration, elected: int) -> str:
+def _in_words(before: EpochRegistration, elected: int) -> str:
     known = f"ISR {before.isr}, ELR {before.eligible}, last known leader {before.last_known}"
     return f"{elected} leads at {before.epoch + 1}; without a leader at {before.epoch}: {known}"

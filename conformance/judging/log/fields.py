@@ -51,7 +51,7 @@ def offsets_of_a_fetch_agree(story: PartitionStory) -> Iterator[Claim]:
             wrong = f"{read.node}: log start, LSO, HW, log end in disorder: {shown}"
             if 0 <= read.last_stable_offset < read.log_start:
                 wrong += "; the last stable offset is below the log start"
-            yield from _disordered(story.reads, place, wrong)
+            yield from _disorder(story.reads, place, wrong)
 
 
 def _offsets(read: FetchResult) -> tuple[int, int, int, int]:
@@ -60,7 +60,7 @@ def _offsets(read: FetchResult) -> tuple[int, int, int, int]:
     return read.log_start, read.last_stable_offset, read.high_watermark, end
 
 
-def _disordered(reads: list[FetchResult], place: int, wrong: str) -> Iterator[Claim]:
+def _disorder(reads: list[FetchResult], place: int, wrong: str) -> Iterator[Claim]:
     """Judge an answer whose offsets are out of order: a violation if a later answer of the same process has that high
     watermark.
     """

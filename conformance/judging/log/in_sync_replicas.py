@@ -157,7 +157,7 @@ def acks_all_needs_min_insync_replicas(story: PartitionStory) -> Iterator[Findin
         return
     for write in story.produced:
         if write.acks == -1:
-            yield from _written(looks, write)
+            yield from _write_findings(looks, write)
     yield from _watermark(looks)
 
 
@@ -259,7 +259,7 @@ class _Looks:
         return all(self.story.timeline.down(self.story.timeline.names.get(id, ""), first, second) for id in others)
 
 
-def _written(looks: _Looks, write: ProduceResult) -> Iterator[Finding]:
+def _write_findings(looks: _Looks, write: ProduceResult) -> Iterator[Finding]:
     before, after = looks.around(write.node, write.asked, write.event)
     if before is None:
         return

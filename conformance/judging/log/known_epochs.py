@@ -58,9 +58,9 @@ class KnownEpochs:
         return [*self._each()]
 
     def _each(self) -> list[Served]:
-        found = [_served(read, "fetch", read.replica_id) for read in self.story.reads if read.cur >= 0]
-        found += [_served(end, "offset_for_leader_epoch", -1) for end in self.story.epoch_ends if end.cur >= 0]
-        found += [_served(one, "list_offsets", one.replica_id) for one in self.story.listed if one.cur >= 0]
+        found = [_as_served(read, "fetch", read.replica_id) for read in self.story.reads if read.cur >= 0]
+        found += [_as_served(end, "offset_for_leader_epoch", -1) for end in self.story.epoch_ends if end.cur >= 0]
+        found += [_as_served(one, "list_offsets", one.replica_id) for one in self.story.listed if one.cur >= 0]
         return sorted(found, key=by_event)
 
     # --- the least that a broker knows
@@ -149,5 +149,5 @@ class KnownEpochs:
         return newest._replace(stale=mine[before - 1]) if before else None
 
 
-def _served(answer: FetchResult | EpochEndOffset | OffsetLookup, op: str, replica_id: int) -> Served:
+def _as_served(answer: FetchResult | EpochEndOffset | OffsetLookup, op: str, replica_id: int) -> Served:
     return Served(answer.asked, answer.event, answer.node, answer.incarnation, op, answer.cur, replica_id)

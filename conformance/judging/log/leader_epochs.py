@@ -66,11 +66,11 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Claim]:
             epochs = {epoch for _, epoch in held}
             yield Finding(epochs <= {epoch for epoch, _ in entries}, "covered", (disk.event,), shown)
             empty = [epoch for epoch, start in entries if start >= low and epoch not in epochs]
-            fine = _bounded(entries, held) and not any(_never_led(story, disk, epoch) for epoch in empty)
+            fine = _is_bounded_alike(entries, held) and not any(_never_led(story, disk, epoch) for epoch in empty)
             yield Finding(fine, "bounds", (disk.event,), shown)
 
 
-def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) -> bool:
+def _is_bounded_alike(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) -> bool:
     """True if entries begin and end where the epochs of the batches do.
 
     The first entry may have been moved up to the log start; a batch that the start cuts begins below it.
@@ -185,13 +185,13 @@ def every_change_of_leader_raises_the_epoch(story: PartitionStory) -> Iterator[F
             if before.state is seen.state and seen.leader >= 0:
                 continue
             if before.leader >= 0 and seen.leader >= 0 and before.leader != seen.leader:
-                yield _raised(before, seen, "moved")
+                yield _epoch_rises(before, seen, "moved")
             elif (before.leader < 0) != (seen.leader < 0) and seen.epoch > before.epoch:
-                yield _raised(before, seen, "leaderless")
-            elif before.leader < 0 and leader is not None and _resigned(leader, before, seen):
-                yield _raised(leader, seen, "leaderless")
+                yield _epoch_rises(before, seen, "leaderless")
+            elif before.leader < 0 and leader is not None and _has_resigned(leader, before, seen):
+                yield _epoch_rises(leader, seen, "leaderless")
             elif before.leader < 0 <= seen.leader and _was_without(story, leader, gap, seen):
-                yield _raised(before, seen, "leaderless")
+                yield _epoch_rises(before, seen, "leaderless")
 
 
 def _registered_changes(story: PartitionStory) -> Iterator[Finding]:
@@ -200,19 +200,19 @@ def _registered_changes(story: PartitionStory) -> Iterator[Finding]:
     for seen in story.registered:
         before = last.get(seen.node)
         if before is not None and before.leader != seen.leader and seen.node not in story.timeline.broker_names:
-            yield _raised(before, seen, "moved" if min(before.leader, seen.leader) >= 0 else "leaderless")
+            yield _epoch_rises(before, seen, "moved" if min(before.leader, seen.leader) >= 0 else "leaderless")
         last[seen.node] = seen
 
 
 Described = PartitionAtBroker | RegisteredPartition
 
 
-def _raised(before: Described, seen: Described, case: str) -> Finding:
+def _epoch_rises(before: Described, seen: Described, case: str) -> Finding:
     shown = f"{seen.node}: leader {before.leader} at {before.epoch}, then {seen.leader} at {seen.epoch}"
     return Finding(seen.epoch > before.epoch, case, (before.event, seen.event), shown, "epoch-regression")
 
 
-def _resigned(leader: PartitionAtBroker, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
+def _has_resigned(leader: PartitionAtBroker, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
     """True if the leader of this epoch is alive but does not lead. A fenced leader is not named either, though it leads on.
 
     Brokers and partitions of one answer may be of two moments, so it takes two answers.
@@ -279,7 +279,7 @@ def fetches_return_no_later_epochs(story: PartitionStory) -> Iterator[Claim]:
         newest = max(batch.epoch for batch in read.batches)
         case = "leader" if leadership.is_from_leader(read) else "follower"
         if newest <= read.cur:
-            yield from [Finding(True, case, (read.event,))] if _moved(story, read) else []
+            yield from [Finding(True, case, (read.event,))] if _leader_has_moved(story, read) else []
         elif knowledge.proof_past(read) or knowledge.serves_later(read):
             shown = f"{read.node} answered a fetch at epoch {read.cur} with records of epoch {newest}"
             yield Finding(False, case, (read.event,), shown, "fence-leak")
@@ -287,7 +287,7 @@ def fetches_return_no_later_epochs(story: PartitionStory) -> Iterator[Claim]:
             yield Excuse(TRUNCATED_MEANWHILE, case)
 
 
-def _moved(story: PartitionStory, read: FetchResult) -> bool:
+def _leader_has_moved(story: PartitionStory, read: FetchResult) -> bool:
     leadership = story.derive(Leadership)
     return leadership.newest_epoch_before(read.event) > leadership.first_epoch
 
@@ -385,20 +385,20 @@ def fetches_at_the_current_epoch_are_served(story: PartitionStory) -> Iterator[F
 def offset_for_leader_epoch_is_fenced(story: PartitionStory) -> Iterator[Finding]:
     """OffsetForLeaderEpoch is refused for an older epoch, and never for the broker's own."""
     yield from _served_and_falsely_fenced(story, "offset_for_leader_epoch")
-    yield from _leaked(story, "offset_for_leader_epoch")
+    yield from _stale_answers(story, "offset_for_leader_epoch")
 
 
 @log_judge("KIP320-LO-05", "listed", "errors")
 def list_offsets_is_fenced(story: PartitionStory) -> Iterator[Finding]:
     """ListOffsets is refused for an older epoch, and never for the broker's own."""
     yield from _served_and_falsely_fenced(story, "list_offsets")
-    yield from _leaked(story, "list_offsets")
+    yield from _stale_answers(story, "list_offsets")
 
 
 @log_judge("KIP320-FETCH-02", "reads", "errors")
 def fetches_at_an_older_epoch_are_fenced(story: PartitionStory) -> Iterator[Finding]:
     """A fetch is refused for an epoch that the broker has passed."""
-    yield from _leaked(story, "fetch")
+    yield from _stale_answers(story, "fetch")
 
 
 @log_judge("KIP320-FETCH-03", "reads", "errors")
@@ -449,7 +449,7 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
     return 0
 
 
-def _leaked(story: PartitionStory, op: str) -> Iterator[Finding]:
+def _stale_answers(story: PartitionStory, op: str) -> Iterator[Finding]:
     """Judge answers at an epoch that the same broker incarnation had passed before it was asked."""
     knowledge, replicas = story.derive(KnownEpochs), story.derive(Replicas)
     answers: list[Served | ErrorResponse] = [one for one in knowledge.answers if one.op == op]

@@ -31,10 +31,12 @@ def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
         before = last.get(read.node)
         if before is None or read.log_start != before.log_start:
             last[read.node] = read
-            yield from _moved(story, starts, before, read)
+            yield from _judge_move(story, starts, before, read)
 
 
-def _moved(story: PartitionStory, starts: LogStarts, before: FetchResult | None, read: FetchResult) -> Iterator[Claim]:
+def _judge_move(
+    story: PartitionStory, starts: LogStarts, before: FetchResult | None, read: FetchResult
+) -> Iterator[Claim]:
     """Judge the first answer of a replica with this log start. It may have been under way when the log start moved."""
     if read.log_start <= 0 or (before is not None and read.log_start < before.log_start):
         return

@@ -68,15 +68,15 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
 
     It counts if the offsets differ, or if something happened since the node was last read.
     """
-    raced, before = _raced(story.reads), dict[str, int]()
+    raced, before = _racing_answers(story.reads), dict[str, int]()
     for read in story.reads:
         last, before[read.node] = before.get(read.node, read.event), read.event
         if read.event in raced:
-            yield from (Excuse(RISEN, case) for case in _disordered(read))
+            yield from (Excuse(RISEN, case) for case in _disordered_cases(read))
             continue
         disturbed = story.disturbed_between(last, read.event)
         shown = f"{read.node}: log start {read.log_start}, HW {read.high_watermark}, LSO {read.last_stable_offset}"
-        wrong = _disordered(read)
+        wrong = _disordered_cases(read)
         if read.full:
             ordered = "log" not in wrong
             if not ordered or disturbed or read.log_start > 0 or read.high_watermark < read.log_end:
@@ -93,7 +93,7 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
         yield Finding(latest.offset <= bound, "listed", (latest.event, later.event), _beyond(latest, later, bound))
 
 
-def _disordered(read: FetchResult) -> list[str]:
+def _disordered_cases(read: FetchResult) -> list[str]:
     """Return the cases in which the offsets of an answer are out of order."""
     log = read.full and not read.log_start <= read.high_watermark <= read.log_end
     return [*(["log"] if log else []), *(["stable"] if read.last_stable_offset > read.high_watermark else [])]
@@ -131,7 +131,7 @@ def _latest(story: PartitionStory) -> Iterator[tuple[OffsetLookup, FetchResult, 
                 yield one, later, later.last_stable_offset if committed else later.high_watermark
 
 
-def _raced(reads: list[FetchResult]) -> set[int]:
+def _racing_answers(reads: list[FetchResult]) -> set[int]:
     """Return the events of answers that a change of the high watermark explains: a broker reads it first and the other
     offsets after it.
 

@@ -137,7 +137,7 @@ class PermittedLosses:
             least = min(*possible_min_isr(self.story), self.story.derive(Replicas).fewest(span.ended))
             if len(damaged) >= least:
                 lost_at = sorted(damaged.values())[-least]
-                above = min(self._left(node, one) for one in standing for node in one.nodes)
+                above = min(self._log_end_left(node, one) for one in standing for node in one.nodes)
                 yield PermittedLoss(self._moment(lost_at), DISKS_OF_MIN_ISR_LOST, above)
                 if (later := self._after_unseen_successor(lost_at, frozenset(damaged))) is not None:
                     yield _at_begin(later, DISKS_OF_MIN_ISR_LOST, above)
@@ -167,18 +167,18 @@ class PermittedLosses:
         epoch, _ = moment = self._moment(span.began)
         reads = (read for read in self._leadership.leader_reads if read.node == node and read.cur == epoch)
         if any(read.asked > span.began for read in reads):
-            yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._left(node, span))
+            yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._log_end_left(node, span))
         led = min((later for later in self._leadership.epochs_of(node) if later > epoch), default=-1)
         before = self.story.derive(EpochRegistrations).before(led)
         id = self.story.timeline.ids.get(node, -1)
-        if before is None or not before.may_elect(id) or self._rejoined(node, span.began, led):
+        if before is None or not before.may_elect(id) or self._has_rejoined(node, span.began, led):
             return
         if self._leadership.first_named(led) < span.ended or self._was_in_sync_and_down(node, before):
-            yield _at_begin(led, DISK_LOST_BY_FAULT, self._left(node, span))
+            yield _at_begin(led, DISK_LOST_BY_FAULT, self._log_end_left(node, span))
         elif self._stayed_alone(node, span, led):
-            yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._left(node, span))
+            yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._log_end_left(node, span))
 
-    def _left(self, node: str, span: FaultSpan) -> int:
+    def _log_end_left(self, node: str, span: FaultSpan) -> int:
         """Return the log end that the fault left of this partition; 0 if that is not known, or all was lost."""
         return span.left.get(node, 0) if span.partition == self.story.name else 0
 
@@ -221,7 +221,7 @@ class PermittedLosses:
         began = self._leadership.first_named(led)
         return _all_started_uncleanly(self.story, shown[-1].eligible, shown[-1].event, began)
 
-    def _rejoined(self, node: str, event: int, epoch: int) -> bool:
+    def _has_rejoined(self, node: str, event: int, epoch: int) -> bool:
         """True if the node left the ISR and rejoined it before it led at the epoch: then it had fetched the records that it
         lacked.
         """

@@ -91,12 +91,12 @@ def _ends_of_runs(batches: set[tuple[int, int]]) -> dict[int, int]:
 def _not_aborted(read: FetchResult, ends: Aborts) -> Iterator[Finding]:
     aborted = [batch for batch in read.batches if ends.is_aborted(batch)] if ends else []
     if aborted:
-        given = [batch for batch in _applied(read) if batch in aborted]
+        given = [batch for batch in _without_aborted(read) if batch in aborted]
         shown = f"{read.node} gave read_committed {', '.join(map(str, given))} of an aborted transaction"
         yield Finding(not given, "aborted-transaction", (read.event,), shown, "aborted-read")
 
 
-def _applied(read: FetchResult) -> list[ReplicaBatch]:
+def _without_aborted(read: FetchResult) -> list[ReplicaBatch]:
     """Return the batches left once AbortedTransactions are applied, as the Java consumer does (CompletedFetch)."""
     waiting = sorted(read.aborted_transactions, key=lambda one: one[1])
     aborting: set[int] = set()

@@ -33,7 +33,7 @@ def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Findin
         steps = [one for one in story.reader_steps if one.reader == name]
         for step, after in zip(steps, [*steps[1:], None], strict=True):
             if step.op == "deliver":
-                yield from _delivered(story, own_logs, step, kept, position)
+                yield from _judge_delivery(story, own_logs, step, kept, position)
                 kept += step.records
             elif step.op == "rewind":
                 # A rewind may take several rounds, each with an older epoch: only the last position counts.
@@ -45,7 +45,7 @@ def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Findin
             position = step.to
 
 
-def _delivered(
+def _judge_delivery(
     story: PartitionStory, own_logs: ReplicaLogs, step: ReaderStep, kept: Sequence[Record], position: int
 ) -> Iterator[Finding]:
     read = next((r for r in _latest(story.reads, step.event) if r.by_consumer and r.fetch_offset == position), None)
@@ -57,13 +57,13 @@ def _delivered(
     before = own.at(kept[-1][0]) if kept else None
     if first < position:
         yield Finding(False, case, by, shown, "nonmonotonic-poll")
-    elif _skipped(own, max(position, read.log_start), first):
+    elif _skips_a_record(own, max(position, read.log_start), first):
         yield Finding(False, case, by, f"{shown}, which holds {own.at(position)}", "poll-skip")
     elif before is not None and before.epoch != kept[-1][1]:
         yield Finding(False, case, by, f"{shown}, which holds {before} and not {kept[-1]}", "silent-truncation")
 
 
-def _skipped(own: ReplicaLog, position: int, first: int) -> bool:
+def _skips_a_record(own: ReplicaLog, position: int, first: int) -> bool:
     batch = own.at(position)
     return batch is not None and any(position <= offset < first for offset, _ in batch.records)
 

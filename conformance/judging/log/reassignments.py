@@ -34,7 +34,7 @@ def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
     """
     asked = [one for one in story.reassignments if not one.is_refused]
     known: set[tuple[int, str]] = set()
-    for change in _completed(story, asked):
+    for change in _completed_changes(story, asked):
         if (claim := _in_sync(story, change)) is None:
             continue
         if claim.held and (change.request.asked, claim.case) not in known:
@@ -45,8 +45,8 @@ def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
             yield claim
     for place, request in enumerate(asked):
         if request.replicas is None and request.error == NONE:
-            yield from _cancelled(story, asked, place)
-    yield from _named(story, asked)
+            yield from _cancelling_restores(story, asked, place)
+    yield from _has_all_named(story, asked)
 
 
 # --- completed
@@ -62,7 +62,7 @@ class Completed(NamedTuple):
     seen: PartitionAtBroker
 
 
-def _completed(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Completed]:
+def _completed_changes(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Completed]:
     """Yield the changes after which the replicas are as requested, and some have left."""
     pairs = (pair for view in story.metadata_by_incarnation.values() for pair in pairwise(view)) if asked else ()
     for before, seen in pairs:
@@ -70,13 +70,13 @@ def _completed(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> It
         if before.state is seen.state or {*before.replicas} <= now or before.event >= seen.asked:
             continue
         meant = [one for one in asked if one.asked < seen.event and frozenset(one.replicas or ()) == now]
-        added = [_added(story, asked, one) for one in meant]
+        added = [_added_targets(story, asked, one) for one in meant]
         if meant and (new := frozenset.intersection(*added)):
             left = frozenset(before.replicas) - now
             yield Completed(meant[-1], new, _case(story, asked, meant[-1], new, left, seen), before, seen)
 
 
-def _added(story: PartitionStory, asked: Sequence[ReassignmentResult], request: ReassignmentResult) -> Replicas:
+def _added_targets(story: PartitionStory, asked: Sequence[ReassignmentResult], request: ReassignmentResult) -> Replicas:
     """Return the targets that were not replicas at the request, nor by an earlier one that may be incomplete."""
     return frozenset(id for id in request.replicas or () if _is_outside(story, asked, request, id))
 
@@ -110,7 +110,7 @@ def _case(
     if hit & _names(story, left):
         return "source-down"
     before, earlier = _look_before(story, request), [one for one in asked if one.asked < request.asked]
-    return "undisturbed" if before is not None and _settled(earlier, before) else "two-at-once"
+    return "undisturbed" if before is not None and _is_settled(earlier, before) else "two-at-once"
 
 
 def _names(story: PartitionStory, ids: Replicas) -> set[str]:
@@ -195,13 +195,13 @@ def _was_before(change: Completed, write: ProduceResult) -> bool:
 # --- cancelled
 
 
-def _cancelled(story: PartitionStory, asked: Sequence[ReassignmentResult], place: int) -> Iterator[Finding]:
+def _cancelling_restores(story: PartitionStory, asked: Sequence[ReassignmentResult], place: int) -> Iterator[Finding]:
     """Judge that the replicas are again those from before the only request that was under way; a broker may describe the
     merged ones for a while.
     """
     cancelled, request = asked[place], asked[place - 1] if place else None
     former = _look_before(story, request) if request is not None else None
-    if request is None or former is None or not request.replicas or not _settled(asked[: place - 1], former):
+    if request is None or former is None or not request.replicas or not _is_settled(asked[: place - 1], former):
         return
     end = min((one.asked for one in asked[place + 1 :]), default=NEVER)
     old, merged = {*former.replicas}, {*former.replicas, *request.replicas}
@@ -218,7 +218,7 @@ def _cancelled(story: PartitionStory, asked: Sequence[ReassignmentResult], place
             return
 
 
-def _settled(earlier: Sequence[ReassignmentResult], look: PartitionAtBroker) -> bool:
+def _is_settled(earlier: Sequence[ReassignmentResult], look: PartitionAtBroker) -> bool:
     """True if this answer shows the last of the earlier requests completed."""
     last = earlier[-1] if earlier else None
     return last is None or (last.event < look.asked and {*look.replicas} == {*(last.replicas or ())})
@@ -227,7 +227,7 @@ def _settled(earlier: Sequence[ReassignmentResult], look: PartitionAtBroker) -> 
 # --- at rest
 
 
-def _named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Finding]:
+def _has_all_named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Finding]:
     """Judge that at rest the partition has each replica that the last request names, if that was acknowledged.
 
     One broker that describes it so is enough: another may describe former replicas.

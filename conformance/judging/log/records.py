@@ -301,8 +301,8 @@ def loss_in(
 def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]:
     """Two writes acknowledged with acks=all share an offset only with the same records; a record of another leader tests it."""
     rivals, commits = story.derive(_Rivals), [one for one in story.produced if one.is_committed and one.values]
-    shared = {event for pair in _shared(commits) for event in (pair.one.event, pair.two.event)}
-    for pair in _shared(commits):
+    shared = {event for pair in _overlapping_writes(commits) for event in (pair.one.event, pair.two.event)}
+    for pair in _overlapping_writes(commits):
         if (permission := _permits_both(story, pair)) is not None:
             yield Excuse(permission, "acknowledged")
         else:
@@ -327,7 +327,7 @@ class _Shared(NamedTuple):
         )
 
 
-def _shared(commits: Sequence[ProduceResult]) -> Iterator[_Shared]:
+def _overlapping_writes(commits: Sequence[ProduceResult]) -> Iterator[_Shared]:
     """Pair each write with the latest earlier one, at the first offset at which the two differ."""
     last: dict[int, ProduceResult] = {}
     for write in commits:
@@ -426,7 +426,7 @@ def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim
     """A record handed to a consumer is never replaced by another at its offset."""
     handed: dict[int, tuple[_Handed, int, bytes | None]] = {}
     permitted = story.derive(PermittedLosses)
-    for one in sorted(_consumed(story), key=by_event):
+    for one in sorted(_handed_out(story), key=by_event):
         again: _Handed | None = None
         for epoch, records in one.batches:
             for offset, value in records:
@@ -482,7 +482,7 @@ def _case(known: _Handed, one: _Handed) -> str:
     return "follower" if "follower" in (known.case, one.case) else "leader"
 
 
-def _consumed(story: PartitionStory) -> Iterator[_Handed]:
+def _handed_out(story: PartitionStory) -> Iterator[_Handed]:
     leadership = story.derive(Leadership)
     for read in story.reads:
         case = "leader" if leadership.is_from_leader(read) else "follower"

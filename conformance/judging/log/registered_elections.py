@@ -31,10 +31,10 @@ def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Cl
     for log in story.registered_states[-1:]:
         for before, after in pairwise(log.states):
             if before.leader != after.leader and before.replicas == after.replicas:
-                yield from _judged(story, log, before, after)
+                yield from _judge(story, log, before, after)
 
 
-def _judged(story: PartitionStory, log: RegisteredStates, before: Word, after: Word) -> Iterator[Claim]:
+def _judge(story: PartitionStory, log: RegisteredStates, before: Word, after: Word) -> Iterator[Claim]:
     """Judge one election. Only a live replica that may not lead puts it to the test."""
     electable = frozenset((*before.isr, *before.eligible))
     by = _known_by(story, log, after.epoch)
@@ -46,7 +46,7 @@ def _judged(story: PartitionStory, log: RegisteredStates, before: Word, after: W
     elif (permission := _permission(story, log, after.epoch, by)) is not None:
         yield Excuse(permission, case)
     else:
-        yield Finding(False, case, (by, log.event), _shown(before, after), "unclean-leader")
+        yield Finding(False, case, (by, log.event), _in_words(before, after), "unclean-leader")
 
 
 def _known_by(story: PartitionStory, log: RegisteredStates, epoch: int) -> int:
@@ -97,6 +97,6 @@ def _earlier(story: PartitionStory, event: int) -> int:
     return story.timeline.event_at(story.timeline.time(event) - CONVERGES_WITHIN)
 
 
-def _shown(before: Word, after: Word) -> str:
+def _in_words(before: Word, after: Word) -> str:
     known = f"ISR {before.isr}, ELR {before.eligible}, last known leader {before.last_known}"
     return f"the metadata log has {after.leader} as the leader at {after.epoch}; before, at {before.epoch}: {known}"

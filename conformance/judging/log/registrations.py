@@ -58,7 +58,7 @@ class EpochRegistrations:
         self.described = sorted(described, key=by_event)
         """All descriptions of the partition, in the order of the answers."""
         for one in self.described:
-            self._by_epoch[one.epoch] = _joined(self._by_epoch.get(one.epoch), one)
+            self._by_epoch[one.epoch] = _join(self._by_epoch.get(one.epoch), one)
         self._epochs = sorted(self._by_epoch)
 
     def of(self, epoch: int) -> EpochRegistration | None:
@@ -80,7 +80,7 @@ class EpochRegistrations:
         return [self._by_epoch[one] for one in self._epochs if one not in leaders and one - 1 in leaders]
 
 
-def _joined(known: EpochRegistration | None, one: Described) -> EpochRegistration:
+def _join(known: EpochRegistration | None, one: Described) -> EpochRegistration:
     unfenced = known.unfenced if known is not None else frozenset[int]()
     members = known.members if known is not None else frozenset[int]()
     replicas = known.replicas if known is not None else frozenset[int]()

@@ -46,8 +46,8 @@ def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
     """Every record that is read was sent, at least as often as it is there; batches are intact; a leader's log never shrinks."""
     yield from [Excuse(TOPIC_DOUBTED, "leader")] * story.doubted
     yield from _read(story)
-    yield from _kept(story)
-    yield from _handed(story)
+    yield from _leader_keeps_all(story)
+    yield from _delivered_in_order(story)
 
 
 # --- records that are read
@@ -156,7 +156,7 @@ def _of_read(
         wrong = _shown_again(read, *again)
     before = [batch for batch in new if batch.base < low and sent.unsent(read, batch)]
     rest = [batch for batch in new if batch not in before]
-    unsent = next(filter(None, (sent.unsent(read, batch) for batch in rest)), "") or _repeated(sent, read, low)
+    unsent = next(filter(None, (sent.unsent(read, batch) for batch in rest)), "") or _repeated_record(sent, read, low)
     if before and not wrong:
         yield Excuse(WRITTEN_BY_CLUSTER if story.is_internal else WRITTEN_BEFORE, role)
     if unsent and not wrong and sent.known_until < read.event:
@@ -199,7 +199,7 @@ def _shown_again(read: FetchResult, first: ReplicaBatch, second: ReplicaBatch) -
     return f"{read.node} returned {by} in {first} and in {second}"
 
 
-def _repeated(sent: SentRecords, read: FetchResult, low: float) -> str:
+def _repeated_record(sent: SentRecords, read: FetchResult, low: float) -> str:
     """Say which record without a sequence a read shows, from an offset on, more often than sent; empty for none."""
     records = (each for batch in read.batches for each in sent.records(batch))
     above = [one for offset, one in records if offset >= low and one.sequence < 0]
@@ -212,7 +212,7 @@ def _repeated(sent: SentRecords, read: FetchResult, low: float) -> str:
 # --- a leader's own log
 
 
-def _kept(story: PartitionStory) -> Iterator[Claim]:
+def _leader_keeps_all(story: PartitionStory) -> Iterator[Claim]:
     """Judge that in one process and epoch a leader keeps all that it had or acknowledged, at or above the log start."""
     last: dict[Life, FetchResult] = {}
     starts, damage = story.derive(LogStarts), story.derive(ReplicaDamage)
@@ -225,7 +225,7 @@ def _kept(story: PartitionStory) -> Iterator[Claim]:
             continue
         low = min(read.log_start, starts.limit(read.event))
         had = [batch for batch in before.batches if batch.last >= low] if before is not None else []
-        gone = ", ".join(str(batch) for batch in had if batch not in set(read.batches)) or _lost(
+        gone = ", ".join(str(batch) for batch in had if batch not in set(read.batches)) or _first_lost(
             story, before, read, low
         )
         if before is not None or gone:
@@ -234,7 +234,7 @@ def _kept(story: PartitionStory) -> Iterator[Claim]:
             yield Finding(not gone, "leader", by, shown if gone else "", "leader-log-shrank")
 
 
-def _lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, low: float) -> str:
+def _first_lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, low: float) -> str:
     """Return the first record that the leader acknowledged since the last full read and lacks; empty for none."""
     since = before.event if before is not None else -1
     for write in story.produced:
@@ -263,7 +263,7 @@ def _at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
 # --- records that a consumer is handed
 
 
-def _handed(story: PartitionStory) -> Iterator[Claim]:
+def _delivered_in_order(story: PartitionStory) -> Iterator[Claim]:
     """Judge that within one assignment offsets rise, and no record that stays in the log is skipped."""
     last: dict[tuple[str, int], ConsumedRecord] = {}
     stay = _staying(story) if story.consumed else []

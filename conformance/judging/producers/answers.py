@@ -138,7 +138,7 @@ def _of_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[
     known = write.error not in (UNKNOWN_OUTCOME, *PASSING["Produce"]) and write.acks == -1
     if known and leads(partition, write):
         one = of_write(partition, write)
-        yield from _judged(one, _by_leader(one, RightAnswer(PASSED)), None)
+        yield from _judge(one, _by_leader(one, RightAnswer(PASSED)), None)
 
 
 # --- transactional ids
@@ -168,12 +168,12 @@ def _of_transactional_id(story: TransactionStory, producers: Producers) -> Itera
     for turn in turns[len(kept) :]:
         coordination = kept[-1].after.copy() if kept else Coordination(story)
         prediction = coordination.predict(turn)
-        claims = () if prediction is None else tuple(_answered(coordination, prediction, turn))
+        claims = () if prediction is None else tuple(_judge_turn(coordination, prediction, turn))
         kept.append(_Judged(turn, coordination, claims))
     yield from (claim for known in kept for claim in known.claims)
 
 
-def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) -> Iterator[Claim]:
+def _judge_turn(coordination: Coordination, prediction: Prediction, turn: Turn) -> Iterator[Claim]:
     """Judge one answer, and go on with what it tells. A broker that is not the leader may know less."""
     one = prediction.asked
     if (passed := _passed_over(one, turn)) is not None:
@@ -187,7 +187,7 @@ def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) ->
     rights = [right for outcome, state in prediction.why.items() for right in _rights(one, outcome, state)]
     given = {right.outcome for right in rights if right.is_given(one)}
     stale = None if given or not _may_be_stale(coordination, one) else STALE_COORDINATOR
-    yield from _judged(one, rights, stale)
+    yield from _judge(one, rights, stale)
     # Whether the leader answers a batch rightly says nothing about the coordinator that let it pass.
     given |= {outcome for outcome in prediction.why if outcome.error == PASSED and one.error in APPENDING}
     if given:
@@ -227,10 +227,10 @@ def _rights(one: AnsweredRequest, outcome: RightAnswer, state: State) -> Iterato
         opened = state.opened if state.status == "Ongoing" else NEVER
         yield from (right._replace(opened=opened) for right in _by_leader(one, outcome))
     else:
-        yield from _refused(one, Right(KIND_OF.get(outcome.error, "concurrent"), outcome.error, why, outcome))
+        yield from _right_refusals(one, Right(KIND_OF.get(outcome.error, "concurrent"), outcome.error, why, outcome))
 
 
-def _refused(one: AnsweredRequest, right: Right) -> Iterator[Right]:
+def _right_refusals(one: AnsweredRequest, right: Right) -> Iterator[Right]:
     """Yield the right answers for a batch that the coordinator does not let pass: the leader may have recognised it
     before, or know the newer epoch too.
     """
@@ -270,7 +270,7 @@ def _passed_over(one: AnsweredRequest, turn: Turn) -> Evidence | None:
     return None if turn.led else NOT_LED
 
 
-def _judged(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) -> Iterator[Claim]:
+def _judge(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) -> Iterator[Claim]:
     """Judge an answer. A right one counts as held only if all right answers are of one kind, apart from those of a coordinator
     that is busy (CONCURRENT_TRANSACTIONS)."""
     given = [right for right in rights if right.is_given(one)]
@@ -283,7 +283,7 @@ def _judged(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) 
     elif not given and (forgot := _forgotten(one, rights)):
         yield Excuse(forgot, case)
     elif not given:
-        yield Finding(False, case, (one.request.asked, one.event), _shown(one, rights), "wrong-answer")
+        yield Finding(False, case, (one.request.asked, one.event), _in_words(one, rights), "wrong-answer")
 
 
 def _given_by(given: list[Right]) -> Evidence | None:
@@ -299,7 +299,7 @@ def _forgotten(one: AnsweredRequest, rights: list[Right]) -> Evidence | None:
     return why_forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else None
 
 
-def _shown(one: AnsweredRequest, rights: list[Right]) -> str:
+def _in_words(one: AnsweredRequest, rights: list[Right]) -> str:
     request, about = one.request, f" to {one.partition.name}" if one.partition is not None else ""
     about += " that names no member" if request.api == "TxnOffsetCommit" and not request.names_member else ""
     expected = " or ".join(sorted({str(right) for right in rights}))

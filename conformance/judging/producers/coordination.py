@@ -116,14 +116,14 @@ class Coordination:
             self._open.pop(one.key, None)
             self.known = None
         else:
-            return self._predicted(one)
+            return self._predict(one)
         return None
 
     # --- answers
 
-    def _predicted(self, one: AnsweredRequest) -> Prediction:
+    def _predict(self, one: AnsweredRequest) -> Prediction:
         if self.known is not None:
-            self.known = self._closed(one.event)
+            self.known = self._reachable(one.event)
         before = [each for each in self.known or () if one.key not in dict(each.done)]
         busy = any(each.request.asked != one.request.asked for each in self._open.values())
         busy = busy or any(self._may_be_busy(each.state, one.event) for each in before)
@@ -157,7 +157,7 @@ class Coordination:
         """
         if self.known is not None:
             kept = [each for each in self.known if _matches(each, one.key, outcomes, untouched)]
-            self._keep(frozenset(_bound(_without(each, one.key), one) for each in kept))
+            self._keep(frozenset(_bind_id(_without(each, one.key), one) for each in kept))
         self._open.pop(one.key, None)
         self._confirm(one)
 
@@ -229,7 +229,7 @@ class Coordination:
 
     # --- states
 
-    def _closed(self, event: int) -> frozenset[Configuration] | None:
+    def _reachable(self, event: int) -> frozenset[Configuration] | None:
         """Return all configurations that may be reached before an answer; None if there are too many."""
         todo = sorted(self.known or (), key=_since, reverse=True)
         found = {_without_since(each): each for each in todo}
@@ -279,14 +279,14 @@ class Coordination:
     def _take_description(self, one: TransactionDescription) -> None:
         if one.error != NONE or one.producer_epoch < 0:
             return  # an id that was never given: it is not in the coordinator's log yet
-        closed = self._closed(one.event) if self.known is not None else None
+        closed = self._reachable(one.event) if self.known is not None else None
         kept = frozenset(each for each in closed or () if _is_described(each.state, one))
         if kept:
             self._keep(frozenset(_bound_to(each, one.producer_id) for each in kept))
         else:
-            self._begin_at(self._described(one))
+            self._begin_at(self._state_of(one))
 
-    def _described(self, one: TransactionDescription) -> State:
+    def _state_of(self, one: TransactionDescription) -> State:
         """Return the state of a description, with the story's groups if it names a partition of __consumer_offsets."""
         groups = {f"group {name}" for name in self.story.groups}
         names = {*one.partitions, *(groups if any("__consumer_offsets" in name for name in one.partitions) else ())}
@@ -323,7 +323,7 @@ def _without(at: Configuration, key: int) -> Configuration:
     return at._replace(done=frozenset(each for each in at.done if each[0] != key))
 
 
-def _bound(at: Configuration, one: AnsweredRequest) -> Configuration:
+def _bind_id(at: Configuration, one: AnsweredRequest) -> Configuration:
     """Return the configuration with the producer id that an answer shows."""
     return _bound_to(at, one.given_id) if one.error == NONE and one.given_id >= 0 else at
 

@@ -129,7 +129,7 @@ def _init(state: State, request: CoordinatorRequest) -> Next:
     if (request.producer_id == NO_ID) != (request.epoch == NO_EPOCH):
         yield RightAnswer(Error.INVALID_REQUEST), state
     elif state.status == "":
-        yield RightAnswer(Error.NONE, NEW_ID, 0), _given(State(producer_id=NEW_ID), 0, NO_EPOCH, request)
+        yield RightAnswer(Error.NONE, NEW_ID, 0), _after_init(State(producer_id=NEW_ID), 0, NO_EPOCH, request)
     elif request.producer_id not in (NO_ID, state.producer_id) and not _is_of_former(state, request):
         yield RightAnswer(fenced_error(request)), state
     elif state.status in PREPARED:
@@ -178,13 +178,13 @@ def _init_at_rest(state: State, request: CoordinatorRequest) -> Next:
     asked = request.epoch in (NO_EPOCH, state.epoch)
     if state.epoch >= LAST_EPOCH and (asked or (state.epoch > LAST_EPOCH and request.epoch == state.retried)):
         # The epoch above the last one is no client's: its owner is that of the last one.
-        yield RightAnswer(Error.NONE, NEW_ID, 0), _rotated(_given(state, 0, request.epoch, request), state)
+        yield RightAnswer(Error.NONE, NEW_ID, 0), _with_new_id(_after_init(state, 0, request.epoch, request), state)
     elif asked:
         epoch = state.epoch + request.times
         retried = NO_EPOCH if request.epoch == NO_EPOCH else epoch - 1
-        yield RightAnswer(Error.NONE, state.producer_id, epoch), _given(state, epoch, retried, request)
+        yield RightAnswer(Error.NONE, state.producer_id, epoch), _after_init(state, epoch, retried, request)
     elif request.epoch == state.retried:
-        again = _given(state, state.epoch, state.retried, request)
+        again = _after_init(state, state.epoch, state.retried, request)
         again = again._replace(since=state.since, former_id=state.former_id)
         yield RightAnswer(Error.NONE, state.producer_id, state.epoch), again
         if request.failed_over:
@@ -193,12 +193,12 @@ def _init_at_rest(state: State, request: CoordinatorRequest) -> Next:
         yield RightAnswer(fenced_error(request)), state
 
 
-def _rotated(after: State, before: State) -> State:
+def _with_new_id(after: State, before: State) -> State:
     """Return the state with another producer id in place of the one before, at epoch 0."""
     return after._replace(producer_id=NEW_ID, epoch=0, former_id=before.producer_id)
 
 
-def _given(state: State, epoch: int, retried: int, request: CoordinatorRequest) -> State:
+def _after_init(state: State, epoch: int, retried: int, request: CoordinatorRequest) -> State:
     at = State("Empty", state.producer_id, epoch, retried, since=request.event)
     return at._replace(node=request.node, timeout_ms=request.timeout_ms)
 
@@ -207,22 +207,22 @@ def _given(state: State, epoch: int, retried: int, request: CoordinatorRequest) 
 
 
 def _add(state: State, request: CoordinatorRequest) -> Next:
-    if (error := _refused(state, request)) is not None:
+    if (error := _fencing_error(state, request)) is not None:
         yield RightAnswer(error), state
     elif state.status in PREPARED:
         yield CONCURRENT, state
     else:
-        yield RightAnswer(Error.NONE), _opened(state, request)
+        yield RightAnswer(Error.NONE), _open(state, request)
 
 
-def _refused(state: State, request: CoordinatorRequest) -> int | None:
+def _fencing_error(state: State, request: CoordinatorRequest) -> int | None:
     """Return the error for another producer id or another epoch than the current one."""
     if state.status == "" or request.producer_id != state.producer_id:
         return Error.INVALID_PRODUCER_ID_MAPPING
     return fenced_error(request) if request.epoch != state.epoch else None
 
 
-def _opened(state: State, request: CoordinatorRequest) -> State:
+def _open(state: State, request: CoordinatorRequest) -> State:
     is_open = state.status == "Ongoing"
     added = state.added | request.names if is_open else request.names
     opened = state.opened if is_open else request.asked
@@ -237,23 +237,23 @@ def _end(state: State, request: CoordinatorRequest) -> Next:
 
 
 def _end_first(state: State, request: CoordinatorRequest) -> Next:
-    if (error := _refused(state, request)) is not None:
+    if (error := _fencing_error(state, request)) is not None:
         yield RightAnswer(error), state
     elif state.status == "Ongoing":
-        yield RightAnswer(Error.NONE), state._replace(status=_prepared(request))
+        yield RightAnswer(Error.NONE), state._replace(status=_prepare_status(request))
     else:
         yield RightAnswer(_said_again(state, request)), state
 
 
-def _prepared(request: CoordinatorRequest) -> Status:
+def _prepare_status(request: CoordinatorRequest) -> Status:
     return "PrepareCommit" if request.commits else "PrepareAbort"
 
 
 def _said_again(state: State, request: CoordinatorRequest) -> int:
     """Return the error for an end that was decided before: by the same request, or by another one."""
-    if state.status == _prepared(request):
+    if state.status == _prepare_status(request):
         return Error.CONCURRENT_TRANSACTIONS
-    return Error.NONE if state.status == PREPARED[_prepared(request)] else Error.INVALID_TXN_STATE
+    return Error.NONE if state.status == PREPARED[_prepare_status(request)] else Error.INVALID_TXN_STATE
 
 
 def _end_second(state: State, request: CoordinatorRequest) -> Next:
@@ -274,7 +274,7 @@ def _end_second(state: State, request: CoordinatorRequest) -> Next:
     elif state.status == "Ongoing" or not request.commits:
         # May the owner of the epoch that was ended ask for the next one by InitProducerId? No KIP says.
         for retried in (NO_EPOCH, state.epoch):
-            after = _bumped(state, request)._replace(retried=retried)
+            after = _bump(state, request)._replace(retried=retried)
             yield RightAnswer(Error.NONE, after.producer_id, after.epoch), after
     else:
         yield RightAnswer(Error.INVALID_TXN_STATE), state
@@ -289,10 +289,10 @@ def _end_again(state: State, request: CoordinatorRequest) -> Next:
         yield RightAnswer(fenced_error(request), kind="not-open"), state
 
 
-def _bumped(state: State, request: CoordinatorRequest) -> State:
+def _bump(state: State, request: CoordinatorRequest) -> State:
     """Return the state once EndTxn is decided, at the next epoch; also for the abort of one that added nothing."""
-    after = state._replace(status=_prepared(request), epoch=state.epoch + 1, former_id=NO_ID)
-    after = _rotated(after, state) if state.epoch >= LAST_EPOCH else after
+    after = state._replace(status=_prepare_status(request), epoch=state.epoch + 1, former_id=NO_ID)
+    after = _with_new_id(after, state) if state.epoch >= LAST_EPOCH else after
     return after._replace(since=request.event, node=request.node)
 
 
@@ -301,14 +301,14 @@ def _bumped(state: State, request: CoordinatorRequest) -> State:
 
 def _write(state: State, request: CoordinatorRequest) -> Next:
     """Yield the answers to a write. With transaction version 2 it adds its partition itself."""
-    error = _refused(state, request)
+    error = _fencing_error(state, request)
     if state.status in PREPARED:
         yield CONCURRENT, state
         yield RightAnswer(PASSED_LATE), state
     if error is not None:
         yield RightAnswer(error), state
     elif request.is_tv2 and state.status not in PREPARED:
-        yield RightAnswer(PASSED), _opened(state, request)
+        yield RightAnswer(PASSED), _open(state, request)
     elif not request.is_tv2 and state.status not in PREPARED:
         inside = state.status == "Ongoing" and request.names <= state.added
         yield RightAnswer(PASSED if inside else not_added_error(request)), state
@@ -333,7 +333,7 @@ def spontaneous(state: State, *, timed_out: bool) -> Iterator[State]:
         after = state._replace(status=complete, added=frozenset())
         yield after
         if after.epoch > LAST_EPOCH:
-            yield _rotated(after, state)  # by the second protocol, at once (KIP360-INIT-17)
+            yield _with_new_id(after, state)  # by the second protocol, at once (KIP360-INIT-17)
     elif state.status == "Ongoing" and timed_out:
         yield from (after for _, after in _fenced_by_server(state, state.opened))
     if state.raised:

@@ -37,7 +37,7 @@ def _requests(story: TransactionStory) -> Iterator[Claim]:
             if not held and story.bumped_by_fenced(-1, one.event):
                 yield Excuse(BUMPED_BY_FENCED, "coordinator")
                 continue
-            shown = "" if held else _granted(one, newer)
+            shown = "" if held else _grant_in_words(one, newer)
             yield Finding(held, "coordinator", (newer.event, one.event), shown, "fenced-request-granted")
 
 
@@ -48,7 +48,7 @@ def _errors(one: OfTransaction) -> list[int]:
     return [one.error]
 
 
-def _granted(one: OfTransaction, newer: ProducerIdGiven) -> str:
+def _grant_in_words(one: OfTransaction, newer: ProducerIdGiven) -> str:
     what = {PartitionsAdded: "AddPartitionsToTxn", OffsetsAdded: "AddOffsetsToTxn"}.get(type(one), "EndTxn")
     return (
         f"{one.node} granted {what} of {one.transactional_id} at epoch {one.producer_epoch}, after InitProducerId gave "

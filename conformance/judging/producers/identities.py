@@ -89,14 +89,14 @@ def replicas_agree_on_producers(together: Together) -> Iterator[Claim]:
         latest = {one.node: one for one in partition.described_producers if partition.is_at_rest(one)}
         if (leader := latest.pop(_leader(partition), None)) is not None:
             for follower in latest.values():
-                yield from _compared(producers, partition, leader, follower)
+                yield from _compare(producers, partition, leader, follower)
 
 
 def _leader(partition: PartitionStory) -> str:
     return partition.timeline.names.get(partition.metadata[-1].leader, "") if partition.metadata else ""
 
 
-def _compared(
+def _compare(
     producers: Producers, partition: PartitionStory, leader: DescribedProducers, follower: DescribedProducers
 ) -> Iterator[Claim]:
     mine, theirs = ({one.producer_id: one for one in known.producers} for known in (leader, follower))

@@ -75,7 +75,7 @@ def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
         yield Excuse(excuse, case)
         return
     by = (*([ended.event] if ended is not None else []), *sorted({one.read.event for one in found}))
-    yield Finding(not broken, case, by, _shown(transaction, found) if broken else "", label)
+    yield Finding(not broken, case, by, _in_words(transaction, found) if broken else "", label)
 
 
 def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
@@ -86,7 +86,7 @@ def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
             yield from (_Outcome(partition, read, one.batch, one.commits) for one in own)
 
 
-def _shown(transaction: Transaction, found: list[_Outcome]) -> str:
+def _in_words(transaction: Transaction, found: list[_Outcome]) -> str:
     """Return the violation in words, with one batch of each outcome."""
     ended = transaction.ended
     how = "no EndTxn was answered with success"
@@ -155,7 +155,7 @@ def no_transaction_hangs(together: Together) -> Iterator[Claim]:
         yield from _moves_on(partition)
     for story in together.of(TransactionStory):
         yield from _dangling(story, producers)
-        yield from _unfinished(story, producers)
+        yield from _all_finish(story, producers)
 
 
 def _not_past(transaction: Transaction) -> Iterator[Claim]:
@@ -209,7 +209,7 @@ def _moves_on(partition: PartitionStory) -> Iterator[Claim]:
             yield Finding(read.last_stable_offset == wanted, "last-stable-offset", (read.event,), shown, "stuck-offset")
 
 
-def _unfinished(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
+def _all_finish(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     """Judge that, with all faults healed, a decided transaction is complete within `MARKED_WITHIN`."""
     at_rest = [one for one in story.described if one.error == NONE and _at_rest(story, one)]
     pending = [*takewhile(lambda one: one.state.startswith("Prepare"), reversed(at_rest))]

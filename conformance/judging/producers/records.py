@@ -86,10 +86,10 @@ def acknowledged_batches_are_kept(together: Together) -> Iterator[Claim]:
     producers = together.derive(Producers)
     for story in producers.partitions:
         if (read := final_read(story)) is not None:
-            yield from _kept(producers, story, read)
+            yield from _judge_read(producers, story, read)
 
 
-def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
+def _judge_read(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
     permitted = story.derive(PermittedLosses)
     deleted = story.derive(LogStarts).limit(read.event)
     stop = offsets_shown_by(read, deleted).stop

@@ -49,7 +49,7 @@ def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
     for partition in producers.partitions:
         for write in partition.produced:
             if producers.case(write.producer_id) == IDEMPOTENT and _may_write(partition, write):
-                yield from _answered(partition, write, IDEMPOTENT)
+                yield from _judge_answer(partition, write, IDEMPOTENT)
     for transaction in producers.transactions:
         yield from _of_transaction(transaction)
     for story in together.of(TransactionStory):
@@ -84,11 +84,11 @@ def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
     for write in transaction.writes:
         may = _is_current(transaction, write.result) and _is_added(transaction, write)
         if may and _may_write(write.partition, write.result):
-            yield from _answered(write.partition, write.result, dialect, transaction.first_asked)
+            yield from _judge_answer(write.partition, write.result, dialect, transaction.first_asked)
     end = next(iter(transaction.ends), None)
     written = [one.result for one in transaction.writes if one.result.is_committed]
     if end is not None and any(one.event < end.asked for one in written) and _is_current(transaction, end):
-        yield from _ended(transaction, end)
+        yield from _judge_end(transaction, end)
 
 
 def _is_added(transaction: Transaction, write: ProducerWrite) -> bool:
@@ -142,7 +142,7 @@ def _may_write(partition: PartitionStory, write: ProduceResult) -> bool:
     return not unknown and not newer and begins and write.base_sequence == last and leads(partition, write)
 
 
-def _answered(partition: PartitionStory, write: ProduceResult, case: str, began: int = NEVER) -> Iterator[Claim]:
+def _judge_answer(partition: PartitionStory, write: ProduceResult, case: str, began: int = NEVER) -> Iterator[Claim]:
     """Judge the answer to a batch; `began` is the first request of the write's transaction."""
     refused = write.error in FATAL
     if write.error not in (NONE, *FATAL):
@@ -157,7 +157,7 @@ def _answered(partition: PartitionStory, write: ProduceResult, case: str, began:
     yield Finding(not refused, case, (write.event,), shown if refused else "", "spurious-refusal")
 
 
-def _ended(transaction: Transaction, end: TransactionEnded) -> Iterator[Finding]:
+def _judge_end(transaction: Transaction, end: TransactionEnded) -> Iterator[Finding]:
     if end.error in (NONE, *FATAL):
         refused = end.error in FATAL
         shown = f"{end.node} refused the end of {transaction} with error {end.error}, though no other request may have ended it"

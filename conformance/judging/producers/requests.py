@@ -55,10 +55,10 @@ def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[
     """Return all requests about a transactional id, in call order. A verification changes nothing (KIP-890)."""
     known = [
         *map(_init, story.given),
-        *(_added(one) for one in story.added if not one.verify_only),
+        *(_adding_request(one) for one in story.added if not one.verify_only),
         *map(_offsets_added, story.groups_added),
         *map(_offsets, story.offsets),
-        *map(_ended, story.ends),
+        *map(_end_request, story.ends),
         *_writes(story.name, partitions),
     ]
     known.sort(key=lambda one: one.request.asked)
@@ -77,7 +77,7 @@ def _init(one: ProducerIdGiven) -> AnsweredRequest:
     return AnsweredRequest(UNNUMBERED, request, one.error, one.producer_id, one.producer_epoch)
 
 
-def _added(one: PartitionsAdded) -> AnsweredRequest:
+def _adding_request(one: PartitionsAdded) -> AnsweredRequest:
     """Return the request to add partitions. If some are refused, none is added: the first refusal counts."""
     names = frozenset(name for name, _ in one.errors)
     request = CoordinatorRequest(
@@ -104,7 +104,7 @@ def _offsets(one: OffsetCommitResult) -> AnsweredRequest:
     return AnsweredRequest(UNNUMBERED, request._replace(names_member=names_member), one.accepted)
 
 
-def _ended(one: TransactionEnded) -> AnsweredRequest:
+def _end_request(one: TransactionEnded) -> AnsweredRequest:
     request = CoordinatorRequest(
         *_about("EndTxn", one, one.version), one.producer_id, one.producer_epoch, commits=one.committed
     )
@@ -116,14 +116,18 @@ def _writes(name: str, partitions: list[PartitionStory]) -> Iterator[AnsweredReq
         for one in partition.produced:
             if one.transactional_id == name and one.acks != 0:
                 error = NEVER_SENT if one.failed and one.error == UNKNOWN_OUTCOME else one.error
-                yield AnsweredRequest(UNNUMBERED, _written(partition, one), error, partition=partition, write=one)
+                yield AnsweredRequest(
+                    UNNUMBERED, _produce_request(partition, one), error, partition=partition, write=one
+                )
 
 
-def _written(partition: PartitionStory, one: ProduceResult) -> CoordinatorRequest:
+def _produce_request(partition: PartitionStory, one: ProduceResult) -> CoordinatorRequest:
     names = frozenset((partition.name,))
     return CoordinatorRequest(*_about("Produce", one, one.version), one.producer_id, one.producer_epoch, names)
 
 
 def of_write(partition: PartitionStory, write: ProduceResult) -> AnsweredRequest:
     """Return a Produce that no coordinator sees, with its answer."""
-    return AnsweredRequest(UNNUMBERED, _written(partition, write), write.error, partition=partition, write=write)
+    return AnsweredRequest(
+        UNNUMBERED, _produce_request(partition, write), write.error, partition=partition, write=write
+    )

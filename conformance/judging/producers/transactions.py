@@ -103,7 +103,7 @@ class Producers:
         """
         current: dict[tuple[int, int], Transaction] = {}
         known: set[object] = set()
-        for one in sorted(self._requests(story), key=_asked):
+        for one in sorted(self._requests(story), key=_asked_at):
             fact = one.result if isinstance(one, ProducerWrite) else one
             at = (fact.producer_id, fact.producer_epoch)
             if isinstance(one, TransactionEnded):
@@ -127,7 +127,7 @@ class Producers:
         yield from story.ends
 
 
-def _asked(one: ProducerWrite | OffsetCommitResult | TransactionEnded) -> int:
+def _asked_at(one: ProducerWrite | OffsetCommitResult | TransactionEnded) -> int:
     return (one.result if isinstance(one, ProducerWrite) else one).asked
 
 

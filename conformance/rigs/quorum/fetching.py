@@ -34,7 +34,7 @@ def try_fetch(
         epoch = settled.leader_epoch + ahead
         last = epoch + last_fetched_beyond if last_fetched_epoch is None else last_fetched_epoch
         wanted = FetchPartition(METADATA, 0, offset, epoch, last, partition_max_bytes=SMALL)
-        with quorum.bench.malformed(malformed):
+        with quorum.bench.malformed_requests(malformed):
             return quorum.client(name).fetch(
                 wanted, FetchOptions(cluster_id=quorum.cluster_id, **options), version=version
             )

@@ -119,14 +119,14 @@ class _Collected:
         self._since = since
 
     def all(self, about: Collection[Subject]) -> None:
-        self._tried("the transcript", self._transcript)
+        self._collect("the transcript", self._transcript)
         for name in self._cluster.nodes:
-            self._tried(f"the log of {name}", partial(self._log, name))
+            self._collect(f"the log of {name}", partial(self._log, name))
         for collector, names in collectors_for(about).items():
-            self._tried("the disks", partial(self._disks, collector, names))
+            self._collect("the disks", partial(self._disks, collector, names))
         self.lacking += filter(None, [without_files(about)])
 
-    def _tried(self, what: str, do: Callable[[], object]) -> None:
+    def _collect(self, what: str, do: Callable[[], object]) -> None:
         """Collect a part of the evidence, or note that it is lacking, as it may be on a cluster in trouble.
 
         The violation is filed all the same, and its report lists the gaps.

@@ -22,7 +22,7 @@ def report(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: st
     content of the replicas."""
     parts = [
         _head(read),
-        _seen(read.history, read.observation),
+        _narrated_events(read.history, read.observation),
         _course(read),
         ["## What is on disk", "", *(["```", disk, "```"] if disk else ["Nothing was read."]), ""],
         _files(replay, lacking),
@@ -49,7 +49,7 @@ def _head(read: ViolationHistory) -> list[str]:
     ]
 
 
-def _seen(history: History, observation: Observation) -> list[str]:
+def _narrated_events(history: History, observation: Observation) -> list[str]:
     narration = Narration(history, shown=observation.events)
     lines = [line for n in sorted(observation.events) for line in narration.lines(n, n + 1)]
     inputs = [f"Inputs: `{observation.inputs}`", ""] if observation.inputs not in ("", "{}") else []
@@ -68,11 +68,11 @@ def _course(read: ViolationHistory) -> list[str]:
     example = read.history.example.example
     about = ", ".join(f"`{name}`" for name in read.about)
     note = f"Times are seconds since the example began; names are told without `-{example}`."
-    lines = [line.replace(f"-{example}", "") for line in _narrated(read)]
+    lines = [line.replace(f"-{example}", "") for line in _story_lines(read)]
     return ["## What happened", "", note + (f" Events are those about {about}." if about else ""), "", *lines]
 
 
-def _narrated(read: ViolationHistory) -> Iterator[str]:
+def _story_lines(read: ViolationHistory) -> Iterator[str]:
     narration = Narration(read.history, read.about, read.observation.events)
     if not read.steps:
         yield from _block(narration.lines())

@@ -82,7 +82,7 @@ class Investigator:
     def _shrunk(self, played: Played, observation: Observation, ends: float) -> Shrunk:
         began, breach = time.monotonic(), breach_of(observation)
         last = _sweep(played, observation)
-        steps, first = [*played.steps, *last], _shown(played, observation)
+        steps, first = [*played.steps, *last], _reproduction_of(played, observation)
         if last:
             first = Reproduction(len(steps))
         until = ends - KEPT_FOR_REPLAYS * (ends - began)
@@ -163,7 +163,7 @@ class Investigator:
         return Reproduced(breach=breach, evidence=evidence or first, seen=seen, tries=tries)
 
 
-def _shown(played: Played, observation: Observation) -> Reproduction:
+def _reproduction_of(played: Played, observation: Observation) -> Reproduction:
     suspicion = played.suspicion
     if suspicion is not None and breach_of(suspicion.observation) == breach_of(observation):
         return Reproduction(suspicion.after)

@@ -78,7 +78,7 @@ def _states(history: History) -> Iterator[str]:
         if event is not None and event.phase == "inject":
             yield f"{event.fault} of the {event.role}: {known.get(event.detail.get('partition', ''), UNKNOWN)}"
         elif call is not None and answer is not None and call.op == "metadata" and isinstance(answer.value, dict):
-            known |= _described(answer.value)
+            known |= _described_states(answer.value)
 
 
 def _in_order(history: History) -> Iterator[tuple[Call | None, Answer | None, Fault | None]]:
@@ -92,7 +92,7 @@ def _in_order(history: History) -> Iterator[tuple[Call | None, Answer | None, Fa
             yield None, None, event
 
 
-def _described(metadata: dict[str, Any]) -> dict[str, str]:
+def _described_states(metadata: dict[str, Any]) -> dict[str, str]:
     return {
         f"{topic['name']}-{one['partition_index']}": _state(one)
         for topic in metadata.get("topics", ())

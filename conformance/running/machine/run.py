@@ -73,7 +73,7 @@ class MachineRun(CheckRun):
         self._investigating = False
         reached = Path(self._beginning.reached or lab.settings.out_dir / FOLDER)
         self._reach = Reach(reached / slug(label), check, str(part))
-        self._explorer = Explorer(check, lambda: self._example(self._ending), self.record, self._wanted)
+        self._explorer = Explorer(check, lambda: self._example(self._ending), self.record, self._batch_size)
         self._investigator = Investigator(
             check,
             self.play,
@@ -94,7 +94,7 @@ class MachineRun(CheckRun):
             self._investigate(self.play(self.check.opening))
         if (finding := self._explorer.draw_failed(self._drawing())) is not None:
             self._investigate(finding)
-        while self._wanted() > 0:
+        while self._batch_size() > 0:
             before = self._explorer.drawn
             if (finding := self._explorer.draw(self._drawing())) is not None:
                 self._investigate(finding)
@@ -121,7 +121,7 @@ class MachineRun(CheckRun):
                 self.file_replays(requirement=row, evidence=shown[0], seen=1, tries=tries)
                 return
 
-    def _wanted(self) -> int:
+    def _batch_size(self) -> int:
         """Return the number of further examples: a batch if all the time is used, else what is left of the part's
         share."""
         if time.monotonic() >= self._explores_until or self.gave_up:
@@ -264,8 +264,8 @@ class MachineRun(CheckRun):
 
     def _shrink(self, finding: Discovery, broken: Sequence[Observation]) -> None:
         self._investigating = True
-        self._investigator.investigate(finding, broken, self.ends, self._reproduced)
+        self._investigator.investigate(finding, broken, self.ends, self._file_reproduction)
         self._investigating = False
 
-    def _reproduced(self, one: Reproduced) -> None:
+    def _file_reproduction(self, one: Reproduced) -> None:
         self.file_replays(requirement=one.breach.requirement, evidence=one.evidence, seen=one.seen, tries=one.tries)

@@ -84,7 +84,7 @@ class Shrinker(Generic[S]):
             self._without([place for place in self._best if place not in places])
         self._rounds(good_enough)
         self._simplify(simpler)
-        return self._confirmed()
+        return self._shortest_confirmed()
 
     # --- dropping steps
 
@@ -168,9 +168,9 @@ class Shrinker(Generic[S]):
         """Run a schedule until it shows the violation in the first run or in two of three, and return how; None if it
         does not."""
         seen = self._seen[_key(schedule)]
-        if any(seen) and not _refuted(seen):
+        if any(seen) and not _is_refuted(seen):
             return Reproduction(len(schedule), self._at_rest)
-        while not _refuted(seen) and self._in_time():
+        while not _is_refuted(seen) and self._in_time():
             shown = self._run(schedule)
             if shown is not None and (seen.count(True) == MOST or seen.count(False) == 0):
                 return shown
@@ -195,7 +195,7 @@ class Shrinker(Generic[S]):
         self._ladder.append(schedule)
         self._report(schedule, self.runs)
 
-    def _confirmed(self) -> list[S]:
+    def _shortest_confirmed(self) -> list[S]:
         """Return the shortest schedule that showed the violation in most of its runs; the first schedule if there is
         none."""
         confirmed = (schedule for schedule in reversed(self._ladder[1:]) if self._is_confirmed(schedule))
@@ -203,7 +203,7 @@ class Shrinker(Generic[S]):
 
     def _is_confirmed(self, schedule: list[S]) -> bool:
         seen = self._seen[_key(schedule)]
-        while seen.count(True) < MOST and not _refuted(seen) and self._may_confirm(schedule):
+        while seen.count(True) < MOST and not _is_refuted(seen) and self._may_confirm(schedule):
             self._run(schedule)
         return seen.count(True) >= MOST > seen.count(False) or (self._is_over and False not in seen)
 
@@ -216,7 +216,7 @@ class Shrinker(Generic[S]):
         return [self._steps[place] for place in places]
 
 
-def _refuted(seen: Sequence[bool]) -> bool:
+def _is_refuted(seen: Sequence[bool]) -> bool:
     return seen.count(False) >= MOST
 
 

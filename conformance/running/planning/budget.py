@@ -126,21 +126,21 @@ def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: 
     if not total:
         return TimePlan(0.0, {work: Share() for work in items})
     machines = [work for work in items if work.kind == "machine"]
-    reserved = _reserved(profile, len(machines), total, workers)
+    reserved = _reserve(profile, len(machines), total, workers)
     bounded = {
         work: Share(seconds=PATIENCE[work.kind], until=total - reserved, needs=COSTS["soak"] * (work.kind == "soak"))
         for work in items
         if work.kind in ("probe", "schedule", "soak")
     }
-    return TimePlan(total, {**bounded, **_unbounded(items, total, workers, reserved)})
+    return TimePlan(total, {**bounded, **_unbounded_shares(items, total, workers, reserved)})
 
 
-def _reserved(profile: Profile, parts: int, total: float, workers: int) -> float:
+def _reserve(profile: Profile, parts: int, total: float, workers: int) -> float:
     """Return the seconds at the end of the run in which no probe, schedule or soak runs."""
     return min(RESERVE[profile] * math.ceil(parts / workers), MOST_RESERVED * total) if parts else 0.0
 
 
-def _unbounded(items: Sequence[Work], total: float, workers: int, reserved: float) -> dict[Work, Share]:
+def _unbounded_shares(items: Sequence[Work], total: float, workers: int, reserved: float) -> dict[Work, Share]:
     """Return the shares of machines, which run in rounds, and of the search for the rarest cases after them."""
     parts = [work for work in items if work.kind == "machine"]
     searches = [work for work in items if work.kind == "rarest"]

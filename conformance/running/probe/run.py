@@ -59,7 +59,7 @@ class ProbeRun(CheckRun):
         cases = self.cases(self.standing().column)
         for case in [self._rarest] if self._rarest in cases else cases:
             for round in self._rounds:
-                for drawn in self._drawn(case, round):
+                for drawn in self._inputs_of(case, round):
                     if self.gave_up or self._time_is_up():
                         return
                     self.example(case, drawn)
@@ -88,7 +88,7 @@ class ProbeRun(CheckRun):
         cluster will have."""
         return [row for id in self.check.own_rows if applies(facts, (row := shipped_rows()[id]).applies, row.needs)]
 
-    def _drawn(self, case: str, round: int) -> Iterator[dict[str, Any]]:
+    def _inputs_of(self, case: str, round: int) -> Iterator[dict[str, Any]]:
         if not self.check.strategies:
             return iter([{} for _ in range(self.check.examples)])
         number = zlib.crc32(f"{self.id} {case} {round} {self.lab.settings.seed}".encode())

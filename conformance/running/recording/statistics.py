@@ -118,12 +118,12 @@ def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
         f"{check.id} on {label}: {len(one.examples)} examples ({ended}), {one.steps.total()} steps, {one.seconds:.0f} s"
     )
     parts = [
-        ("steps", _counted(one.steps), [kind for kind in check.kinds if not one.steps[kind]]),
-        ("left out", _counted(one.left_out), []),
+        ("steps", _count_texts(one.steps), [kind for kind in check.kinds if not one.steps[kind]]),
+        ("left out", _count_texts(one.left_out), []),
         ("faults", _faults(one), [name for name in check.faults if not one.faults("witnessed")[name]]),
         ("premises", _premises(one), []),
         ("cases", _cases(one), _never_observed(check, one)),
-        ("excused", _excused(one), []),
+        ("excused", _excuse_texts(one), []),
         ("trouble", [f"{count} times {line}" for line, count in one.troubles.most_common()], []),
     ]
     return [head, *(line for name, counts, never in parts for line in _part(name, counts, never))]
@@ -147,7 +147,7 @@ def _wrap(name: str, text: str) -> list[str]:
     )
 
 
-def _counted(counts: Counter[str]) -> list[str]:
+def _count_texts(counts: Counter[str]) -> list[str]:
     return [f"{name} {count}" for name, count in sorted(counts.items()) if count]
 
 
@@ -174,7 +174,7 @@ def _cases(one: CheckTotals) -> list[str]:
     return [f"{row} {' '.join(cases)}" for row, cases in by_row.items()]
 
 
-def _excused(one: CheckTotals) -> list[str]:
+def _excuse_texts(one: CheckTotals) -> list[str]:
     return [f"{row} {case} {count} by {excuse!r}" for (row, case, excuse), count in sorted(one.excuses.items())]
 
 

@@ -35,7 +35,7 @@ def test_a_premise_that_one_column_met_is_no_hole() -> None:
 
 
 def test_checks_are_in_the_order_of_the_time_that_they_took_on_all_columns() -> None:
-    found = overview.spent([spent("a", "3.9.2", 5), spent("b", "3.9.2", 4), spent("b", "4.3.1", 4)], LABELS)
+    found = overview.spent_views([spent("a", "3.9.2", 5), spent("b", "3.9.2", 4), spent("b", "4.3.1", 4)], LABELS)
     assert [(view.check, view.seconds) for view in found] == [("b", 8), ("a", 5)]
     assert [cell and cell.seconds for cell in found[1].cells] == [5, None]
 
