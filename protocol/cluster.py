@@ -23,9 +23,9 @@ class ApiVersionsAnswer(Answer, frozen=True, kw_only=True):
     """`ranges` is by API name, or by API key if the schemas have no name for it; features are by name."""
 
     error: Error
-    ranges: dict[str, Versions] = {}
-    supported: dict[str, Versions] = {}
-    finalized: dict[str, int] = {}
+    ranges: dict[str, Versions]
+    supported: dict[str, Versions]
+    finalized: dict[str, int]
     finalized_features_epoch: int = -1
 
 
@@ -93,7 +93,7 @@ class MetadataAnswer(Answer, frozen=True, kw_only=True):
 class TopicPartitionsAnswer(Answer, frozen=True, kw_only=True):
     """`next_cursor` is where to continue, None at the end (KIP-966)."""
 
-    topics: tuple[TopicMetadata, ...] = ()
+    topics: tuple[TopicMetadata, ...]
     next_cursor: Cursor | None = None
 
 
@@ -102,7 +102,7 @@ class ClusterAnswer(Answer, frozen=True, kw_only=True):
 
     error: Error
     error_message: str | None = None
-    cluster_id: str = ""
+    cluster_id: str
     controller_id: int = -1
     brokers: tuple[Node, ...] = ()
 

@@ -25,10 +25,15 @@ class NewOffset(msgspec.Struct, frozen=True, gc=False):
 
 
 class CommitResult(PartitionAnswer, frozen=True, kw_only=True):
-    """The result for one partition."""
+    """The result for one partition; its version is -1 if a consumer committed, which does not report it."""
+
+    version: int = -1
 
 
 class OffsetCommitAnswer(Answer, frozen=True, kw_only=True):
+    """The results by partition; the version is -1 if a consumer committed, which does not report it."""
+
+    version: int = -1
     partitions: tuple[CommitResult, ...] = ()
 
     @property
@@ -105,7 +110,7 @@ class DescribedMember(Part, frozen=True, kw_only=True):
 class DescribedGroup(Answer, frozen=True, kw_only=True):
     error: Error
     error_message: str | None = None
-    group_id: str = ""
+    group_id: str
     group_state: str = ""
     group_epoch: int = -1
     assignment_epoch: int = -1

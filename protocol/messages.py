@@ -21,8 +21,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename={"error":
 class Answer(Part, frozen=True, kw_only=True):
     """Base of all answers."""
 
-    version: int = -1
-    """The version of the request; -1 if another client sent it and does not report the version."""
+    version: int
+    """The version of the request."""
     throttle_time_ms: int = 0
 
 
@@ -31,7 +31,7 @@ class PartitionAnswer(Answer, frozen=True, kw_only=True):
 
     topic: str | None = None
     topic_id: UUID | None = None
-    partition: int = -1
+    partition: int
     error: Error = Error.NONE
     top_level_error: Error = Error.NONE
     """The error of the whole response."""
@@ -91,9 +91,9 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
 class PendingRequest(msgspec.Struct, frozen=True, gc=False):
     """A request in flight on a connection of its own; `number` identifies it."""
 
-    number: int = -1
-    api: str = ""
-    version: int = -1
+    number: int
+    api: str
+    version: int
 
 
 class Versions(NamedTuple):

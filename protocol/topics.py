@@ -38,7 +38,7 @@ class CreatedTopic(Part, frozen=True, kw_only=True):
 
 
 class CreateTopicsAnswer(Answer, frozen=True, kw_only=True):
-    topics: tuple[CreatedTopic, ...] = ()
+    topics: tuple[CreatedTopic, ...]
 
 
 class TopicResult(Part, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class TopicResult(Part, frozen=True, kw_only=True):
 
 
 class TopicResults(Answer, frozen=True, kw_only=True):
-    topics: tuple[TopicResult, ...] = ()
+    topics: tuple[TopicResult, ...]
 
 
 class PartitionResult(PartitionAnswer, frozen=True, kw_only=True):

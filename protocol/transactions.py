@@ -121,7 +121,7 @@ class DescribedTransaction(Answer, frozen=True, kw_only=True):
     """`state` is one of Kafka's states, e.g. ``Ongoing``; `start_time_ms` is in ms since 1970, -1 for none."""
 
     error: Error
-    transactional_id: str = ""
+    transactional_id: str
     state: str = ""
     timeout_ms: int = -1
     start_time_ms: int = -1

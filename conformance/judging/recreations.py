@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Decoding, Exchange, name_of
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Decoding, Exchange, Lost, name_of
 from conformance.judging.facts.log import DeleteRecordsResult, ProduceResult, UncleanElectionResult
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.topics import OPEN, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, deleted_by
@@ -147,9 +147,9 @@ def _undeleted_topics(request: DeleteTopics, answer: Answer) -> Iterator[str]:
 
 def _id_in(name: str, at: Decoding) -> UUID | None:
     """Return the id of a topic, by which the request was handled or which the answer tells; None if there is none."""
-    if at.is_lost:
-        return None
     match at.value:
+        case Lost():
+            return None
         case MetadataAnswer() | TopicPartitionsAnswer() as answer:
             return next((one.topic_id for one in answer.topics if one.name == name), None)
     match at.request:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, get_args
 
 import msgspec
 
-from conformance.judging.facts.exchange import Attributed, Decoding, decodes, name_of
+from conformance.judging.facts.exchange import Attributed, Decoding, Lost, decodes, name_of
 from protocol.cluster import DescribeTopicPartitions, Metadata, MetadataAnswer, TopicPartitionsAnswer
 from protocol.codes import Error
 from protocol.groups import LeaveGroup
@@ -176,10 +176,10 @@ CASES = {op: case_of(api) for op, api in API_OF.items()}
 
 
 @decodes(*ASKED.values(), about=["wire"], lost=True)
-def answers(request: Operation[Any], answer: Answer, at: Decoding) -> Iterable[Attributed]:
+def answers(request: Operation[Any], answer: Answer | Lost, at: Decoding) -> Iterable[Attributed]:
     """Return the facts about an answer: a right one only once for each API and case, to keep them few."""
     op, case, seen = request.op, CASES[request.op], at.seen
-    if at.is_lost:
+    if isinstance(answer, Lost):
         return _unexpected_answer(at) if at.answer.kind == UNEXPECTED and op in BATCHES else ()
     facts: Iterable[LawResult]
     if not at.call.malformed and _is_plain(request, answer):
@@ -187,7 +187,7 @@ def answers(request: Operation[Any], answer: Answer, at: Decoding) -> Iterable[A
             return ()
         seen.add(case)
         facts = [kind(case, at.call.n, at.answer.n, "") for kind in (_OF_BATCH if op in BATCHES else _OF_OTHER)]
-    elif "version" not in at.answer.value:  # a consumer notes what it did, under the name of its request
+    elif answer.version < 0:  # a consumer notes what it did, under the name of its request
         return ()
     else:
         facts = [*_pairings(request, answer, at), *_error_codes(request, answer, at)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Literal, Never, Protocol, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 
@@ -21,6 +21,18 @@ UNKNOWN_OUTCOME = -1
 """In place of an error code: it is not known whether the request was handled."""
 NEVER_SENT = -2
 """In place of an error code: the request was certainly never sent."""
+
+
+class Lost(msgspec.Struct, frozen=True, gc=False):
+    """In place of a lost answer: UNKNOWN_OUTCOME or NEVER_SENT, and the version of the request, -1 if the client was to choose.
+
+    It tells nothing of any partition or topic.
+    """
+
+    error: int
+    version: int
+    partitions: ClassVar[tuple[Never, ...]] = ()
+    topics: ClassVar[tuple[Never, ...]] = ()
 
 
 class Exchange(msgspec.Struct, frozen=True, gc=False):
@@ -43,7 +55,10 @@ Attributed = tuple[Kind, str, Any]
 """Kind and name of a subject, and a fact of its story."""
 
 Decoder = Callable[[Any, Any, "Decoding"], Iterable[Attributed]]
-"""A function that makes facts of a request and its answer, both as structs of `protocol` or `history.readings`."""
+"""A function that makes facts of a request and its answer, both as structs of `protocol` or `history.readings`.
+
+A decoder for lost requests too is given a `Lost` in place of their answers.
+"""
 
 
 class DecoderEntry(msgspec.Struct, frozen=True):
@@ -86,41 +101,30 @@ class Decoding:
         """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""
 
     def facts(self, call: Call, answer: Answer, decoders: Decoders) -> Sequence[Attributed]:
-        """Return the facts that these decoders make of a request.
-
-        A lost request is decoded with an empty answer, whose error is NEVER_SENT or UNKNOWN_OUTCOME.
-        """
+        """Return the facts that these decoders make of a request. Raises ValidationError if it or its answer is malformed."""
         self.call, self.answer = call, answer
-        is_lost = answer.outcome != "ok"
-        called = decoders.of_lost if is_lost else decoders.of_answered
+        is_ok = answer.outcome == "ok"
+        called = decoders.of_answered if is_ok else decoders.of_lost
         if not called:
             return ()
         kind = decoders.request
         self.request = msgspec.convert(call.request, kind)
-        self.value = msgspec.convert(self._nothing() if is_lost else answer.value, kind.answer)
+        self.value = msgspec.convert(answer.value, kind.answer) if is_ok else self._lost()
         found: list[Attributed] = []
         for decode in called:
             found.extend(decode(self.request, self.value, self))
         return found
 
-    def _nothing(self) -> dict[str, Any]:
+    def _lost(self) -> Lost:
         version = getattr(self.request, "version", None)
-        known = {"error_code": self.lost_error, "version": -1 if version is None else version}
-        return known | {"brokers": (), "topics": ()}
+        return Lost(
+            NEVER_SENT if self.answer.outcome == "fail" else UNKNOWN_OUTCOME, -1 if version is None else version
+        )
 
     def exchange(self) -> tuple[int, int, str, int]:
         """Return the fields of an `Exchange`."""
         call = self.call
         return call.n, self.answer.n, call.node, self.timeline.incarnations.get(call.node, 0)
-
-    @property
-    def is_lost(self) -> bool:
-        return self.answer.outcome != "ok"
-
-    @property
-    def lost_error(self) -> int:
-        """The error code in place of that of a lost answer."""
-        return NEVER_SENT if self.answer.outcome == "fail" else UNKNOWN_OUTCOME
 
 
 OPERATIONS: dict[str, type[Operation[Any]]] = {}
@@ -129,15 +133,28 @@ DECODERS: dict[str, list[DecoderEntry]] = {}
 """The decoders of each operation. Operations that are not in the table are ignored."""
 
 
+DecoderOf: TypeAlias = Callable[[Any, A, Decoding], Iterable[Attributed]]
+
+
+@overload
 def decodes(
-    *requests: Callable[..., Operation[A]], about: Iterable[Kind], lost: bool = False
-) -> Callable[[Callable[[Any, A, Decoding], Iterable[Attributed]]], Callable[[Any, A, Decoding], Iterable[Attributed]]]:
+    *requests: Callable[..., Operation[A]], about: Iterable[Kind]
+) -> Callable[[DecoderOf[A]], DecoderOf[A]]: ...
+
+
+@overload
+def decodes(
+    *requests: Callable[..., Operation[A]], about: Iterable[Kind], lost: Literal[True]
+) -> Callable[[DecoderOf[A | Lost]], DecoderOf[A | Lost]]: ...
+
+
+def decodes(
+    *requests: Callable[..., Operation[Any]], about: Iterable[Kind], lost: bool = False
+) -> Callable[[Decoder], Decoder]:
     """Register a decoder of these requests, for facts about these kinds of subjects; if `lost`, of lost ones too."""
 
-    def enter(
-        decoder: Callable[[Any, A, Decoding], Iterable[Attributed]],
-    ) -> Callable[[Any, A, Decoding], Iterable[Attributed]]:
-        for request in cast(tuple[type[Operation[A]], ...], requests):
+    def enter(decoder: Decoder) -> Decoder:
+        for request in cast(tuple[type[Operation[Any]], ...], requests):
             OPERATIONS[request.op] = request
             DECODERS.setdefault(request.op, []).append(DecoderEntry(decoder, frozenset(about), lost))
         return decoder

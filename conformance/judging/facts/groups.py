@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from conformance.judging.facts.exchange import (
     Attributed,
     Decoding,
     Exchange,
+    Lost,
     decodes,
     name_of,
     partition_of,
@@ -105,11 +106,11 @@ class ReaderStep(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 @decodes(OffsetCommit, about=["partition"], lost=True)
-def _offset_commit(request: OffsetCommit, answer: OffsetCommitAnswer, at: Decoding) -> Iterator[Attributed]:
+def _offset_commit(request: OffsetCommit, answer: OffsetCommitAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
     """Yield the commit of each partition. A consumer does not report its request version, which is a recent one."""
     has_epoch = answer.version < 0 or answer.version >= COMMITS_EPOCH_FROM
     for wanted in request.offsets:
-        error = _error_of(wanted, answer.partitions, at)
+        error = _error_of(wanted, answer)
         fact = OffsetCommitResult(
             *at.exchange(),
             request.group,
@@ -126,7 +127,9 @@ def _offset_commit(request: OffsetCommit, answer: OffsetCommitAnswer, at: Decodi
 
 
 @decodes(TxnOffsetCommit, about=["partition", "transactional-id"], lost=True)
-def _txn_offset_commit(request: TxnOffsetCommit, answer: TxnOffsetCommitAnswer, at: Decoding) -> Iterator[Attributed]:
+def _txn_offset_commit(
+    request: TxnOffsetCommit, answer: TxnOffsetCommitAnswer | Lost, at: Decoding
+) -> Iterator[Attributed]:
     for wanted in request.offsets:
         fact = OffsetCommitResult(
             *at.exchange(),
@@ -136,7 +139,7 @@ def _txn_offset_commit(request: TxnOffsetCommit, answer: TxnOffsetCommitAnswer, 
             wanted.offset,
             wanted.leader_epoch,
             error=UNKNOWN_OUTCOME,
-            accepted=_error_of(wanted, answer.partitions, at),
+            accepted=_error_of(wanted, answer),
             member_id=request.member_id,
             member_epoch=request.generation_id_or_member_epoch,
             instance_id=request.group_instance_id or "",
@@ -149,11 +152,12 @@ def _txn_offset_commit(request: TxnOffsetCommit, answer: TxnOffsetCommitAnswer, 
         yield ("transactional-id", request.transactional_id, fact)
 
 
-def _error_of(wanted: NewOffset, parts: Iterable[PartitionAnswer], at: Decoding) -> int:
-    """Return the error of one partition of an OffsetCommit."""
+def _error_of(wanted: NewOffset, answer: OffsetCommitAnswer | TxnOffsetCommitAnswer | Lost) -> int:
+    """Return the error of one partition of an OffsetCommit; UNKNOWN_OUTCOME if the answer lacks the partition."""
     names = (name_of(wanted.topic), None)
+    parts: Sequence[PartitionAnswer] = answer.partitions
     own = (one.error for one in parts if one.partition == wanted.partition and one.topic in names)
-    return next(own, at.lost_error)
+    return next(own, answer.error if isinstance(answer, Lost) else UNKNOWN_OUTCOME)
 
 
 @decodes(OffsetFetch, about=["partition"])

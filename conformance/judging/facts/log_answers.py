@@ -11,6 +11,7 @@ from conformance.judging.facts.exchange import (
     UNKNOWN_OUTCOME,
     Attributed,
     Decoding,
+    Lost,
     decodes,
     partition_of,
 )
@@ -107,23 +108,22 @@ def _partition_metadata(
 
 
 @decodes(Produce, about=["partition", "transactional-id"], lost=True)
-def _produce(request: Produce, answer: ProducedPartition, at: Decoding) -> Iterator[Attributed]:
-    answered = answer if request.acks != 0 and not at.is_lost else None
-    yield from _produce_result(request, request, answered, answer.version, at)
+def _produce(request: Produce, answer: ProducedPartition | Lost, at: Decoding) -> Iterator[Attributed]:
+    yield from _produce_result(request, request, answer if request.acks != 0 else None, answer, at)
 
 
 @decodes(ProduceMany, about=["partition", "transactional-id"], lost=True)
-def _produce_many(request: ProduceMany, answer: ProduceAnswer, at: Decoding) -> Iterator[Attributed]:
+def _produce_many(request: ProduceMany, answer: ProduceAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
     for wanted in request.partitions:
         own = _own(wanted, answer.partitions) if request.acks != 0 else None
-        yield from _produce_result(request, wanted, own, answer.version, at)
+        yield from _produce_result(request, wanted, own, answer, at)
 
 
 @decodes(ParkProduce, about=["partition", "transactional-id"], lost=True)
-def _park_produce(request: ParkProduce, answer: PendingRequest, at: Decoding) -> Iterator[Attributed]:
+def _park_produce(request: ParkProduce, answer: PendingRequest | Lost, at: Decoding) -> Iterator[Attributed]:
     """Yield writes that stay in flight, with acks=all, as of unknown outcome: the answer comes with another call."""
     for wanted in request.partitions:
-        yield from _produce_result(request, wanted, None, answer.version, at)
+        yield from _produce_result(request, wanted, None, answer, at)
 
 
 def _own(wanted: ProducePartition | FetchPartition, parts: Iterable[Part]) -> Part | None:
@@ -143,29 +143,30 @@ def _own(wanted: ProducePartition | FetchPartition, parts: Iterable[Part]) -> Pa
 def _produce_result(
     request: Produce | ProduceMany | ParkProduce,
     wanted: Produce | ProducePartition,
-    answer: ProducedPartition | None,
-    version: int,
+    own: ProducedPartition | Lost | None,
+    answer: ProducedPartition | ProduceAnswer | PendingRequest | Lost,
     at: Decoding,
 ) -> Iterator[Attributed]:
-    """Yield the result for one partition of a Produce; without an answer its outcome is unknown."""
+    """Yield the result for one partition of a Produce; without an answer of its `own` its outcome is unknown."""
     # Bytes in place of a batch, or no batch, hold no known values.
     batch = wanted.records if isinstance(wanted.records, NewBatch) else NewBatch(())
-    error = answer.error if answer is not None else UNKNOWN_OUTCOME
+    told = own if isinstance(own, ProducedPartition) else None
+    error = told.error if told is not None else UNKNOWN_OUTCOME
     fact = ProduceResult(
         *at.exchange(),
         acks=-1 if isinstance(request, ParkProduce) else request.acks,
         values=tuple([one.value for one in batch.records]),
         error=error,
-        offset=answer.base_offset if answer is not None else -1,
-        failed=at.lost_error == NEVER_SENT or error == Error.NOT_ENOUGH_REPLICAS,
-        log_start=answer.log_start_offset if answer is not None else -1,
+        offset=told.base_offset if told is not None else -1,
+        failed=(isinstance(answer, Lost) and answer.error == NEVER_SENT) or error == Error.NOT_ENOUGH_REPLICAS,
+        log_start=told.log_start_offset if told is not None else -1,
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
         transactional=batch.transactional,
         transactional_id=request.transactional_id,
         opaque=isinstance(wanted.records, bytes),
-        version=version,
+        version=answer.version,
         timed_out=at.answer.kind == "Unanswered",
     )
     yield ("partition", partition_of(wanted), fact)
@@ -304,16 +305,17 @@ def _describe_log_dirs(request: DescribeLogDirs, answer: LogDirsAnswer, at: Deco
 
 
 @decodes(DeleteRecords, about=["partition"], lost=True)
-def _delete_records(request: DeleteRecords, answer: DeletedRecords, at: Decoding) -> Iterator[Attributed]:
+def _delete_records(request: DeleteRecords, answer: DeletedRecords | Lost, at: Decoding) -> Iterator[Attributed]:
     """Yield the result of DeleteRecords. A request that was never sent counts as one of unknown outcome."""
-    error = UNKNOWN_OUTCOME if at.is_lost else answer.error
-    low_watermark = answer.low_watermark if error == NONE else -1
+    told = answer if isinstance(answer, DeletedRecords) else None
+    error = told.error if told is not None else UNKNOWN_OUTCOME
+    low_watermark = told.low_watermark if told is not None and error == NONE else -1
     fact = DeleteRecordsResult(*at.exchange(), request.offset, error, low_watermark)
     yield ("partition", partition_of(request), fact)
 
 
 @decodes(ElectLeaders, about=["partition"], lost=True)
-def _elect_leaders(request: ElectLeaders, answer: PartitionResults, at: Decoding) -> Iterator[Attributed]:
+def _elect_leaders(request: ElectLeaders, answer: PartitionResults | Lost, at: Decoding) -> Iterator[Attributed]:
     """Yield unclean elections that were, or may have been, held. A partition that the answer lacks was refused."""
     if request.election_type != ElectionType.UNCLEAN:
         return

@@ -16,13 +16,14 @@ from conformance.judging.facts.exchange import (
     Attributed,
     Decoding,
     Exchange,
+    Lost,
     decodes,
     name_of,
 )
 from protocol.cluster import Metadata, MetadataAnswer
 from protocol.configs import AlterConfigsAnswer, ConfigsAnswer, DescribeConfigs, IncrementalAlterConfigs
 from protocol.log import Produce, ProducedPartition
-from protocol.messages import Topic
+from protocol.messages import Answer, Topic
 from protocol.records import NewBatch
 from protocol.since import since
 from protocol.topics import (
@@ -139,20 +140,21 @@ class TopicProduce(Exchange, frozen=True, gc=False):
 
 
 @decodes(CreateTopics, about=["resource"], lost=True)
-def create_topics(request: CreateTopics, answer: CreateTopicsAnswer, at: Decoding) -> Iterator[Attributed]:
+def create_topics(request: CreateTopics, answer: CreateTopicsAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
     for topic in () if request.validate_only else request.topics:
         partitions = len(topic.assignment) or topic.num_partitions
         made = next((one for one in answer.topics if one.name == topic.name), None)
         error = made.error if made is not None else UNKNOWN_OUTCOME
         id = made.topic_id if made is not None and error == NONE else None
-        yield from _change(Resource(TOPIC, topic.name), "create", error, at, partitions, topic.configs, id)
+        yield from _change(Resource(TOPIC, topic.name), "create", error, answer, at, partitions, topic.configs, id)
 
 
 @decodes(DeleteTopics, about=["resource"], lost=True)
-def delete_topics(request: DeleteTopics, answer: TopicResults, at: Decoding) -> Iterator[Attributed]:
+def delete_topics(request: DeleteTopics, answer: TopicResults | Lost, at: Decoding) -> Iterator[Attributed]:
     for topic in request.topics:
         name, id = name_of(topic), deleted_by(request, topic)
-        yield from _change(Resource(TOPIC, name), "delete", _error_of_topic(answer, name, id), at, topic_id=id)
+        error = _error_of_topic(answer, name, id)
+        yield from _change(Resource(TOPIC, name), "delete", error, answer, at, topic_id=id)
 
 
 def deleted_by(request: DeleteTopics, topic: Topic | str) -> UUID | None:
@@ -162,32 +164,33 @@ def deleted_by(request: DeleteTopics, topic: Topic | str) -> UUID | None:
 
 
 @decodes(CreatePartitions, about=["resource"], lost=True)
-def create_partitions(request: CreatePartitions, answer: TopicResults, at: Decoding) -> Iterator[Attributed]:
+def create_partitions(request: CreatePartitions, answer: TopicResults | Lost, at: Decoding) -> Iterator[Attributed]:
     if not request.validate_only:
         error = _error_of_topic(answer, request.topic)
-        yield from _change(Resource(TOPIC, request.topic), "grow", error, at, request.count)
+        yield from _change(Resource(TOPIC, request.topic), "grow", error, answer, at, request.count)
 
 
 @decodes(IncrementalAlterConfigs, about=["resource"], lost=True)
 def incremental_alter_configs(
-    request: IncrementalAlterConfigs, answer: AlterConfigsAnswer, at: Decoding
+    request: IncrementalAlterConfigs, answer: AlterConfigsAnswer | Lost, at: Decoding
 ) -> Iterator[Attributed]:
     if not request.validate_only:
-        yield from _change(_resource(request), "configure", answer.error, at, configs=request.changes)
+        yield from _change(_resource(request), "configure", answer.error, answer, at, configs=request.changes)
 
 
 def _change(
     resource: Resource,
     kind: Literal["create", "delete", "grow", "configure"],
     error: int,
+    answer: Answer | Lost,
     at: Decoding,
     partitions: int = -1,
     configs: Mapping[str, str | None] | None = None,
     topic_id: UUID | None = None,
 ) -> Iterator[Attributed]:
-    if at.lost_error == NEVER_SENT:
+    if isinstance(answer, Lost) and answer.error == NEVER_SENT:
         return
-    left_open = NOT_ANSWERED if at.is_lost else ANSWERED_OPEN if error in OPEN else None
+    left_open = NOT_ANSWERED if isinstance(answer, Lost) else ANSWERED_OPEN if error in OPEN else None
     change = ResourceChange(
         *at.exchange(),
         resource=resource,
@@ -202,7 +205,7 @@ def _change(
     yield ("resource", str(resource), change)
 
 
-def _error_of_topic(answer: TopicResults, name: str, id: UUID | None = None) -> int:
+def _error_of_topic(answer: TopicResults | Lost, name: str, id: UUID | None = None) -> int:
     """Return the error of a topic. A deletion by id is answered by id, and may leave out the name."""
     own = (one.error for one in answer.topics if one.name == name or (id is not None and one.topic_id == id))
     return next(own, UNKNOWN_OUTCOME)
@@ -251,7 +254,7 @@ def _topic(name: str, at: Decoding) -> tuple[Resource, str]:
 
 
 @decodes(Produce, about=["resource"], lost=True)
-def produce(request: Produce, answer: ProducedPartition, at: Decoding) -> Iterator[Attributed]:
+def produce(request: Produce, answer: ProducedPartition | Lost, at: Decoding) -> Iterator[Attributed]:
     if isinstance(request.records, NewBatch):
         resource, name = _topic(name_of(request.topic), at)
         payload = sum([len(one.value or b"") for one in request.records.records])

@@ -7,14 +7,14 @@ from operator import attrgetter
 
 from conformance.judging.facts.exchange import (
     NONE,
+    UNKNOWN_OUTCOME,
     Attributed,
     Decoding,
     Exchange,
+    Lost,
     decodes,
     partition_of,
 )
-from protocol.codes import Error
-from protocol.messages import PartitionAnswer
 from protocol.transactions import (
     AddOffsetsToTxn,
     AddOffsetsToTxnAnswer,
@@ -104,8 +104,9 @@ class DescribedProducers(Exchange, frozen=True, gc=False):
 
 @decodes(InitProducerId, BumpEpochs, about=["transactional-id", "producer"], lost=True)
 def _init_producer_id(
-    request: InitProducerId | BumpEpochs, answer: InitProducerIdAnswer, at: Decoding
+    request: InitProducerId | BumpEpochs, answer: InitProducerIdAnswer | Lost, at: Decoding
 ) -> Iterator[Attributed]:
+    given = (-1, -1) if isinstance(answer, Lost) else (answer.producer_id, answer.producer_epoch)
     fact = ProducerIdGiven(
         *at.exchange(),
         transactional_id=request.transactional_id,
@@ -113,8 +114,8 @@ def _init_producer_id(
         sent_producer_id=request.producer_id,
         sent_epoch=request.producer_epoch,
         error=answer.error,
-        producer_id=answer.producer_id,
-        producer_epoch=answer.producer_epoch,
+        producer_id=given[0],
+        producer_epoch=given[1],
         version=answer.version,
         times=request.times if isinstance(request, BumpEpochs) else 1,
     )
@@ -125,7 +126,7 @@ def _init_producer_id(
 
 
 def _of_transaction(
-    request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn | TxnPartitions, error: Error, at: Decoding
+    request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn | TxnPartitions, error: int, at: Decoding
 ) -> tuple[int, int, str, int, str, int, int, int]:
     """Return the fields of an `OfTransaction`."""
     return (*at.exchange(), request.transactional_id, request.producer_id, request.producer_epoch, error)
@@ -133,45 +134,50 @@ def _of_transaction(
 
 @decodes(AddPartitionsToTxn, about=["transactional-id"], lost=True)
 def _add_partitions(
-    request: AddPartitionsToTxn, answer: AddPartitionsToTxnAnswer, at: Decoding
+    request: AddPartitionsToTxn, answer: AddPartitionsToTxnAnswer | Lost, at: Decoding
 ) -> Iterator[Attributed]:
-    errors = _errors(request.partitions, answer.partitions, at)
+    errors = _errors(request.partitions, answer)
     fact = PartitionsAdded(*_of_transaction(request, answer.error, at), errors, version=answer.version)
     yield ("transactional-id", fact.transactional_id, fact)
 
 
 @decodes(AddPartitionsToTxns, about=["transactional-id"], lost=True)
 def _add_partitions_to_many(
-    request: AddPartitionsToTxns, answer: AddPartitionsToTxnAnswer, at: Decoding
+    request: AddPartitionsToTxns, answer: AddPartitionsToTxnAnswer | Lost, at: Decoding
 ) -> Iterator[Attributed]:
     for one in request.transactions:
-        own = [part for part in answer.partitions if part.transactional_id == one.transactional_id]
-        known, errors = _of_transaction(one, answer.error, at), _errors(one.partitions, own, at)
+        known = _of_transaction(one, answer.error, at)
+        errors = _errors(one.partitions, answer, one.transactional_id)
         fact = PartitionsAdded(*known, errors, one.verify_only, answer.version)
         yield ("transactional-id", fact.transactional_id, fact)
 
 
 def _errors(
-    wanted: Iterable[tuple[str, int]], parts: Iterable[PartitionAnswer], at: Decoding
+    wanted: Iterable[tuple[str, int]], answer: AddPartitionsToTxnAnswer | Lost, id: str | None = None
 ) -> tuple[tuple[str, int], ...]:
-    """Return the error of each partition that was asked for."""
-    found = {(one.topic, one.partition): one.error for one in parts}
-    return tuple([(f"{topic}-{index}", found.get((topic, index), at.lost_error)) for topic, index in wanted])
+    """Return the error of each partition that was asked for, of the transaction with this id if the request has several."""
+    own = [one for one in answer.partitions if id is None or one.transactional_id == id]
+    found, missing = (
+        {(one.topic, one.partition): one.error for one in own},
+        answer.error if isinstance(answer, Lost) else UNKNOWN_OUTCOME,
+    )
+    return tuple([(f"{topic}-{index}", found.get((topic, index), missing)) for topic, index in wanted])
 
 
 @decodes(AddOffsetsToTxn, about=["transactional-id"], lost=True)
-def _add_offsets(request: AddOffsetsToTxn, answer: AddOffsetsToTxnAnswer, at: Decoding) -> Iterator[Attributed]:
+def _add_offsets(request: AddOffsetsToTxn, answer: AddOffsetsToTxnAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
     fact = OffsetsAdded(*_of_transaction(request, answer.error, at), request.group_id, answer.version)
     yield ("transactional-id", fact.transactional_id, fact)
 
 
 @decodes(EndTxn, about=["transactional-id", "producer"], lost=True)
-def _end_txn(request: EndTxn, answer: EndTxnAnswer, at: Decoding) -> Iterator[Attributed]:
+def _end_txn(request: EndTxn, answer: EndTxnAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+    next = (-1, -1) if isinstance(answer, Lost) else (answer.producer_id, answer.producer_epoch)
     fact = TransactionEnded(
         *_of_transaction(request, answer.error, at),
         committed=request.committed,
-        next_id=answer.producer_id,
-        next_epoch=answer.producer_epoch,
+        next_id=next[0],
+        next_epoch=next[1],
         version=answer.version,
     )
     yield ("transactional-id", fact.transactional_id, fact)
