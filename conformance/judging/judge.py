@@ -216,6 +216,9 @@ class _Plan:
             at: sorted({name for one in judges if one.at is at for name in one.needs}) for at in self.stories
         }
         self._by_filled: dict[tuple[object, ...], list[tuple[int, Judge]]] = {}
+        self._numbered: dict[object, list[tuple[int, Judge]]] = {}
+        for n, one in enumerate(judges):
+            self._numbered.setdefault(one.at, []).append((n, one))
 
     def of_story(self, story: Story) -> list[tuple[int, Judge]]:
         """Return the judges of a story, with their numbers: those that need no list, or a list that is not empty."""
@@ -223,15 +226,16 @@ class _Plan:
         filled = tuple([name for name in self._lists[at] if getattr(story, name)])
         found = self._by_filled.get((at, *filled))
         if found is None:
-            found = [(n, one) for n, one in self._of(at) if not one.needs or not {*filled}.isdisjoint(one.needs)]
+            found = [
+                (n, one)
+                for n, one in self._numbered.get(at, ())
+                if not one.needs or not {*filled}.isdisjoint(one.needs)
+            ]
             self._by_filled[at, *filled] = found
         return found
 
     def of_all(self, at: Joint | Look) -> list[tuple[int, Judge]]:
-        return self._of(at)
-
-    def _of(self, at: type[Story] | Joint | Look) -> list[tuple[int, Judge]]:
-        return [(n, one) for n, one in enumerate(self.judges) if one.at == at]
+        return self._numbered[at]
 
 
 _plan = cache(_Plan)
@@ -273,7 +277,7 @@ class Judging:
         return Judged(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
             _count((judge.row, claim.case, claim.evidence.name) for judge, claim, _ in found if type(claim) is Excuse),
-            [*self._raised.values()],
+            [*(Raised("", error) for error in self._reading.unreadable), *self._raised.values()],
         )
 
     def violations(self) -> list[Observation]:

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
 from conformance.judging.facts import decoders_of
-from conformance.judging.facts.exchange import Decoding
+from conformance.judging.facts.exchange import OPERATIONS, Decoding
 from conformance.judging.facts.log import ProduceResult
+from conformance.judging.facts.topics import ResourceChange
 from conformance.judging.recreations import DELETED, UNTOLD, ProducedToDeleted, Recreations, with_unknown_outcome
 from conformance.judging.story import Story
-from conformance.judging.timeline import CONFIGURES, NOTED, Timeline
+from conformance.judging.timeline import JUDGED_BY, NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
 from history.subjects import Kind
+from protocol.configs import DescribeConfigs, IncrementalAlterConfigs
+from protocol.errors import KitError
+from protocol.topics import CreateTopics
+
+CONFIGURES = frozenset((CreateTopics.op, IncrementalAlterConfigs.op, DescribeConfigs.op))
+"""Calls that set or describe configurations. The timeline takes the facts about them."""
 
 
 class _Doubtful(NamedTuple):
@@ -27,6 +36,10 @@ class _Doubtful(NamedTuple):
 
 Named = dict[tuple[str, int], Story]
 """The stories of one type by the names of their subjects; topics of one name that followed each other are numbered from 0."""
+
+
+class UnreadableEvent(KitError):
+    """A request or an answer that is not as its struct has it: trouble of the kit, not of the tested system."""
 
 
 class Reading:
@@ -44,6 +57,13 @@ class Reading:
         self._recreations = Recreations(self.timeline)
         self._doubtful: dict[str, list[_Doubtful]] = {}
         """By topic, the facts since it may be deleted."""
+        self._unreadable: dict[tuple[str, str], UnreadableEvent] = {}
+        """By operation and what is wrong: the first such event."""
+
+    @property
+    def unreadable(self) -> list[UnreadableEvent]:
+        """The events that no fact could be made of; of those in which the same is wrong, the first."""
+        return [*self._unreadable.values()]
 
     def stories(self, story: type[Story]) -> list[Story]:
         """Return the stories of one type, by the names of their subjects; those of one name in their order."""
@@ -53,19 +73,43 @@ class Reading:
         new = [*events]
         self._events += new
         for event in new:
-            if type(event) is Answer:
-                call = self._events[event.call]
-                assert type(call) is Call
-                if call.op in CONFIGURES:
-                    self.timeline.note_configuration(call, event)
-                self._recreations.follow_answer(call, event)
-                if (decoders := self._decoders.get(call.op)) is not None:
-                    for kind, name, fact in self._decoding.facts(call, event, decoders):
-                        self._attribute(kind, name, fact, call)
-                for topic in self._recreations.told_again:
-                    self._settle(topic, self._process(call.node))
-            elif type(event) is not Call or event.op in NOTED:
-                self._note(event)
+            try:
+                if type(event) is Answer:
+                    call = self._events[event.call]
+                    assert type(call) is Call
+                    self._read(call, event)
+                elif type(event) is not Call or event.op in NOTED:
+                    self._note(event)
+            except msgspec.ValidationError as error:
+                self._leave_out(event, error)
+
+    def _read(self, call: Call, answer: Answer) -> None:
+        if call.op in CONFIGURES:
+            self._note_configuration(call, answer)
+        self._recreations.follow_answer(call, answer)
+        if (decoders := self._decoders.get(call.op)) is not None:
+            for kind, name, fact in self._decoding.facts(call, answer, decoders):
+                self._attribute(kind, name, fact, call)
+        for topic in self._recreations.told_again:
+            self._settle(topic, self._process(call.node))
+
+    def _note_configuration(self, call: Call, answer: Answer) -> None:
+        decoding = self._decoding
+        facts = [fact for _, _, fact in decoding.facts(call, answer, decoders_of(frozenset({"resource"}))[call.op])]
+        if call.op == CreateTopics.op:
+            self.timeline.note_creations(decoding.request, decoding.value.topics, facts)
+        elif any(not JUDGED_BY.isdisjoint(_keys_in(one)) for one in facts):
+            self.timeline.note_settings(facts)
+
+    def _leave_out(self, event: AnyEvent, error: msgspec.ValidationError) -> None:
+        """Note an event that can't be read. Later ones are read without it."""
+        call = self._events[event.call] if isinstance(event, Answer) else event
+        assert isinstance(call, Call), event
+        value = event.value if isinstance(event, Answer) and isinstance(event.value, dict) else {}
+        version = value.get("version", call.request.get("version"))
+        what = OPERATIONS[call.op].api or call.op
+        found = UnreadableEvent(f"event {event.n}, {what} v{version} of {call.node}: {error}")
+        self._unreadable.setdefault((call.op, str(error)), found)
 
     def _note(self, event: AnyEvent) -> None:
         if isinstance(event, Fault) and "quorum-state" in self.timeline.effects_of(event).disk:
@@ -143,3 +187,8 @@ class Reading:
             self._by_kind[story.kind] = [pair for pair in self._by_kind[story.kind] if pair[0] is not story]
             for found in self._stories[story].values():
                 found.timeline = last
+
+
+def _keys_in(fact: Any) -> Iterable[str]:
+    """Return the settings that a fact alters, by the names that a topic has for them, or that it describes."""
+    return [key.removeprefix("log.") for key in fact.configs] if isinstance(fact, ResourceChange) else fact.values

@@ -12,7 +12,9 @@ from typing import NamedTuple
 import msgspec
 
 from history.effects import Effects
-from history.events import Answer, AnyEvent, Call, Example, Fault, Premise
+from history.events import AnyEvent, Call, Example, Fault, Premise
+from protocol.codes import Error
+from protocol.topics import CreatedTopic, CreateTopics, DeleteTopics
 
 HEALED = "all faults are healed and nobody writes any more"
 """The premise with which the wait for agreement begins (KIP101-INV-18)."""
@@ -22,17 +24,25 @@ CONVERGES_WITHIN = 33.0
 """Seconds from HEALED to AT_REST: 30 and the session time-out (KIP101-INV-18, KIP320-REPL-09)."""
 RETURNS = frozenset(("heal", "start", "resume"))
 """Actions by which a node may come back."""
-NOTED = RETURNS | {"delete_topics"}
+NOTED = RETURNS | {DeleteTopics.op}
 """The calls that the timeline takes. Of other events it takes all but answers."""
-CONFIGURES = frozenset(("create_topics", "incremental_alter_configs", "describe_configs"))
-"""Calls that set or describe configurations. The timeline takes their answers too."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
 JUDGED_BY = frozenset((UNCLEAN_ELECTION, MIN_ISR, CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES))
 """The settings whose value at a given time a partition is judged by."""
 NEVER = sys.maxsize
-_MAY_HAVE_CREATED = frozenset((0, -1, 7, 13, 20, 41))
-"""No error, no answer, or an error that leaves it open whether a topic was created."""
+_MAY_HAVE_CREATED = frozenset(
+    (
+        None,
+        Error.NONE,
+        Error.UNKNOWN_SERVER_ERROR,
+        Error.REQUEST_TIMED_OUT,
+        Error.NETWORK_EXCEPTION,
+        Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        Error.NOT_CONTROLLER,
+    )
+)
+"""No answer, no error, or an error that leaves it open whether a topic was created."""
 _EXPIRIES = frozenset(("producer.id.expiration.ms", "transactional.id.expiration.ms"))
 """Settings by which brokers forget idle producers: the second one in releases that have no first (KIP-854)."""
 
@@ -100,8 +110,8 @@ class Timeline:
         """Seconds after which brokers forget idle producers, if the cluster was started with a setting for that."""
         self.created_topics: set[str] = set()
         """Topics that were created in this history, or may have been."""
-        self.configured: list[tuple[Call, Answer]] = []
-        """Requests that create a topic, or that alter or describe a setting of JUDGED_BY, with their answers."""
+        self.configured: list[object] = []
+        """The facts about requests that create a topic, or that alter or describe a setting of JUDGED_BY."""
         self.sent_before = example.sent
         """By partition, the values that earlier examples sent, and how often; None if that is not known."""
         self.continues = bool(example.context)
@@ -134,14 +144,17 @@ class Timeline:
             case Premise():
                 self._note_premise(event)
 
-    def note_configuration(self, call: Call, answer: Answer) -> None:
-        if call.op == "create_topics":
-            self.configured.append((call, answer))
-            if not call.request.get("validate_only"):
-                self.created_topics |= _created_by(answer, [topic["name"] for topic in call.request["topics"]])
-        elif JUDGED_BY & ({*map(_topic_key, call.request.get("changes", ()))} | _described_by(answer)):
-            self.configured.append((call, answer))
-            self.version += 1
+    def note_creations(self, request: CreateTopics, results: Iterable[CreatedTopic], facts: Iterable[object]) -> None:
+        """Note the creation of topics, with the facts about it: a refused one changes nothing."""
+        self.configured += facts
+        if not request.validate_only:
+            errors = {one.name: one.error for one in results}
+            self.created_topics |= {one.name for one in request.topics if errors.get(one.name) in _MAY_HAVE_CREATED}
+
+    def note_settings(self, facts: Iterable[object]) -> None:
+        """Note the facts about requests that alter or describe settings of JUDGED_BY."""
+        self.configured += facts
+        self.version += 1
 
     def snapshot(self) -> Timeline:
         """Return the timeline as it is now, which further events do not change."""
@@ -272,20 +285,3 @@ def _log_ends(event: Fault) -> dict[str, int]:
     seen = event.detail.get("disk", {event.node: event.detail})
     ends = {node: one.get("log end") for node, one in seen.items()}
     return {node: end[1] for node, end in ends.items() if isinstance(end, list)}
-
-
-def _created_by(answer: Answer, wanted: Sequence[str]) -> set[str]:
-    """Return the topics that a request created, or may have created: a refused one changes nothing."""
-    results = answer.value["topics"] if answer.outcome == "ok" else ()
-    errors = {one["name"]: one["error_code"] for one in results}
-    return {name for name in wanted if errors.get(name, -1) in _MAY_HAVE_CREATED}
-
-
-def _topic_key(key: str) -> str:
-    """Return the name that a topic has for a setting of all brokers."""
-    return key.removeprefix("log.")
-
-
-def _described_by(answer: Answer) -> set[str]:
-    """Return the settings in a DescribeConfigs answer."""
-    return {one["name"] for one in answer.value.get("configs", ())} if answer.outcome == "ok" else set()

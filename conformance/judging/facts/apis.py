@@ -187,7 +187,7 @@ def answers(request: Operation[Any], answer: Answer | Lost, at: Decoding) -> Ite
             return ()
         seen.add(case)
         facts = [kind(case, at.call.n, at.answer.n, "") for kind in (_OF_BATCH if op in BATCHES else _OF_OTHER)]
-    elif answer.version < 0:  # a consumer notes what it did, under the name of its request
+    elif "version" not in at.answer.value:  # a consumer notes what it did, under the name of its request
         return ()
     else:
         facts = [*_pairings(request, answer, at), *_error_codes(request, answer, at)]
@@ -351,6 +351,13 @@ def _at(answer: object, path: tuple[str, ...]) -> Sequence[object]:
 
 
 _OF_ONE = frozenset([op for op, items in BATCHES.items() if items == (ONE, ONE)])
+_OF_TOPIC = frozenset([op for op, items in BATCHES.items() if items == (Items("topics", NAMES), Items("", ("topic",)))])
+_BY_KEY = {
+    op: (str(asked.by[0]), str(answered.by[0]))
+    for op, (asked, answered) in BATCHES.items()
+    if not (asked.field or answered.field or PARTS[op]) and len(asked.by) == len(answered.by) == 1
+}
+"""By operation, the field that names the only item of its request, and that of its answer."""
 
 
 def _is_plain(request: Operation[Any], answer: Answer) -> bool:
@@ -360,7 +367,14 @@ def _is_plain(request: Operation[Any], answer: Answer) -> bool:
         return isinstance(answer, MetadataAnswer) and _is_plain_topic(request, answer)
     if op not in BATCHES:
         return not PARTS[op] and _error_of(answer) not in INTERNAL
-    return op in _OF_ONE and isinstance(answer, PartitionAnswer) and _is_plain_partition(request, answer)
+    if op in _BY_KEY:
+        asked, answered = _BY_KEY[op]
+        return getattr(request, asked) == getattr(answer, answered) and _error_of(answer) not in INTERNAL
+    if not isinstance(answer, PartitionAnswer):
+        return False
+    return (
+        _is_plain_partition(request, answer) if op in _OF_ONE else op in _OF_TOPIC and _is_plain_vote(request, answer)
+    )
 
 
 def _is_plain_partition(request: Any, answer: PartitionAnswer) -> bool:
@@ -369,6 +383,12 @@ def _is_plain_partition(request: Any, answer: PartitionAnswer) -> bool:
     is_it = name == name_of(wanted) if name is not None else answer.topic_id == getattr(wanted, "id", None) is not None
     ends = answer.error in INTERNAL or answer.top_level_error in INTERNAL
     return is_it and answer.partition == request.partition and not ends and getattr(request, "acks", -1) != 0
+
+
+def _is_plain_vote(request: Any, answer: PartitionAnswer) -> bool:
+    """True if the answer of a voter is about the one requested topic, without an internal error."""
+    is_it = len(request.topics) == 1 and request.topics[0] == answer.topic
+    return is_it and answer.error not in INTERNAL and answer.top_level_error == Error.NONE
 
 
 def _is_plain_topic(request: Metadata, answer: MetadataAnswer) -> bool:

@@ -150,16 +150,16 @@ def _produce_result(
     """Yield the result for one partition of a Produce; without an answer of its `own` its outcome is unknown."""
     # Bytes in place of a batch, or no batch, hold no known values.
     batch = wanted.records if isinstance(wanted.records, NewBatch) else NewBatch(())
-    told = own if isinstance(own, ProducedPartition) else None
-    error = told.error if told is not None else UNKNOWN_OUTCOME
+    result = own if isinstance(own, ProducedPartition) else None
+    error = result.error if result is not None else UNKNOWN_OUTCOME
     fact = ProduceResult(
         *at.exchange(),
         acks=-1 if isinstance(request, ParkProduce) else request.acks,
         values=tuple([one.value for one in batch.records]),
         error=error,
-        offset=told.base_offset if told is not None else -1,
+        offset=result.base_offset if result is not None else -1,
         failed=(isinstance(answer, Lost) and answer.error == NEVER_SENT) or error == Error.NOT_ENOUGH_REPLICAS,
-        log_start=told.log_start_offset if told is not None else -1,
+        log_start=result.log_start_offset if result is not None else -1,
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
@@ -307,9 +307,9 @@ def _describe_log_dirs(request: DescribeLogDirs, answer: LogDirsAnswer, at: Deco
 @decodes(DeleteRecords, about=["partition"], lost=True)
 def _delete_records(request: DeleteRecords, answer: DeletedRecords | Lost, at: Decoding) -> Iterator[Attributed]:
     """Yield the result of DeleteRecords. A request that was never sent counts as one of unknown outcome."""
-    told = answer if isinstance(answer, DeletedRecords) else None
-    error = told.error if told is not None else UNKNOWN_OUTCOME
-    low_watermark = told.low_watermark if told is not None and error == NONE else -1
+    result = answer if isinstance(answer, DeletedRecords) else None
+    error = result.error if result is not None else UNKNOWN_OUTCOME
+    low_watermark = result.low_watermark if result is not None and error == NONE else -1
     fact = DeleteRecordsResult(*at.exchange(), request.offset, error, low_watermark)
     yield ("partition", partition_of(request), fact)
 

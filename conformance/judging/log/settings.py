@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import inf
 from typing import Literal, NamedTuple
 
-from conformance.judging.facts.exchange import Decoding, decoders_of
-from conformance.judging.facts.topics import (
-    BROKER,
-    TOPIC,
-    Described,
-    Resource,
-    ResourceChange,
-)
+from conformance.judging.facts.topics import BROKER, TOPIC, Described, Resource, ResourceChange
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import (
     CLEANUP_POLICY,
@@ -23,7 +16,6 @@ from conformance.judging.timeline import (
     RETENTION_BYTES,
     RETENTION_MS,
     UNCLEAN_ELECTION,
-    Timeline,
 )
 
 WEEK = 7 * 24 * 3_600_000
@@ -76,10 +68,10 @@ class Setting:
         topic = Resource(TOPIC, story.name.rpartition("-")[0])
         keys = {topic: key, CLUSTER: CLUSTER_KEYS.get(key, key)}
         self._own, self._cluster = list[Value](), list[Value]()
-        for fact in story.derive(_facts):
+        for fact in story.timeline.configured:
             if isinstance(fact, ResourceChange):
                 self._take_change(fact, topic, keys.get(fact.resource))
-            elif fact.resource == topic and key in fact.values:
+            elif isinstance(fact, Described) and fact.resource == topic and key in fact.values:
                 self._take_described(fact, topic, key)
 
     def _take_change(self, change: ResourceChange, topic: Resource, key: str | None) -> None:
@@ -130,17 +122,6 @@ class Setting:
     @property
     def _all(self) -> Sequence[Value]:
         return (*self._own, *self._cluster)
-
-
-def _facts(story: PartitionStory) -> list[ResourceChange | Described]:
-    return [*_decoded(story.timeline)]
-
-
-def _decoded(timeline: Timeline) -> Iterator[ResourceChange | Described]:
-    decoding, decoders = Decoding(timeline), decoders_of(frozenset({"resource"}))
-    for call, answer in timeline.configured:
-        for _, _, fact in decoding.facts(call, answer, decoders[call.op]):
-            yield fact
 
 
 def _settle(values: list[Value], described: Value) -> None:

@@ -76,7 +76,7 @@ def produce(n: int, topic: str, producer: int = -1, sequence: int = -1) -> list[
         "acks": -1,
         "transactional_id": str(producer) if producer >= 0 else None,
     }
-    value = {"error_code": 0, "base_offset": n, "log_start_offset": 0}
+    value = {"version": 9, "topic": topic, "partition": 0, "error_code": 0, "base_offset": n, "log_start_offset": 0}
     call = Call(n=n, t=n / 10, op="produce", node="broker-1", request=filled.asked(Produce, request))
     return [call, Answer(n=n + 1, t=n / 10, call=n, outcome="ok", value=value)]
 
@@ -151,7 +151,7 @@ def sequences_rise(story: ProducerStory) -> Iterator[Finding]:
 def given(n: int, producer: int) -> list[AnyEvent]:
     sent = {"producer_id": -1, "producer_epoch": -1, "transaction_timeout_ms": 60000}
     request = {**sent, "transactional_id": str(producer)}
-    value = {"error_code": 0, "producer_id": producer, "producer_epoch": 0}
+    value = {"version": 4, "error_code": 0, "producer_id": producer, "producer_epoch": 0}
     call = Call(n=n, t=0.0, op="init_producer_id", node="broker-1", request=request)
     return [call, Answer(n=n + 1, t=0.0, call=n, outcome="ok", value=value)]
 
