@@ -374,6 +374,20 @@ STARVED = Evidence(
     since="its begin",
     until="its end",
 )
+LOOKED_TOO_RARELY = Evidence(
+    "looked-too-rarely",
+    "nothing was recorded for a quarter of the bound, as on a host that slept, or a wait recorded that the kit woke so late",
+    about="one bound of a judge",
+    since="the look with which the bound begins",
+    until="the first look at which the bound passed with something recorded in each quarter",
+)
+CHECKPOINT_NOT_DUE = Evidence(
+    "checkpoint-not-due",
+    "leader-epoch-checkpoint is written asynchronously from 3.8 on, and was read before the bound had passed",
+    about="one replica",
+    since="the last DeleteRecords or fault",
+    until="30 s later",
+)
 OUT_OF_MEMORY = Evidence(
     "out-of-memory",
     "a process of the cluster was killed for lack of memory",

@@ -24,24 +24,31 @@ UNTOLD: Final = -1
 """In place of a number: the answer may be about any topic of that name, or come between two of them."""
 DELETED: Final = -2
 """In place of a number: the request names the id of a topic that was deleted."""
-APPLIES_WITHIN = 2.0
-"""Seconds after which a broker that answered the id of the new topic no longer serves the deleted one under its name.
+APPLIES_WITHIN = 30.0
+"""Seconds after which a broker that answered the id of the new topic must not serve the deleted one under its name any more,
+unless it served a request by the new id before: the general bound.
 """
 DELETED_ALREADY = frozenset((UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID))
 PRODUCE_BY_ID_FROM, FETCH_BY_ID_FROM = since("ProduceRequest", "TopicId"), since("FetchRequest", "TopicId")
 """The versions from which on requests name topics by id."""
+BY_ID = {op.op: PRODUCE_BY_ID_FROM for op in (Produce, ProduceMany)} | {
+    op.op: FETCH_BY_ID_FROM for op in (Fetch, FetchMany)
+}
+"""By operation, the version from which on it is by id."""
 
 
 class _Topic:
     """The latest topic of a name: its number and its id, None if unknown; and the requests that may delete it.
 
-    `named` has the time at which each incarnation of a broker first answered the id.
+    `named` has the event at which each incarnation of a broker first answered the id, `serving` those that served a request
+    by it.
     """
 
     def __init__(self, number: int = 0, id: UUID | None = None, former: frozenset[UUID | None] = frozenset()) -> None:
         self.number, self.id, self.former = number, id, former
         self.deletions: set[int] = set()
-        self.named: dict[tuple[str, int], float] = {}
+        self.named: dict[tuple[str, int], int] = {}
+        self.serving: set[tuple[str, int]] = set()
 
     def successor(self, id: UUID) -> _Topic:
         return _Topic(self.number + 1, id, self.former | {self.id})
@@ -52,9 +59,9 @@ class Recreations:
     deletion.
 
     A topic counts as created if its creation was acknowledged with its id. Once a deletion was requested, an answer is
-    about the topic whose id it has; without an id it is about the latest topic, if the broker had answered that
-    topic's id for some time. While it is not known whether a deletion took effect, an answer is about the latest topic if the
-    same process tells that topic's id again afterwards.
+    about the topic whose id it has; without an id it is about the latest topic, if the broker had served a request by that
+    topic's id, or had answered that id for some time. While it is not known whether a deletion took effect, an answer is about
+    the latest topic if the same process tells that topic's id again afterwards.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -85,6 +92,8 @@ class Recreations:
                 self._topics[name].deletions.discard(call.n)
         elif call.op == Metadata.op and self._deleted and answer.outcome == "ok":
             self._note_ids(call.node, answer.n, msgspec.convert(answer.value, MetadataAnswer))
+        elif call.op in BY_ID and self._deleted and answer.outcome == "ok":
+            self._note_served(call, answer)
 
     def _note_created(self, answer: CreateTopicsAnswer) -> None:
         for one in answer.topics:
@@ -94,13 +103,25 @@ class Recreations:
                 topic.id = topic.id or one.topic_id
 
     def _note_ids(self, node: str, event: int, answer: MetadataAnswer) -> None:
-        by = (node, self._timeline.incarnations.get(node, 0))
         for one in answer.topics:
             topic = self._topics.get(one.name or "")
             if topic is not None and topic.id is not None and one.topic_id == topic.id:
-                topic.named.setdefault(by, self._timeline.time(event))
+                topic.named.setdefault(self._incarnation(node), event)
                 if topic.deletions and one.name is not None:
                     self.told_again.append(one.name)
+
+    def _note_served(self, call: Call, answer: Answer) -> None:
+        """Note the topics whose id the request had, if each of its partitions was served."""
+        parts, results = ([one] if "topic" in one else one["partitions"] for one in (call.request, answer.value))
+        if answer.value["version"] < BY_ID[call.op] or any(one["error_code"] != NONE for one in results):
+            return
+        for wanted in (Topic.of(msgspec.convert(part["topic"], Topic | str)) for part in parts):
+            topic = self._topics.get(wanted.name)
+            if topic is not None and topic.id is not None and wanted.id == topic.id:
+                topic.serving.add(self._incarnation(call.node))
+
+    def _incarnation(self, node: str) -> tuple[str, int]:
+        return node, self._timeline.incarnations.get(node, 0)
 
     # --- asking
 
@@ -124,8 +145,10 @@ class Recreations:
 
     def _serves(self, topic: _Topic, node: str, call: Call) -> bool:
         """True if the broker had certainly applied the topic's creation before the request."""
-        since = topic.named.get((node, self._timeline.incarnations.get(node, 0)))
-        return since is not None and self._timeline.time(call.n) - since > APPLIES_WITHIN
+        by = self._incarnation(node)
+        if by in topic.serving or (since := topic.named.get(by)) is None:
+            return by in topic.serving
+        return self._timeline.watch_time(since, call.n, APPLIES_WITHIN) > APPLIES_WITHIN
 
 
 def _may_mean(request: DeleteTopics, wanted: Topic | str, topic: _Topic) -> bool:

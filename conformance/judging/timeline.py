@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from history.due import SHARE, is_starved
 from history.effects import Effects
-from history.events import AnyEvent, Call, Example, Fault, Premise
+from history.events import Answer, AnyEvent, Call, Example, Fault, Overdue, Premise
 from protocol.codes import Error
 from protocol.topics import CreatedTopic, CreateTopics, DeleteTopics
 
@@ -242,9 +243,26 @@ class Timeline:
         """Return the seconds since the example began."""
         return self._events[event].t
 
-    def event_at(self, seconds: float) -> int:
-        """Return the first event at or after this time of the example."""
-        return bisect_left(self._events, seconds, key=lambda event: event.t)
+    def watch_time(self, first: int, second: int, within: float) -> float:
+        """Return the seconds until `second`, since `first` or the last time that the kit watched too rarely for a bound.
+
+        That is where nothing was recorded for a quarter of `within`, or where the kit recorded that it woke so late.
+        """
+        began = first
+        for n in range(first + 1, second + 1):
+            if is_starved(max(self.time(n) - self.time(n - 1), _recorded_late(self._events[n])), within):
+                began = n
+        return self.time(second) - self.time(began)
+
+    def earlier(self, event: int, within: float) -> int:
+        """Return the event that lies `within` seconds before, where no stretch without events counts for more than a
+        quarter.
+        """
+        left, n = within, event
+        while n > 0 and left > 0:
+            left -= min(self.time(n) - self.time(n - 1), SHARE * within)
+            n -= 1
+        return n if left <= 0 else 0
 
     def incarnation(self, node: str, event: int) -> int:
         """Return the number of the node's incarnation at an event. It rises at each phase of a fault that may have
@@ -278,6 +296,15 @@ def stood_throughout(spans: Iterable[FaultSpan], node: str, first: int, second: 
     """True if one of these faults certainly stood on the node from one event to the other."""
     mine = (span for span in spans if node in span.nodes)
     return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)
+
+
+def _recorded_late(event: AnyEvent) -> float:
+    """Return the seconds by which the kit woke late, in events that record how a wait ended; 0 for others."""
+    if isinstance(event, Overdue):
+        return event.late
+    if isinstance(event, Answer) and isinstance(event.value, dict) and "tries" in event.value:
+        return float(event.value.get("late", 0.0))
+    return 0.0
 
 
 def _log_ends(event: Fault) -> dict[str, int]:

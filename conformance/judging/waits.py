@@ -105,7 +105,7 @@ class Wait:
         if NEVER in back or any(end.node == node and end.n > max(back, default=-1) for end in self._ends):
             return False
         last = max(back, default=None)
-        return last is None or self._history.events[self.over].t - self._timeline.time(last) >= STARTS_WITHIN
+        return last is None or self._timeline.watch_time(last, self.over, STARTS_WITHIN) >= STARTS_WITHIN
 
     @property
     def _ends(self) -> list[Ended]:

@@ -6,6 +6,7 @@ from hypothesis.strategies import booleans
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
+from conformance.core.waiting import Settled
 from conformance.judging.facts.log import FUTURE_REPLICA
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, FENCED_FROM, FOLLOWERS_SERVE_FROM, diverges
 from conformance.rigs.log.follower_fetches import reassign
@@ -23,8 +24,8 @@ MAX_WAIT = 12.0
 """The fetch's MaxWaitMs, in seconds; no data comes in that time."""
 SOON = MAX_WAIT / 3
 """The age in seconds before which the completing event happens, so that a prompt answer to it is no expiry."""
-PROMPT = MAX_WAIT / 3
-"""Seconds within which the answer follows that event, about one on an idle machine; expiry is as much later again."""
+PROMPT = MAX_WAIT / 2
+"""Seconds within which the answer follows that event, about one on an idle machine; expiry is two seconds later at least."""
 
 
 class DelayedFetch(NamedTuple):
@@ -39,10 +40,12 @@ class DelayedFetch(NamedTuple):
         """Return the seconds since it was sent."""
         return self.bench.now().seconds - self.since
 
-    def answer_after(self, at: float) -> tuple[FetchedPartition, bool]:
+    def answer_after(self, at: float) -> tuple[FetchedPartition, Settled]:
         """Return the answer, and whether it came promptly after the completing event, which happened at age `at`."""
         answer = self.client.parked_fetch(self.parked, within=MAX_WAIT + 10.0)
-        return answer.partitions[0], self.age() - at < PROMPT
+        took = self.age() - at
+        late = self.bench.wait.recorded_late(took) if took >= PROMPT else 0.0
+        return answer.partitions[0], Settled(1, took < PROMPT, PROMPT, late)
 
 
 def still_early(age: float) -> PremiseClaim:
@@ -71,7 +74,7 @@ def fetch_of_an_old_epoch_is_completed(partition: Partition, at_leader: bool, ba
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
-    yield held_if(prompt and answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches, answer)
+    yield held_if(prompt.also(answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches), answer)
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["removed"], at_leader=booleans(), back=BACK)
@@ -83,7 +86,7 @@ def fetch_at_a_removed_replica_is_completed(partition: Partition, at_leader: boo
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
-    yield held_if(prompt and answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches, answer)
+    yield held_if(prompt.also(answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches), answer)
 
 
 def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> DelayedFetch:
@@ -116,7 +119,7 @@ def fetch_past_a_truncation_is_completed(partition: Partition, records: int, bac
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
-    yield held_if(prompt and diverges(answer, suffix.epoch, suffix.start), answer)
+    yield held_if(prompt.also(diverges(answer, suffix.epoch, suffix.start)), answer)
 
 
 def behind(partition: Partition, offset: int, last: int) -> FetchPartition:

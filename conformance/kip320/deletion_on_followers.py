@@ -4,15 +4,13 @@ from hypothesis.strategies import integers, lists
 
 from conformance.core.bench import File
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.core.waiting import Settled
+from conformance.core.waiting import WITHIN, Settled
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.epoch_requests import start_of
 from conformance.rigs.log.follower_fetches import PATIENCE, freeze
 from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
 from protocol.codes import Error
 
-ADOPTED_WITHIN = 5.0
-"""The time limit in seconds: far longer than a follower waits before its next fetch."""
 END = 9
 SHORT_MS = 500
 """Milliseconds for which DeleteRecords waits for a follower that is frozen."""
@@ -35,7 +33,7 @@ def begins_at(partition: Partition, id: int, start: int) -> Settled:
     """Return whether the replica reaches this log start without further requests."""
     node = partition.bench.node(id)
     return partition.bench.wait.comes_true(
-        lambda: start_of(partition, node).offset == start, f"{id} starting at {start}", ADOPTED_WITHIN
+        lambda: start_of(partition, node).offset == start, f"{id} starting at {start}", WITHIN
     )
 
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
+from conformance.core.waiting import Settled
 from conformance.rigs.log.epoch_histories import JOINED
 from conformance.rigs.log.follower_fetches import PATIENCE, freeze
 from conformance.rigs.log.lagging_watermark import watermark_and_end
@@ -16,6 +17,8 @@ from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, FetchedPartition, FetchOptions
 
+ENOUGH = 1.0
+"""Seconds that a leader and the controller have to add a replica to the ISR, at least, if that is to be judged."""
 TRIES = 5
 """The number of matching fetches after which a leader has added their sender to the ISR."""
 
@@ -102,12 +105,19 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
         yield premise(try_.served == TRIES, f"{try_.served} of {TRIES} fetches at {try_.offset} answered 0")
         detail = f"epoch {epoch} began at {start}, fetches at {try_.offset}, in the ISR: {try_.inside}"
         yield held_if(not try_.inside, try_.last, case="below", detail=detail)
+    yield enough_time(joined)
     yield held_if(joined, case="reached", detail=f"in the ISR by fetches at {start}: {joined}")
 
 
 def time_left(bench: Bench, began: float) -> float:
     """Return the seconds until a broker frozen since `began` may be fenced; 0.3 at least."""
     return max(0.3, PATIENCE - 0.2 - (bench.now().seconds - began))
+
+
+def enough_time(joined: Settled) -> PremiseClaim:
+    """Return the premise that a replica that did not join the ISR had the time to."""
+    left = f"a replica joined, or had {ENOUGH:g} s or more to: it had {joined.within:.1f} s"
+    return premise(joined.outcome is not False or joined.within >= ENOUGH, left)
 
 
 def joins(partition: Partition, entrant: Entrant, offset: int) -> bool:
@@ -156,5 +166,6 @@ def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Clai
     partition.whole()
     yield premise(took < PATIENCE, f"a broker frozen for {took:.1f} s, too short a time to be fenced")
     yield premise(all(map(is_failed, answers)), f"fetches that all failed: {answers[:4]}")
+    yield enough_time(joined)
     yield premise(joined, f"a served fetch at {end} leads into the ISR", promised=("KIP320-REPL-06", "reached"))
     yield held_if(not inside, *answers[:4], detail=f"in the ISR after {len(answers)} such fetches: {inside}")

@@ -8,11 +8,12 @@ from uuid import UUID
 
 import msgspec
 
+from conformance.core.waiting import Settled
 from fixtures.consumers import CommitDone, CommittedPartition, OffsetOf
 from fixtures.faults.catalogue import fault_named
 from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
 from history.effects import Effects
-from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
+from history.events import Answer, AnyEvent, Call, Example, Fault, History, Note, Phase, Premise
 from history.readings import (
     Assigned,
     DeliveredRecord,
@@ -520,13 +521,31 @@ class LogHistory:
         return self._premise("at rest", met)
 
     def later(self, seconds: float) -> Self:
-        """Nothing happens for a while."""
+        """The kit looks on for a while, in which nothing happens: a note each second at least."""
+        while seconds > 0:
+            self._waited += min(seconds, 1.0)
+            seconds -= 1.0
+            self.events.append(Note(**self._now(), text="the kit looks on"))
+        return self
+
+    def in_vain(self, late: float, within: float = 33.0) -> Self:
+        """A wait of the kit ended without what it waited for, and the kit woke so late meanwhile."""
+        self.events.append(Call(**self._now(), op="settles", node="kit", request={"what": "a wait"}))
+        return self._answered(len(self.events) - 1, unmet(late, within))
+
+    def asleep(self, seconds: float) -> Self:
+        """The host sleeps for a while, in which nothing is recorded."""
         self._waited += seconds
         return self
 
     def _premise(self, what: str, met: bool) -> Self:
         self.events.append(Premise(**self._now(), what=what, met=met))
         return self
+
+
+def unmet(late: float, within: float) -> Settled:
+    """The end of a wait in vain, by a kit that woke so late meanwhile."""
+    return msgspec.convert({"tries": 3, "met": False, "within": within, "late": late}, Settled)
 
 
 def held_on_disk(

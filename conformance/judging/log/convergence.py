@@ -7,7 +7,15 @@ from math import inf
 
 import msgspec
 
-from conformance.judging.excuses import BYTES_FLIPPED, COMPACTED, DISK_REPLACED, EPOCHS_LOST, NOT_AT_REST, Evidence
+from conformance.judging.excuses import (
+    BYTES_FLIPPED,
+    COMPACTED,
+    DISK_REPLACED,
+    EPOCHS_LOST,
+    LOOKED_TOO_RARELY,
+    NOT_AT_REST,
+    Evidence,
+)
 from conformance.judging.facts.log import FetchResult, PartitionAtBroker, ReplicaOnDisk
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
@@ -17,7 +25,7 @@ from conformance.judging.log.registrations import EpochRegistrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
-from conformance.judging.timeline import NEVER
+from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
 
 LONG_ALIVE = 15.0
 """Seconds that all brokers must have been alive when the time ran out, so that what did not converge had the time to."""
@@ -28,12 +36,14 @@ LATELY = 5.0
 class FinalState(msgspec.Struct, frozen=True):
     """The end of an example: the last Metadata, and each replica's log as it was fetched and as it is on disk.
 
-    `certain`: a disagreement breaks the row, since all replicas had agreed, or had all the time that they get. Logs must
+    `certain`: a disagreement breaks the row, since all replicas had agreed, or had all the time that they get; not if the
+    kit `watched` too rarely to know. Logs must
     agree `below` an offset, infinite unless a replica that lost its leader-epoch-checkpoint has not rejoined the ISR.
     """
 
     since: int
     certain: bool
+    watched: bool
     look: PartitionAtBroker | None
     leader: FetchResult | None
     others: tuple[FetchResult, ...]
@@ -69,8 +79,10 @@ def end_of(story: PartitionStory) -> FinalState | None:
     look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
     held_since = (held for held in story.on_disk if held.event > since and replicas.include(held.node))
     disk = tuple({held.node: held for held in held_since}.values())
-    certain = timeline.rest >= 0 or _had_time(story)
-    return FinalState(since, certain, look, leader, others, disk, damage.agree_below(since))
+    certain, watched = timeline.rest >= 0 or _had_time(story), timeline.rest >= 0 or _is_watched(story)
+    return FinalState(
+        since, certain and watched, watched or not certain, look, leader, others, disk, damage.agree_below(since)
+    )
 
 
 def _ended_at(story: PartitionStory) -> int:
@@ -105,6 +117,13 @@ def _had_time(story: PartitionStory) -> bool:
     waited = end - timeline.time(timeline.healed) >= LONG_ALIVE
     names = {timeline.names[id] for id in timeline.brokers}
     return waited and all(end - alive.get(name, 0.0) < LATELY for name in names)
+
+
+def _is_watched(story: PartitionStory) -> bool:
+    """True if something was recorded in each quarter of the wait for agreement, by a kit that woke in time."""
+    timeline = story.timeline
+    began, ended = max(timeline.healed, 0), timeline.disagreed
+    return timeline.watch_time(began, ended, CONVERGES_WITHIN) == timeline.time(ended) - timeline.time(began)
 
 
 def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:
@@ -142,7 +161,7 @@ def replicas_agree_at_quiescence(story: PartitionStory) -> Iterator[Claim]:
         if isinstance(claim, Excuse) or claim.held or certain:
             yield claim
         else:
-            yield Excuse(NOT_AT_REST, claim.case)
+            yield Excuse(NOT_AT_REST if end.watched else LOOKED_TOO_RARELY, claim.case)
 
 
 def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
@@ -256,7 +275,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
             label = "stuck" if story.timeline.rest < 0 else "divergent-prefix"
             yield Finding(False, case, by, shown, label)
         else:
-            yield Excuse(NOT_AT_REST, case)
+            yield Excuse(NOT_AT_REST if end.watched else LOOKED_TOO_RARELY, case)
 
 
 def _fenced_followers(story: PartitionStory) -> Iterator[tuple[str, int]]:

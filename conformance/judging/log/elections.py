@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.judging.excuses import ELECTION_DISTURBED, Evidence
+from conformance.judging.excuses import ELECTION_DISTURBED, LOOKED_TOO_RARELY, Evidence
 from conformance.judging.facts.log import PartitionAtBroker
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
@@ -53,9 +53,8 @@ def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Claim
             waiting = None
         if waiting is None and able:
             waiting = _Waiting(story, seen, case)
-        elif waiting is not None and not waiting.reported and waiting.seconds(seen) > waiting.within:
-            waiting.reported = True
-            yield Finding(False, waiting.case, waiting.by(seen), str(waiting), "stuck")
+        elif waiting is not None:
+            yield from waiting.judge_at(seen)
 
 
 class _Waiting:
@@ -63,7 +62,7 @@ class _Waiting:
 
     def __init__(self, story: PartitionStory, since: PartitionAtBroker, case: str) -> None:
         self.story, self.since, self.case = story, since, case
-        self.reported = False
+        self.reported = self.excused = False
         self.within = CONVERGES_WITHIN
         if case in ("switched-on", "cluster-default") and _switched_on(story, since):
             self.within += UNCLEAN_ELECTIONS_EVERY
@@ -79,6 +78,17 @@ class _Waiting:
 
     def by(self, seen: PartitionAtBroker) -> tuple[int, int]:
         return self.since.event, seen.event
+
+    def judge_at(self, seen: PartitionAtBroker) -> Iterator[Claim]:
+        """Judge once that the bound passed, by the time for which the kit watched."""
+        if self.reported or self.seconds(seen) <= self.within:
+            return
+        self.reported = self.story.timeline.watch_time(self.since.event, seen.event, self.within) > self.within
+        if self.reported:
+            yield Finding(False, self.case, self.by(seen), str(self), "stuck")
+        elif not self.excused:
+            self.excused = True
+            yield Excuse(LOOKED_TOO_RARELY, self.case)
 
     def is_left_alone(self, seen: PartitionAtBroker, able: set[int]) -> bool:
         """True if no fault since then concerned the replicas that may lead, a controller, or the brokers that describe the

@@ -20,14 +20,17 @@ from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.responding_replica import Life
 from conformance.judging.log.settings import possible_min_isr
 from conformance.judging.log.story import PartitionStory, log_judge
+from history.due import SHARE
 
 TOO_FEW = (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT)
 AT_ONCE = 0.5
 """Seconds too short for a healthy replica to join an ISR and leave it again: less than any session or replica.lag.time.max.ms."""
-CALM = 3.0
+CALM = 10.0
 """Seconds for which a fault may still change an ISR: longer than a session, and than metadata takes to reach a broker."""
 STAYS = 3
 """The answers in a row of one broker that must show a fenced ISR member: the first may fall between two changes."""
+STAYS_FOR = 1.0
+"""Seconds from the first to the last of them, at least: longer than a broker takes to apply what it has read."""
 
 
 @log_judge("KIP101-INV-16", "metadata")
@@ -89,6 +92,7 @@ class _Fenced:
         self.stays: dict[int, list[PartitionAtBroker]] = {}
         self.up: dict[int, int] = {}
         self._known: set[tuple[object, ...]] = set()
+        self._stayed: set[int] = set()
         self.last = -1
 
     def look(self, story: PartitionStory, seen: PartitionAtBroker) -> Iterator[Claim]:
@@ -104,6 +108,7 @@ class _Fenced:
                 yield from self._fenced(id, seen)
             if id in seen.unfenced or id not in seen.isr or seen.leader in (-1, id):
                 self.stays.pop(id, None)
+                self._stayed.discard(id)
             elif id not in self.out:
                 yield from self._stays(story, id, seen)
 
@@ -115,11 +120,16 @@ class _Fenced:
         """
         looks = self.stays.setdefault(id, [])
         looks.append(seen)
-        if len(looks) == STAYS and self._is_registered_again(story, story.timeline.names.get(id, ""), looks, id):
+        # Stretches without events count for no more than the span each, so that a host that slept shows nothing.
+        lasted = story.timeline.watch_time(looks[0].event, seen.event, STAYS_FOR / SHARE)
+        if id in self._stayed or len(looks) < STAYS or lasted < STAYS_FOR:
+            return
+        self._stayed.add(id)
+        if self._is_registered_again(story, story.timeline.names.get(id, ""), looks, id):
             yield Excuse(REGISTERED_AGAIN, "fenced")
-        elif len(looks) == STAYS:
-            shown = f"{seen.node} saw {id} fenced {STAYS} times in a row, and in the ISR {seen.isr} all the time"
-            yield Finding(False, "fenced", tuple(look.event for look in looks), shown)
+        else:
+            shown = f"{seen.node} saw {id} fenced {len(looks)} times in a row, and in the ISR {seen.isr} all the time"
+            yield Finding(False, "fenced", (looks[0].event, looks[-2].event, seen.event), shown)
 
     def _is_registered_again(self, story: PartitionStory, node: str, looks: list[PartitionAtBroker], id: int) -> bool:
         """True if the broker has restarted since it was last seen unfenced, and is not certainly down."""

@@ -94,7 +94,7 @@ def _may_lag_more(story: PartitionStory, seen: PartitionAtBroker) -> bool:
 
 
 def _earlier(story: PartitionStory, event: int) -> int:
-    return story.timeline.event_at(story.timeline.time(event) - CONVERGES_WITHIN)
+    return story.timeline.earlier(event, CONVERGES_WITHIN)
 
 
 def _in_words(before: Word, after: Word) -> str:

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
-from conformance.judging.excuses import BUMPED_BY_FENCED, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS, Evidence
+from conformance.judging.excuses import (
+    BUMPED_BY_FENCED,
+    LOOKED_TOO_RARELY,
+    TOO_FEW_REPLICAS,
+    UNSTABLE_OFFSETS,
+    Evidence,
+)
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommitResult
 from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
@@ -219,6 +225,8 @@ def _all_finish(story: TransactionStory, producers: Producers) -> Iterator[Claim
         written = producers.written_by(story)
         if seconds >= MARKED_WITHIN and any(takes_no_markers(one, first.event, last.asked) for one in written):
             yield Excuse(TOO_FEW_REPLICAS, "no-dangling")
+        elif seconds >= MARKED_WITHIN > story.timeline.watch_time(first.event, last.asked, MARKED_WITHIN):
+            yield Excuse(LOOKED_TOO_RARELY, "no-dangling")
         elif seconds >= MARKED_WITHIN:
             shown = f"{last.node} describes {story.name} as {last.state}, {seconds:.0f} s after {first.node} as {first.state}"
             yield Finding(False, "no-dangling", (first.event, last.event), shown, "unfinished-transaction")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from conformance.judging.excuses import TOO_FEW_REPLICAS
+from conformance.judging.excuses import LOOKED_TOO_RARELY, TOO_FEW_REPLICAS
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import TransactionEnded
@@ -73,6 +73,8 @@ def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     written = producers.written_by(story) if seconds >= GIVEN_WITHIN else []
     if any(takes_no_markers(one, refused[0].event, refused[-1].asked) for one in written):
         yield Excuse(TOO_FEW_REPLICAS, NEW_INSTANCE)
+    elif seconds >= GIVEN_WITHIN > story.timeline.watch_time(refused[0].event, refused[-1].asked, GIVEN_WITHIN):
+        yield Excuse(LOOKED_TOO_RARELY, NEW_INSTANCE)
     elif seconds >= GIVEN_WITHIN:
         first, last = refused[0], refused[-1]
         shown = f"{last.node} refused InitProducerId of {story.name} with error {last.error}, {seconds:.0f} s after {first.error}"

@@ -4,12 +4,14 @@ import re
 from collections.abc import Callable
 
 from conformance.core.bench import File
+from conformance.core.waiting import WITHIN
 from conformance.rigs.log.partition import Boundary, Partition
+from history.due import is_starved
 
 _FORM = re.compile(rb"0\n(\d+)\n((?:\d+ \d+\n)*)")
 
-LATE = 5.0
-"""Seconds within which the file must be written: from 3.8 some of its writes are asynchronous."""
+WRITTEN_WITHIN = WITHIN
+"""Seconds within which the file must be written: from 3.8 some of its writes are asynchronous, and have the general bound."""
 
 
 def entries_of(file: File) -> tuple[Boundary, ...] | None:
@@ -26,14 +28,19 @@ def entry_of(file: File, epoch: int) -> Boundary | None:
     return next((entry for entry in entries_of(file) or () if entry.epoch == epoch), None)
 
 
-def read_epochs(partition: Partition, broker: int, until: Callable[[File], bool], late: float = LATE) -> File:
-    """Return a replica's file once `until` is true of it, or else as it is after `late` seconds."""
+def read_epochs(partition: Partition, broker: int, until: Callable[[File], bool]) -> File:
+    """Return a replica's file once `until` is true of it, or else as it is when it must be written. Raises Overdue in its
+    place if the kit starved meanwhile, so that the file proves nothing.
+    """
     bench = partition.bench
     path = f"{partition.name}-{partition.index}/leader-epoch-checkpoint"
     began = bench.now().seconds
 
     def read() -> File | None:
         file = bench.read_file(bench.name_of(broker), path)
-        return file if until(file) or bench.now().seconds - began > late else None
+        return file if until(file) or bench.now().seconds - began > WRITTEN_WITHIN else None
 
-    return bench.eventually(read, f"a reading of {path} on {broker}", within=late + 10)
+    file = bench.eventually(read, f"a reading of {path} on {broker}", within=WRITTEN_WITHIN + 10)
+    if not until(file) and is_starved(bench.wait.recorded_late(WRITTEN_WITHIN), WRITTEN_WITHIN):
+        raise bench.wait.overdue("step", f"{path} of {broker} as it must be", WRITTEN_WITHIN)
+    return file

@@ -36,7 +36,8 @@ class Waited(LogHistory):
         """Ask for a topic, and wait in vain."""
         began = len(self.events)
         self.events.append(Call(**self._now(), op="ask", node="broker-3", request={"topics": [topic]}))
-        return self.later(within).overdue(due, within, late=late, began=began, over=began + 1)
+        self.later(within)
+        return self.overdue(due, within, late=late, began=began, over=len(self.events))
 
     def overdue(self, due: Due, within: float, **known: Any) -> Waited:
         self.events.append(Overdue(**self._now(), due=due, what=f"{due} within {within:g} s", within=within, **known))

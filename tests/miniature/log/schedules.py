@@ -71,7 +71,7 @@ SCHEDULES: dict[str, list[do.LogStep]] = {
     "unsound-divergence": [WRITE, MOVE, WRITE, do.FetchAt(before_end=0, last_fetched_back=1)],
     "epoch-ends-fall": [WRITE, MOVE, WRITE],
     "stale-leader-commits": disturbed(cut_off(), READ, ALL_TO_FORMER),
-    "fenced-in-isr": disturbed(cut_off("follower"), READ, READ, READ),
+    "fenced-in-isr": disturbed(cut_off("follower"), READ, READ, READ, READ),
     "never-unparked": [DisturbBriefly(on="strict-0", fault=elections.Reassign()), WRITE],
     "epoch-beyond-log-end": [WRITE, MOVE, *disturbed(cut_off(), TO_FORMER)],
     "committed-epoch-lost": [

@@ -161,6 +161,21 @@ def test_a_broker_may_serve_the_former_log_until_it_has_applied_its_metadata() -
     assert violated(history.later(APPLIES_WITHIN + 1).whole(1, FORMER, epoch=0, hw=1)) == {"GEN-16"}
 
 
+def test_a_broker_that_served_the_new_id_does_not_serve_the_former_log_any_more() -> None:
+    def serves(id: UUID, error: Error = Error.NONE) -> LogHistory:
+        history = begun().deleted().created_as(TWO).settled(1, 0).produce(1, "new", id=id, error=error)
+        return history.whole(1, FORMER, epoch=0, hw=1)
+
+    assert violated(serves(TWO)) == {"GEN-16"}
+    assert violated(serves(TWO, Error.NOT_LEADER_OR_FOLLOWER)) == set()
+
+
+def test_a_host_that_slept_leaves_it_open_which_log_a_broker_serves() -> None:
+    history = begun().deleted().created_as(TWO).settled(1, 0).asleep(60)
+    assert violated(history.whole(1, FORMER, epoch=0, hw=1)) == set()
+    assert violated(history.later(APPLIES_WITHIN + 1).whole(1, FORMER, epoch=0, hw=1)) == {"GEN-16"}
+
+
 def test_a_deletion_by_the_former_id_spares_the_new_topic() -> None:
     history = written(recreated()).deleted(id=ONE, lost=True)
     assert "GEN-16" in violated(forged(history, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST
+from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST, LOOKED_TOO_RARELY
 from conformance.judging.log import convergence
 from protocol.records import Batch
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
@@ -27,10 +27,14 @@ def ended(
 
 
 def stuck(
-    history: LogHistory, *logs: tuple[Batch, ...], isr: tuple[int, ...] = (1, 2), seconds: float = 33
+    history: LogHistory,
+    *logs: tuple[Batch, ...],
+    isr: tuple[int, ...] = (1, 2),
+    seconds: float = 33,
+    asleep: float = 0.0,
 ) -> LogHistory:
     """All is healed and all brokers are alive, but 3 does not come back in time."""
-    history.all_healed().settled(2, 1, isr=isr).later(seconds).settled(2, 1, isr=isr).at_rest(met=False)
+    history.all_healed().settled(2, 1, isr=isr).asleep(asleep).later(seconds).settled(2, 1, isr=isr).at_rest(met=False)
     history.metadata(1, 2, 1, isr=isr)
     for broker, log in enumerate(logs, 1):
         history.whole(broker, *log, epoch=1, hw=2)
@@ -93,6 +97,20 @@ class TestAgreement:
         history = stuck(LogHistory(), LOG, LOG)
         assert broken(self.judge, history) == ["isr"]
         assert {o.label for o in judged_by(self.judge, history)} == {"", "stuck"}
+
+    def test_a_host_that_slept_until_the_time_was_up(self) -> None:
+        history = stuck(LogHistory(), LOG, LOG, seconds=15, asleep=20)
+        assert (broken(self.judge, history), excused(self.judge, history)) == ([], [("isr", LOOKED_TOO_RARELY)])
+        short = stuck(LogHistory(), LOG, LOG, seconds=33, asleep=7)
+        assert (broken(self.judge, short), excused(self.judge, short)) == (["isr"], [])
+
+    def test_a_wait_that_recorded_how_late_the_kit_woke(self) -> None:
+        def ends(late: float) -> LogHistory:
+            history = LogHistory().all_healed().settled(2, 1, isr=(1, 2)).later(33).settled(2, 1, isr=(1, 2))
+            return history.in_vain(late).at_rest(met=False).metadata(1, 2, 1, isr=(1, 2))
+
+        assert (broken(self.judge, ends(8)), excused(self.judge, ends(8))) == (["isr"], [])
+        assert (broken(self.judge, ends(9)), excused(self.judge, ends(9))) == ([], [("isr", LOOKED_TOO_RARELY)])
 
     def test_a_log_that_is_never_copied(self) -> None:
         assert broken(self.judge, stuck(LogHistory(), LOG, LOG, (A,), isr=BROKERS)) == ["logs"]
@@ -212,6 +230,8 @@ class TestHealedReplicas:
 
     def test_one_that_does_not_come_back(self) -> None:
         assert broken(self.judge, stuck(self.fenced(), LOG, LOG)) == ["follower"]
+        slept = stuck(self.fenced(), LOG, LOG, seconds=15, asleep=20)
+        assert (broken(self.judge, slept), excused(self.judge, slept)) == ([], [("follower", LOOKED_TOO_RARELY)])
         assert broken(self.judge, stuck(self.tail(), LOG, LOG, (A, B))) == ["leader"]
         assert judged_by(self.judge, stuck(self.tail(), LOG, LOG, (A, B)))[-1].label == "stuck"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST
+from conformance.judging.excuses import CHECKPOINT_NOT_DUE, ELECTED_UNCLEANLY_ON_REQUEST
 from conformance.judging.log import delete_records
 from protocol.codes import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
@@ -131,12 +131,14 @@ class TestTrimmedReplicasAtRest:
 
     @pytest.mark.parametrize("epochs", [((0, 0),), ((0, 0), (1, 1))])
     def test_maps_with_entries_before_it(self, epochs: tuple[tuple[int, int], ...]) -> None:
-        history = rested(trimmed(), 2, 2).later(5).on_disk(held_on_disk(1, C, epochs=epochs, start=2))
+        history = rested(trimmed(), 2, 2).later(31).on_disk(held_on_disk(1, C, epochs=epochs, start=2))
         assert broken(JUDGE, history) == ["entries"]
 
     def test_a_file_that_is_written_behind_the_log(self) -> None:
-        history = rested(trimmed(), 2, 2).on_disk(held_on_disk(1, C, epochs=((0, 0),), start=2))
-        assert "entries" not in [o.case for o in judged_by(JUDGE, history)]
+        for history in (rested(trimmed(), 2, 2), rested(trimmed(), 2, 2).later(29), rested(trimmed(), 2, 2).asleep(60)):
+            history.on_disk(held_on_disk(1, C, epochs=((0, 0),), start=2))
+            assert broken(JUDGE, history) == []
+            assert excused(JUDGE, history) == [("entries", CHECKPOINT_NOT_DUE)]
 
 
 def behind(seen: int, *after: int, met: bool = True, seconds: float = 0.0) -> LogHistory:
@@ -158,6 +160,14 @@ class TestLogStartsInTheEnd:
 
     def test_a_follower_that_may_not_have_fetched_yet(self) -> None:
         assert broken(JUDGE, behind(2, 2, 2, 0, met=False, seconds=1.0)) == []
+
+    def test_a_follower_behind_which_the_host_slept(self) -> None:
+        history = LogHistory().settled(1, 0).hit("kill", 3).settled(1, 0, isr=(1, 2), unfenced=(1, 2)).trim(1, 2)
+        history.whole(1, C, epoch=0, hw=3, start=2).heal("kill", 3).asleep(60)
+        history.all_healed().settled(1, 0).later(16).settled(1, 0).at_rest(met=False)
+        for broker, start in enumerate((2, 2, 0), 1):
+            history.whole(broker, *[one for one in (A, B, C) if one.last_offset >= start], epoch=0, hw=3, start=start)
+        assert broken(JUDGE, history) == []
 
     def test_a_log_start_that_the_leader_had_only_afterwards(self) -> None:
         """Retention may delete a segment between two reads."""

@@ -10,6 +10,7 @@ from conformance.judging.excuses import (
     ELECTED_UNCLEANLY_ON_REQUEST,
     ELECTION_DISTURBED,
     LAST_KNOWN_LEADER,
+    LOOKED_TOO_RARELY,
 )
 from conformance.judging.log import elections
 from history.effects import Effects
@@ -25,8 +26,14 @@ class TestReplicaThatMayLead:
     def leaderless(self, isr: tuple[int, ...] = (1,), unfenced: tuple[int, ...] = (1, 2)) -> LogHistory:
         return LogHistory().settled(1, 0).metadata(2, -1, 1, isr=isr, unfenced=unfenced)
 
-    def again(self, history: LogHistory, isr: tuple[int, ...] = (1,), unfenced: tuple[int, ...] = (1, 2)) -> LogHistory:
-        return history.later(40).metadata(2, -1, 1, isr=isr, unfenced=unfenced)
+    def again(
+        self,
+        history: LogHistory,
+        seconds: float = 40,
+        isr: tuple[int, ...] = (1,),
+        unfenced: tuple[int, ...] = (1, 2),
+    ) -> LogHistory:
+        return history.later(seconds).metadata(2, -1, 1, isr=isr, unfenced=unfenced)
 
     def test_no_leader_for_too_long(self) -> None:
         assert broken(LEADS, self.again(self.leaderless())) == ["clean"]
@@ -38,6 +45,29 @@ class TestReplicaThatMayLead:
     def test_a_leader_that_was_elected_between_two_looks(self) -> None:
         history = self.leaderless().later(40).metadata(2, 1, 2, isr=(1,))
         assert [one.result for one in judged_by(LEADS, history)] == []
+
+    def test_a_host_that_slept_while_there_was_no_leader(self) -> None:
+        history = self.leaderless().later(5).asleep(60).metadata(2, -1, 1, isr=(1,), unfenced=(1, 2))
+        assert (broken(LEADS, history), excused(LEADS, history)) == ([], [("clean", LOOKED_TOO_RARELY)])
+        history.later(1).metadata(2, 1, 2, isr=(1,))
+        assert (broken(LEADS, history), excused(LEADS, history)) == ([], [("clean", LOOKED_TOO_RARELY)])
+
+    def test_a_host_that_slept_before_there_was_no_leader_for_too_long(self) -> None:
+        slept = self.leaderless().asleep(60).metadata(2, -1, 1, isr=(1,), unfenced=(1, 2))
+        assert broken(LEADS, self.again(slept)) == ["clean"]
+
+    def test_stretches_without_events_that_are_short_for_the_bound(self) -> None:
+        history = self.leaderless()
+        for _ in range(6):
+            history.asleep(7).metadata(2, -1, 1, isr=(1,), unfenced=(1, 2))
+        assert broken(LEADS, history) == ["clean"]
+
+    def test_a_wait_that_recorded_how_late_the_kit_woke(self) -> None:
+        late, on_time = (self.again(self.leaderless().later(20).in_vain(late)) for late in (9.0, 8.0))
+        assert (broken(LEADS, late), broken(LEADS, on_time)) == (["clean"], ["clean"])
+        late, on_time = (self.again(self.leaderless().later(20).in_vain(late), 20) for late in (9.0, 8.0))
+        assert (broken(LEADS, late), excused(LEADS, late)) == ([], [("clean", LOOKED_TOO_RARELY)])
+        assert broken(LEADS, on_time) == ["clean"]
 
     def test_a_leader_that_comes_in_time(self) -> None:
         assert held(LEADS, self.leaderless().later(20).metadata(2, 1, 2, isr=(1,))) == ["clean"]

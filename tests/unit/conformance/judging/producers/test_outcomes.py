@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import BUMPED_BY_FENCED, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
+from conformance.judging.excuses import BUMPED_BY_FENCED, LOOKED_TOO_RARELY, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
 from conformance.judging.producers.outcomes import no_transaction_hangs, transactions_are_atomic
 from conformance.judging.timeline import MIN_ISR
 from protocol.codes import Error
@@ -135,12 +135,19 @@ def test_a_transaction_that_its_coordinator_describes_as_ongoing_does_not_dangle
     assert judged_by(no_transaction_hangs, opened().rests().describes("Ongoing").knows(1, (ID, 0, 0, 0))) == []
 
 
-def prepared(*states: str, seconds: float = 40) -> ProducerHistory:
+def prepared(*states: str, seconds: float = 40, asleep: float = 0.0) -> ProducerHistory:
     """At rest the coordinator describes the transaction in these states, the last one that much later."""
     history = ProducerHistory().given().adds().writes("a", at=0, tid=TID).ends(True).rests()
     for state in states[:-1]:
         history.describes(state)
-    return history.later(seconds).describes(states[-1])
+    return history.asleep(asleep).later(seconds).describes(states[-1])
+
+
+def test_a_host_that_slept_leaves_it_open_whether_a_transaction_is_complete_soon() -> None:
+    slept = prepared("PrepareCommit", "PrepareCommit", seconds=20, asleep=60)
+    assert broken(no_transaction_hangs, slept) == []
+    assert ("no-dangling", LOOKED_TOO_RARELY) in excused(no_transaction_hangs, slept)
+    assert broken(no_transaction_hangs, prepared("PrepareCommit", "PrepareCommit", asleep=60)) == ["no-dangling"]
 
 
 def test_a_decided_transaction_is_complete_soon() -> None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, TOO_FEW_REPLICAS
+from conformance.judging.excuses import (
+    LOOKED_TOO_RARELY,
+    PRODUCER_STATE_DELETED,
+    PRODUCER_STATE_EXPIRED,
+    TOO_FEW_REPLICAS,
+)
 from conformance.judging.producers.refusals import a_current_producer_is_not_refused
 from protocol.codes import Error
 from tests.support.judging import broken, excused, judged_by, labels
@@ -112,13 +117,20 @@ def test_an_epoch_that_a_fenced_instance_asked_for_is_current_too() -> None:
 
 
 def asked_again(
-    *errors: Error, seconds: float = 40, replicas: tuple[int, ...] = (1, 2, 3), **configs: str
+    *errors: Error, seconds: float = 40, asleep: float = 0.0, replicas: tuple[int, ...] = (1, 2, 3), **configs: str
 ) -> ProducerHistory:
     """A fault is healed, and new instances ask for a producer id: answered at once, and the last one that much later."""
     history = ProducerHistory(**configs).hit("kill", 3).heal("kill", 3).settled(1, 1, isr=(1,), replicas=replicas)
     for error in errors[:-1]:
         history.refuses_id(error)
-    return history.later(seconds).refuses_id(errors[-1])
+    return history.asleep(asleep).later(seconds).refuses_id(errors[-1])
+
+
+def test_a_host_that_slept_leaves_it_open_whether_a_new_instance_is_admitted() -> None:
+    judge, busy = a_current_producer_is_not_refused, Error.CONCURRENT_TRANSACTIONS
+    slept = asked_again(busy, busy, seconds=20, asleep=60)
+    assert (broken(judge, slept), excused(judge, slept)) == ([], [("new-instance", LOOKED_TOO_RARELY)])
+    assert broken(judge, asked_again(busy, busy, asleep=60)) == ["new-instance"]
 
 
 def test_a_new_instance_gets_its_producer_id_soon() -> None:
