@@ -52,7 +52,7 @@ CHANGED_MEANWHILE = Evidence(
 )
 TRUNCATED_MEANWHILE = Evidence(
     "truncated-while-it-was-read",
-    "a log that is truncated and appended to while it is sent shows later leader epochs, and the fence closes just then",
+    "nothing shows the broker past the old epoch before the request, nor served at it later: its log may be truncated meanwhile",
     about="one Fetch answer",
     since="its request",
     until="its answer",

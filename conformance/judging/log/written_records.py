@@ -41,7 +41,7 @@ SEQUENCES = 1 << 31
 """Sequences wrap around to 0 after the last one."""
 
 
-@log_judge("GEN-16", "reads", "consumed")
+@log_judge("GEN-16", "reads", "consumed", "doubted")
 def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
     """Every record that is read was sent, at least as often as it is there; batches are intact; a leader's log never shrinks."""
     yield from [Excuse(TOPIC_DOUBTED, "leader")] * story.doubted

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from conformance.judging.excuses import EVERY_EVIDENCE, Evidence
-from tests.contract.forgiven import due, races
+from tests.contract.forgiven import coordinators, due, producers, races, topics
 
-CENSUS = {entry.evidence: entry for entry in (*races.ENTRIES, *due.ENTRIES)}
+MODULES = (coordinators, due, producers, races, topics)
+CENSUS = {entry.evidence: entry for module in MODULES for entry in module.ENTRIES}
 
 PAGE = "docs/forgiveness.md"
 

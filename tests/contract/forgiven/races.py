@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.judging.excuses import RISEN
+from conformance.judging.excuses import CHANGED_MEANWHILE, RISEN, TRUNCATED_MEANWHILE
 from history.events import History
 from tests.contract.forgiven.entry import Forgiven
 from tests.support.histories import LogHistory, stamped
+from tests.support.sweeps import FOLLOWS, LEADS, SweepHistory, listed, offsets
 
 A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
 
@@ -16,7 +17,47 @@ def _given_b(later: int = 2) -> History:
     return history.fetch(1, A, B, epoch=0, hw=1).fetch(1, A, epoch=0, hw=later).history
 
 
+def _of_a_later_epoch(*, past: bool = False, again: bool = False) -> History:
+    """3 returns a record of epoch 1 to a fetch at epoch 0; it was served at 1 before, or is served at 0 again."""
+    history = LogHistory().settled(1, 0)
+    if past:
+        history.settled(2, 1).fetch(3, A, epoch=1, hw=1)
+    history.fetch(3, A, stamped(1, 1, "x"), epoch=0, hw=1)
+    return (history.fetch(3, A, epoch=0, hw=1) if again else history.settled(2, 1)).history
+
+
+def _swept(first: int, last: int) -> History:
+    """A batch request comes first and last, and single ones between; the log end in it goes from one offset to the other."""
+    history = SweepHistory().begun()
+    both = [offsets(8, listed(LEADS, offset=end), listed(FOLLOWS, offset=6)) for end in (first, last)]
+    for one in (both[0], offsets(8, listed(LEADS, offset=9)), offsets(8, listed(FOLLOWS, offset=6)), both[1]):
+        history.ask(*one)
+    return history.ended().history
+
+
+ONE_ANSWER = "the answer itself begins and ends it"
 ENTRIES = (
+    Forgiven(
+        TRUNCATED_MEANWHILE,
+        row="KIP101-INV-12",
+        covered=_of_a_later_epoch,
+        near={
+            "before it began": lambda: _of_a_later_epoch(past=True),
+            "after it ended": lambda: _of_a_later_epoch(again=True),
+        },
+        applies={"another subject": "the broker that answers is the one whose fence is known"},
+    ),
+    Forgiven(
+        CHANGED_MEANWHILE,
+        row="GEN-04",
+        covered=lambda: _swept(5, 9),
+        near={"too little": lambda: _swept(5, 5)},
+        applies={
+            "another subject": "each item of a sweep is compared by itself",
+            "before it began": "a sweep begins with the item's first answer",
+            "after it ended": "it ends with its last",
+        },
+    ),
     Forgiven(
         RISEN,
         row="GEN-17",
@@ -24,8 +65,8 @@ ENTRIES = (
         near={"too little": lambda: _given_b(later=1)},
         applies={
             "another subject": "each answer is compared with the next of its own partition",
-            "before it began": "the answer itself begins and ends it",
-            "after it ended": "the answer itself begins and ends it",
+            "before it began": ONE_ANSWER,
+            "after it ended": ONE_ANSWER,
         },
     ),
 )
