@@ -84,7 +84,7 @@ def subjects_of(event: AnyEvent) -> set[Subject]:
 
 
 def _walk(value: Any) -> Iterator[Subject]:
-    """Yield the subjects anywhere in a request or an answer, except in batches, which name their producers."""
+    """Yield the subjects that a request or an answer names anywhere but in batches: those name the producers that wrote them."""
     match value:
         case dict():
             yield from _of_fields(value)

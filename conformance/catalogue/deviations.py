@@ -143,7 +143,7 @@ def _read(source: Traversable) -> list[tuple[str, Deviation]]:
     try:
         return [
             (f"{source.name}, line {line}", entry)
-            for line, entry in zip(lines, msgspec.convert(_resolved(table), _File).deviation, strict=True)
+            for line, entry in zip(lines, msgspec.convert(_resolve(table), _File).deviation, strict=True)
         ]
     except msgspec.ValidationError as error:
         number = re.search(r"deviation\[(\d+)\]", str(error))
@@ -151,7 +151,7 @@ def _read(source: Traversable) -> list[tuple[str, Deviation]]:
         raise CatalogueError(f"{source.name}{place}: {error}") from error
 
 
-def _resolved(table: dict[str, Any]) -> dict[str, Any]:
+def _resolve(table: dict[str, Any]) -> dict[str, Any]:
     """Return a table whose entries have lists of deeds in place of the names of choices, and of single deeds."""
     choices, entries = table.get("choices"), table.get("deviation")
     if not isinstance(entries, list):

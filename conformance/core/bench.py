@@ -146,7 +146,7 @@ class Bench:
         return held[key]
 
     def reachable(self, names: Iterable[str]) -> list[str]:
-        """Return all of these names: which nodes answer is for the check to find out and its history to record."""
+        """Return these names unchanged: a check asks each node itself, so that its history records which of them answer."""
         return list(names)
 
     def answers(self, names: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:

@@ -114,7 +114,7 @@ Number: TypeAlias = int | float
 
 
 def _smaller_numbers(struct: msgspec.Struct, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Number]]:
-    """Yield the path of each field whose number is not the least, and the least: its default, or else 1."""
+    """Yield the path of each number that can be smaller, and its least value: the field's default, or else 1."""
     for field in msgspec.structs.fields(struct):
         value = getattr(struct, field.name)
         if isinstance(value, msgspec.Struct):

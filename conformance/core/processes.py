@@ -115,7 +115,7 @@ class Processes:
         record(self._tape, fault, "witness", node=name, detail={"state": state})
 
     def _mend(self, action: str, name: str, usual: ProcessFault) -> ActionResult:
-        """Undo the node's fault; if none is recorded, `usual`, left by an earlier example or a shared rig."""
+        """Undo the node's recorded fault, or else `usual`, the kind that an earlier example or a shared rig leaves behind."""
         fault = self._broken.get(name, usual)
         done = self._act(action, name, lambda: fault.undo(self._live().node(name)))
         if done.state != "running":

@@ -132,7 +132,7 @@ class _Pool:
             if isinstance(line, CheckLine):
                 self._add_check(line, set(line.rows) - outdated)
             elif isinstance(line, ExampleLine):
-                self._excused(one for one in line.excuses if one.requirement not in outdated)
+                self._add_excuses(one for one in line.excuses if one.requirement not in outdated)
             elif isinstance(line, ObservationLine) and line.requirement not in outdated:
                 self._observed[line.requirement][line.case].append(line)
                 self._ran[line.requirement].add(line.check)
@@ -149,7 +149,7 @@ class _Pool:
                 is_own = row in line.own_rows
                 self._attempts[row].add(line.check, case if is_own else "", count if is_own else without_losses(count))
 
-    def _excused(self, excuses: Iterable[ExcuseCount]) -> None:
+    def _add_excuses(self, excuses: Iterable[ExcuseCount]) -> None:
         for one in excuses:
             self._excuses[one.requirement][one.case][one.excuse] += one.times
 

@@ -50,7 +50,7 @@ def knows_itself(partition: Partition, added: int) -> bool:
     return state is not None and added in state.replicas
 
 
-def as_new_replica(partition: Partition, leader: NodeClient, added: int, epoch: int) -> FetchedPartition:
+def first_fetch_of(partition: Partition, leader: NodeClient, added: int, epoch: int) -> FetchedPartition:
     """Send the leader the first fetch of the new replica."""
     return leader.fetch(partition.at(0, current_leader_epoch=epoch), FetchOptions(replica_id=added))
 
@@ -97,7 +97,7 @@ def new_replica_before_the_leader_knows(partition: Partition, trim: int) -> Clai
         leader.delete_records(partition.name, partition.index, trim)
     with bench.faults(partition.topic).under(Delay(role="leader", peer="controllers", milliseconds=SLOW_MS)):
         assign_new_replica(partition, state, added)
-        refused = as_new_replica(partition, leader, added, state.leader_epoch)
+        refused = first_fetch_of(partition, leader, added, state.leader_epoch)
         joined = joins_under_writes(partition, leader, added)
     yield premise(refused.error is Error.UNKNOWN_LEADER_EPOCH, f"{added} was refused at first: {refused.error.name}")
     detail = f"{added} in the ISR by itself: {joined}"

@@ -359,7 +359,7 @@ def plain_commit_before_the_marker_loaded(
 
 @probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["any-order"], moves=MOVES, pick=PICK)
 def offsets_in_any_order(group: TxnGroup, moves: list[tuple[str, int]], pick: int) -> Claims:
-    """The last of the plain commits and those of committed transactions is stored, whenever transactions end."""
+    """The stored offset is the one sent last, of plain commits and committed transactions, in whatever order these end."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)
     producers = [group.producer(group.dialect(pick + n)) for n in range(PRODUCERS)]

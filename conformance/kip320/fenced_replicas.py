@@ -268,12 +268,12 @@ def fenced_replica_stays_out(pairs: SharedFollower, records: int) -> Claims:
     bench = pairs.bench
     filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
     yield premise(all(one.error is Error.NONE for one in filled.partitions), "writes while the follower counts")
-    with leaving(bench, pairs.follower) as see_out:
+    with leaving(bench, pairs.follower) as await_end:
         # A broker without heartbeats holds up every controlled shutdown through its position in the metadata log.
         with freeze(bench, pairs.data.bystander):
             pairs.states_with_isr(1)
             shutting_down = pairs.fetch_for_a_while(records)
-        see_out()
+        await_end()
         bench.eventually(lambda: not pairs.is_listed(pairs.look()), f"{pairs.follower} fenced")
         fenced = pairs.fetch_for_a_while(records)
         claims = [

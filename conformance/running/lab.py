@@ -100,7 +100,7 @@ class Lab:
                 try:
                     self._standing = (key, self._boot(key, topology))
                 except KitError as error:
-                    self._failed[key] = self._explained(key[0], topology, error)
+                    self._failed[key] = self._explain(key[0], topology, error)
                     raise self._failed[key] from error
         return self._standing[1]
 
@@ -110,7 +110,7 @@ class Lab:
         column = column_of(key[0], image, cluster.ranges(), self.settings)
         return Standing(cluster=cluster, watch=Watch(cluster), column=column)
 
-    def _explained(self, label: str, topology: Topology, error: KitError) -> KitError:
+    def _explain(self, label: str, topology: Topology, error: KitError) -> KitError:
         """Return the error for every check that needs the cluster. If the tested system kept it from coming up, that is
         observed once, in a history of its own.
 

@@ -38,7 +38,7 @@ def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
     """Render a matrix as Markdown, always in the same way; with a `baseline`, also list what has changed since then."""
     head = [
         *_head(matrix, baseline, _SHOWN),
-        "\n".join(_undecided(matrix)),
+        "\n".join(_undecided_table(matrix)),
         "\n".join(_missing(matrix)),
         "<details><summary>All rows</summary>",
         "\n".join([f"- {glyph} **{verdict}**: {MEANINGS[verdict]}" for verdict, glyph in GLYPHS.items()]),
@@ -165,7 +165,7 @@ def _rule_changes(matrix: Matrix) -> Iterator[str]:
         yield _line([name, _safe(change.by), _safe(change.first) or "–", *(value or "–" for value in values)])
 
 
-def _undecided(matrix: Matrix) -> Iterator[str]:
+def _undecided_table(matrix: Matrix) -> Iterator[str]:
     """Yield a table of cases that were sometimes left undecided, by name; those with the largest share come first."""
     judged = [cell for cell in matrix.cells if cell.verdict != "inapplicable"]
     cells = [(cell, case, tally) for cell in judged for case, tally in cell.cases.items() if tally.undecided]

@@ -32,10 +32,14 @@ Case = Callable[[PartitionStory, FetchResult], str]
 def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
     """Yield the consumer fetches that named both epochs, each with the log that it was answered from, if it is undamaged."""
     damage = story.derive(ReplicaDamage)
-    return ((read, own) for read, own in _named(story, own_logs) if damage.of(read.node, read.event) is None)
+    return (
+        (read, own)
+        for read, own in _fetches_with_both_epochs(story, own_logs)
+        if damage.of(read.node, read.event) is None
+    )
 
 
-def _named(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
+def _fetches_with_both_epochs(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
     for read in story.reads:
         named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
         if named and read.by_consumer and (own := own_logs.of(read)) is not None:
@@ -45,7 +49,7 @@ def _named(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[Fetch
 def _of_damaged(story: PartitionStory, own_logs: ReplicaLogs, case: Case) -> Iterator[Excuse]:
     """Yield a left-out for each fetch that a damaged replica answered."""
     damage = story.derive(ReplicaDamage)
-    for read, _ in _named(story, own_logs):
+    for read, _ in _fetches_with_both_epochs(story, own_logs):
         if (left_out := damage.of(read.node, read.event)) is not None:
             yield Excuse(left_out, case(story, read))
 

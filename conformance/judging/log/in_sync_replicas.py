@@ -53,7 +53,7 @@ def isr_members_are_valid(story: PartitionStory) -> Iterator[Claim]:
             yield _membership(leads, "leader", seen)
         if changed or not fine:
             yield _membership(fine, "members", seen)
-    yield from _fenced(story)
+    yield from _judge_views(story)
 
 
 def _membership(held: bool, case: str, seen: PartitionAtBroker) -> Finding:
@@ -61,7 +61,7 @@ def _membership(held: bool, case: str, seen: PartitionAtBroker) -> Finding:
     return Finding(held, case, (seen.event,), shown)
 
 
-def _fenced(story: PartitionStory) -> Iterator[Claim]:
+def _judge_views(story: PartitionStory) -> Iterator[Claim]:
     """Judge the successive answers of each broker incarnation.
 
     A broker reads the partitions a moment before the brokers, so that one answer may show the ISR from before a fencing: a
@@ -105,7 +105,7 @@ class _Fenced:
             self.inside.pop(id, None)
         for id in seen.replicas:
             if id not in seen.unfenced:
-                yield from self._fenced(id, seen)
+                yield from self._judge_fenced(id, seen)
             if id in seen.unfenced or id not in seen.isr or seen.leader in (-1, id):
                 self.stays.pop(id, None)
                 self._stayed.discard(id)
@@ -137,7 +137,7 @@ class _Fenced:
         another = timeline.incarnation(node, self.up.get(id, -1)) != timeline.incarnation(node, last)
         return another and not timeline.down(node, first, last)
 
-    def _fenced(self, id: int, seen: PartitionAtBroker) -> Iterator[Finding]:
+    def _judge_fenced(self, id: int, seen: PartitionAtBroker) -> Iterator[Finding]:
         before = self.out.get(id)
         if id not in seen.isr:
             state = (id, seen.epoch, seen.isr)
@@ -215,16 +215,16 @@ class _Looks:
         return len(seen.isr) < min(self.enough, len(seen.replicas))
 
     def refusals(self, before: PartitionAtBroker, event: int) -> list[ProduceResult]:
-        """Return writes that the leader refused before an event, in the same incarnation and epoch as its Metadata."""
+        """Return the writes that the leader refused before `event`, in the incarnation and epoch of its answer `before`."""
         began = next(seen.event for seen in self._own[before.node] if self.same(seen, before))
         mine = (write for write in self._refused.get(before.node, ()) if write.incarnation == before.incarnation)
         return [write for write in mine if began <= write.asked and write.event < event]
 
     def stays_small(self, before: PartitionAtBroker, asked: int, event: int, after: PartitionAtBroker) -> bool:
-        """True if the ISR was too small from one answer to the other, also in the leader's own view from a request in between
-        to its answer.
+        """True if the ISR was too small in two Metadata answers, and for the leader itself while it served a request in between.
 
-        That view may still have followers that its Metadata no longer has, unless it has refused a write for lack of them.
+        The leader itself may still count followers that its Metadata no longer lists, unless it refused a write for lack of
+        them.
         """
         if not self.small(after):
             return False

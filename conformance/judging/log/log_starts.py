@@ -71,7 +71,7 @@ class LogStarts:
 
     def excuse(self, event: int) -> Evidence:
         """Return the evidence by which the history sets no bound before an event."""
-        if not self._story.from_the_start:
+        if not self._story.is_known_from_start:
             return WRITTEN_BEFORE
         return DELETED_BY_SETTING if self._story.derive(deleted_from) < event else MOVED_BY_FAULT
 
@@ -82,7 +82,7 @@ class LogStarts:
     @cached_property
     def _unbounded_from(self) -> float:
         """The event after which retention or a fault may have moved the log start anywhere; infinite for none."""
-        if not self._story.from_the_start:
+        if not self._story.is_known_from_start:
             return -1
         moved = (float(span.began) for span in (*self._moves, *self._retentions))
         return min([*moved, self._story.derive(deleted_from)])

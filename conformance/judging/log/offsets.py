@@ -157,7 +157,7 @@ def _racing_answers(reads: list[FetchResult]) -> set[int]:
 @log_judge("KIP101-INV-14", "epoch_ends")
 def epoch_end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Finding]:
     """At rest, end offsets over a leader's known epochs never decrease, and the newest epoch ends at the log end."""
-    leader, ends = _own_at_rest(story), _vector(story)
+    leader, ends = _own_at_rest(story), _epoch_ends_at_rest(story)
     known = [end for end in ends if end.end >= 0]
     for one, two in pairwise(known):
         if one.asked_epoch < two.asked_epoch:
@@ -170,7 +170,7 @@ def epoch_end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Fin
         yield Finding(fine, "vector", (newest[-1].event, leader.event), shown)
 
 
-def _vector(story: PartitionStory) -> list[EpochEndOffset]:
+def _epoch_ends_at_rest(story: PartitionStory) -> list[EpochEndOffset]:
     """Return epoch end offsets from the leader of the newest epoch, at quiescence and without an event since."""
     quiet, newest, leadership = _quiet(story), _newest(story), story.derive(Leadership)
     ends = (end for end in story.epoch_ends if end.asked > quiet and end.cur == newest)
@@ -201,7 +201,7 @@ Entries = list[tuple[int, int]]
 @log_judge("KIP320-OFLE-08", "epoch_ends")
 def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Claim]:
     """At rest, the answers to epochs -2 to two above the current one follow from the epochs in the log and the elections."""
-    leader, ends = _own_at_rest(story), _vector(story)
+    leader, ends = _own_at_rest(story), _epoch_ends_at_rest(story)
     if leader is None or not leader.log_end:
         return
     restarted = leader.incarnation > 0

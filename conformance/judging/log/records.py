@@ -299,7 +299,7 @@ def loss_in(
 
 @log_judge("KIP101-INV-06", "produced")
 def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]:
-    """Two writes acknowledged with acks=all share an offset only with the same records; a record of another leader tests it."""
+    """No two writes acknowledged with acks=all differ at an offset; it is tested where another leader had a record there."""
     rivals, commits = story.derive(_Rivals), [one for one in story.produced if one.is_committed and one.values]
     shared = {event for pair in _overlapping_writes(commits) for event in (pair.one.event, pair.two.event)}
     for pair in _overlapping_writes(commits):

@@ -217,7 +217,7 @@ class PartitionStory(Story):
         return self.name.startswith("__")
 
     @property
-    def from_the_start(self) -> bool:
+    def is_known_from_start(self) -> bool:
         """True if the topic was created in this history, so that all requests about it are known.
 
         Internal topics, and topics of an example that goes on where another one left off, have an earlier past.
@@ -227,7 +227,7 @@ class PartitionStory(Story):
 
     @property
     def sent_before(self) -> dict[str, int] | None:
-        """The values that earlier examples sent to it, and how often; None if they are not known."""
+        """The number of times that earlier examples sent each value to the partition; None if that is not known."""
         sent = self.timeline.sent_before
         if self.number > 0 or sent is None:
             return {} if self.number > 0 else None

@@ -27,7 +27,7 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
     yield from _lost_while_in_sync(story)
     last: dict[str, FetchResult] = {}
     leadership, logs = story.derive(Leadership), _logs_by_epoch(story)
-    committed, permitted = _committed(story), story.derive(PermittedLosses)
+    committed, permitted = _committed_batches(story), story.derive(PermittedLosses)
     for read in story.full_reads:
         before, last[read.node] = last.get(read.node), read
         if before is None or (case := _became_follower(story, before, read)) is None:
@@ -136,7 +136,7 @@ def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[ReplicaBatch]]:
     return found
 
 
-def _committed(story: PartitionStory) -> dict[ReplicaBatch, Moment]:
+def _committed_batches(story: PartitionStory) -> dict[ReplicaBatch, Moment]:
     """Return batches that a leader showed below its high watermark, each with the first such moment."""
     found: dict[ReplicaBatch, Moment] = {}
     for read in story.derive(Leadership).leader_reads:

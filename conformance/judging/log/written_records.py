@@ -113,7 +113,7 @@ class SentRecords:
 
     def known_from(self, read: FetchResult) -> float:
         """Return the offset from which on every record was sent by a known request: a log is in append order."""
-        if self._story.from_the_start or (self._story.sent_before is not None and not self._story.is_internal):
+        if self._story.is_known_from_start or (self._story.sent_before is not None and not self._story.is_internal):
             return 0
         own = (
             offset
@@ -150,7 +150,7 @@ def _of_read(
         yield Excuse(BYTES_FLIPPED, role)
         wrong = ""
     again = _sequence_again(story, read) if not wrong else None
-    if again is not None and story.from_the_start and (excuse := forgotten_between(story, read, *again)):
+    if again is not None and story.is_known_from_start and (excuse := forgotten_between(story, read, *again)):
         yield Excuse(excuse, role)
     elif again is not None:
         wrong = _shown_again(read, *again)

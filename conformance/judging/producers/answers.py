@@ -178,11 +178,11 @@ def _judge_turn(coordination: Coordination, prediction: Prediction, turn: Turn) 
     one = prediction.asked
     if (passed := _passed_over(one, turn)) is not None:
         (coordination.drops if one.error in UNTOUCHED else coordination.passes)(one)
-        yield Excuse(passed, _granted(one))
+        yield Excuse(passed, _granted_case(one))
         return
     if prediction.why is None:
         coordination.contradicts(one)
-        yield Excuse(STATE_UNKNOWN, _granted(one))
+        yield Excuse(STATE_UNKNOWN, _granted_case(one))
         return
     rights = [right for outcome, state in prediction.why.items() for right in _rights(one, outcome, state)]
     given = {right.outcome for right in rights if right.is_given(one)}
@@ -256,7 +256,7 @@ def _by_leader(one: AnsweredRequest, outcome: RightAnswer) -> list[Right]:
 # --- claims
 
 
-def _granted(one: AnsweredRequest) -> str:
+def _granted_case(one: AnsweredRequest) -> str:
     """Return the case of a granted request: of an answer that no state predicts, no other is known."""
     return f"{CASE_OF[one.request.api]}-granted"
 

@@ -217,11 +217,11 @@ class Coordination:
             if one.request.asked > event and (times > 0 or given):
                 self._confirmations[key] = (times + 1, one.event)
                 if times + 1 == CONFIRMED:
-                    self._close(key)
+                    self._settle(key)
         if one.error == NONE and one.request.api not in ("Produce", "TxnOffsetCommit"):
             self.served_by, self.served_at = one.request.node, one.request.asked
 
-    def _close(self, key: int) -> None:
+    def _settle(self, key: int) -> None:
         del self._confirmations[key]
         self._open.pop(key, None)
         if self.known is not None:

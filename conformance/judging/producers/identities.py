@@ -53,7 +53,7 @@ def producer_epochs_rise(story: TransactionStory) -> Iterator[Finding]:
 
     No epoch is above the last one, after which another producer id is given (KIP360-INIT-15).
     """
-    named = sorted(_named(story), key=lambda one: one.event)
+    named = sorted(_given_ids(story), key=lambda one: one.event)
     former: set[int] = set()
     for before, one in pairwise(named):
         if one.asked < before.event:
@@ -70,7 +70,7 @@ def producer_epochs_rise(story: TransactionStory) -> Iterator[Finding]:
         yield Finding(held, "producer-epochs", (before.event, one.event), "" if held else shown, label)
 
 
-def _named(story: TransactionStory) -> Iterator[_Named]:
+def _given_ids(story: TransactionStory) -> Iterator[_Named]:
     for one in story.answers:
         yield _Named(one.asked, one.event, one.producer_id, one.producer_epoch, "InitProducerId", one.sent_epoch)
     for end in story.ends:

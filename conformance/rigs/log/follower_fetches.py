@@ -55,15 +55,15 @@ def leaving(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
     """
     ended: list[object] = []
 
-    def see_out() -> None:
+    def await_end() -> None:
         if not ended:
             ended.append(bench.processes.stop(name))
 
     bench.processes.terminate(name)
     try:
-        yield see_out
+        yield await_end
     finally:
-        see_out()
+        await_end()
         bench.processes.start(name)
         whole_again(bench)
 

@@ -178,7 +178,7 @@ class Frozen:
             _answer_vote(self.peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)))
         else:
             leader = LeaderAndEpoch(asked.partition["leader_id"], asked.partition["leader_epoch"])
-            _answer_raft(self.peers, asked, {"error_code": Error.NONE, **plain(leader)}, leader.leader_id)
+            _answer_raft(self.peers, asked, {"error_code": Error.NONE, **leader_fields(leader)}, leader.leader_id)
 
     def stand(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
         """Make the voter a candidate, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
@@ -346,7 +346,7 @@ class Frozen:
             "error_code": error,
             "high_watermark": high_watermark,
             "log_start_offset": 0,
-            "current_leader": plain(current),
+            "current_leader": leader_fields(current),
             "records": records,
         }
         if diverging is not None:
@@ -364,7 +364,7 @@ def grant(peers: Peers, asked: Received) -> None:
 def _answer_vote(
     peers: Peers, asked: Received, current: LeaderAndEpoch, *, granted: bool = False, error: Error = Error.NONE
 ) -> None:
-    answer = {"error_code": error, "vote_granted": granted, **plain(current)}
+    answer = {"error_code": error, "vote_granted": granted, **leader_fields(current)}
     _answer_raft(peers, asked, answer, current.leader_id)
 
 
@@ -374,7 +374,7 @@ def _answer_raft(peers: Peers, asked: Received, answer: dict[str, Any], leader: 
     peers.reply(asked, {"topics": topics, **nodes})
 
 
-def plain(leader: LeaderAndEpoch) -> dict[str, int]:
+def leader_fields(leader: LeaderAndEpoch) -> dict[str, int]:
     return {"leader_id": leader.leader_id, "leader_epoch": leader.leader_epoch}
 
 

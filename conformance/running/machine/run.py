@@ -36,7 +36,7 @@ TRIES = 2
 """The most times that a schedule of an earlier run is played until it breaks its row again."""
 
 
-def _known(settings: Settings) -> list[Deviation]:
+def _known_deviations(settings: Settings) -> list[Deviation]:
     return load_deviations(shipped_rows(), *map(Path, settings.deviations))
 
 
@@ -67,7 +67,7 @@ class MachineRun(CheckRun):
         self.found: dict[Breach, str] = {**dict.fromkeys(self._beginning.known, ""), **(known or {})}
         self._profile = lab.settings.profile
         self._asked = {row.id for row in shipped_rows().matching(lab.settings.requirements)}
-        self._deviations = [] if lab.settings.requirements else _known(lab.settings)
+        self._deviations = [] if lab.settings.requirements else _known_deviations(lab.settings)
         self._later: list[tuple[Discovery, list[Observation]]] = []
         self._explores_until = math.inf
         self._investigating = False

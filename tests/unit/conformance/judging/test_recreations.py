@@ -62,7 +62,7 @@ def finished(history: LogHistory) -> LogHistory:
 def test_a_topic_of_the_same_name_is_another_one() -> None:
     history = finished(written(recreated()))
     assert violated(history) == set()
-    assert [(story.number, story.from_the_start, len(story.full_reads)) for story in stories(history)] == [
+    assert [(story.number, story.is_known_from_start, len(story.full_reads)) for story in stories(history)] == [
         (0, True, 1),
         (1, True, 4),
     ]
