@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
-import msgspec
 from kafka.record.util import calc_crc32c
 
-from fixtures.disk.producers import COUNT, ENTRY, HEAD, VERSION, ProducerEntry
+from fixtures.disk.producers import COUNT, HEAD, VERSION
 from history.readings import EpochEntry
 
 
@@ -19,8 +18,7 @@ def checkpoint(entries: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in ["0", str(len(lines)), *lines]).encode()
 
 
-def producer_snapshot(producers: Iterable[ProducerEntry]) -> bytes:
+def producer_snapshot(*entries: bytes) -> bytes:
     """Return a producers' snapshot with a correct CRC."""
-    entries = [ENTRY.pack(*msgspec.structs.astuple(producer)) for producer in producers]
     body = COUNT.pack(len(entries)) + b"".join(entries)
     return HEAD.pack(VERSION, calc_crc32c(body)) + body

@@ -158,6 +158,6 @@ class TestSnapshots:
 
     def test_one_that_is_whole_was_not_torn(self, tape: LiveTape) -> None:
         node = FakeNode(*SNAPSHOTS, obeys=False)
-        node.files[SNAPSHOTS[1]] = producer_snapshot([])
+        node.files[SNAPSHOTS[1]] = producer_snapshot()
         with pytest.raises(KitError, match="does not show on its disk"):
             disk(tape, node).tear_snapshot(7)
