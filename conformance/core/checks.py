@@ -49,6 +49,7 @@ class Rig(Generic[S, H]):
 
     `prepare` makes it and returns plain data about it; `handle` turns that into what the probe receives. A `shared` rig is
     prepared once for a cluster and must survive what its probes do; any other is prepared afresh in each example.
+    Its `name` is that of `prepare` unless given.
     """
 
     def __init__(
@@ -58,16 +59,14 @@ class Rig(Generic[S, H]):
         handle: Callable[[Bench, S], H],
         *,
         shared: bool = False,
+        name: str = "",
     ) -> None:
+        self.name = name or prepare.__qualname__
         self.topology = topology
         self.prepare = prepare
         self.handle = handle
         self.shared = shared
         self.data: type[S] = inspect.signature(prepare, eval_str=True).return_annotation
-
-    @property
-    def name(self) -> str:
-        return self.prepare.__qualname__
 
 
 class Claim:

@@ -37,8 +37,7 @@ def single_replica(topology: Topology) -> Rig[PartitionData, Partition]:
         partition.write(*[b"before the crash"] * RECORDS)
         return partition.data
 
-    prepare.__qualname__ = f"single_replica_{topology.name}"
-    return Rig(topology, prepare, Partition)
+    return Rig(topology, prepare, Partition, name=f"single_replica_{topology.name}")
 
 
 class RestartedLeader(NamedTuple):

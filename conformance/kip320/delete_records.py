@@ -205,8 +205,7 @@ def keyed_partition(policy: str) -> Rig[PartitionData, Partition]:
         partition.append(NewBatch(tuple(NewRecord(b"value", key=f"key {n}".encode()) for n in range(6))))
         return PartitionData(partition.topic, 0)
 
-    prepare.__qualname__ = f"keyed_partition_{policy}"
-    return Rig(CLUSTER, prepare, Partition)
+    return Rig(CLUSTER, prepare, Partition, name=f"keyed_partition_{policy}")
 
 
 def delete_as_drawn(partition: Partition, offset: int, back: int) -> tuple[DeletedRecords, ListedOffset, ListedOffset]:

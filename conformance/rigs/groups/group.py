@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -426,9 +427,4 @@ ON_FORMER_LEVEL = Rig(FORMER_LEVEL, new_group, Group)
 
 def fresh_group(partitions: int = 4) -> Rig[GroupData, Group]:
     """Return a rig with a group of the example's own and a new topic."""
-
-    def prepare(bench: Bench) -> GroupData:
-        return new_group(bench, partitions)
-
-    prepare.__qualname__ = f"fresh_group_{partitions}"
-    return Rig(GROUPS, prepare, Group)
+    return Rig(GROUPS, partial(new_group, partitions=partitions), Group, name=f"fresh_group_{partitions}")

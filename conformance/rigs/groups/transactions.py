@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import GROUPS
-from conformance.rigs.groups.group import Group, GroupData, GroupMember, fresh_group
+from conformance.rigs.groups.group import Group, GroupData, GroupMember, new_group
 from conformance.rigs.producers.combined_node import LoadedBroker, Stage, StageProducer, ready
 from fixtures.views.producer import LEGACY, TV2, Dialect, Producer
 from fixtures.wire.transactions import TXN_OFFSETS_BY_ID_FROM
@@ -103,11 +103,9 @@ def all_answered(answer: TxnOffsetCommitAnswer, error: Error) -> bool:
 
 def fresh_txn_group(partitions: int = 4) -> Rig[GroupData, TxnGroup]:
     """Return a rig with a group of the example's own, on a node whose transaction coordinator has loaded."""
-    plain = fresh_group(partitions)
 
     def prepare(bench: Bench) -> GroupData:
         ready(bench)
-        return plain.prepare(bench)
+        return new_group(bench, partitions)
 
-    prepare.__qualname__ = f"fresh_txn_group_{partitions}"
-    return Rig(GROUPS, prepare, TxnGroup)
+    return Rig(GROUPS, prepare, TxnGroup, name=f"fresh_txn_group_{partitions}")

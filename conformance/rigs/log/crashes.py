@@ -202,8 +202,7 @@ def on_brokers(name: str, topology: Topology, count: int, **configs: str) -> Rig
         ids = [bench.id_of(name) for name in bench.brokers]
         return PartitionData(new_partition(bench, tuple(reversed(ids[-count:])), **configs).topic, 0)
 
-    prepare.__qualname__ = name
-    return Rig(topology, prepare, Crashing)
+    return Rig(topology, prepare, Crashing, name=name)
 
 
 LAGGING_TRIO = on_brokers("lagging_trio", LAGGING, 3, min_insync_replicas="2")

@@ -149,8 +149,8 @@ def trimmed_to(*starts: int) -> Rig[RaisedStartData, RaisedStartPartitions]:
             _trim(Partition(bench, data), start)
         return RaisedStartData(partitions, starts, 9)
 
-    prepare.__qualname__ = "trimmed_to_" + "_".join(str(start) for start in starts)
-    return Rig(CLUSTER, prepare, RaisedStartPartitions, shared=True)
+    name = "trimmed_to_" + "_".join(map(str, starts))
+    return Rig(CLUSTER, prepare, RaisedStartPartitions, shared=True, name=name)
 
 
 def _trim(partition: Partition, start: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -192,12 +193,8 @@ DUO = Rig(CLUSTER, duo, OneFollower, shared=True)
 
 def moving_partition(name: str, moves: int, **configs: str) -> Rig[PartitionData, Partition]:
     """Return a rig with a partition after several leader changes, for probes that append to it and reassign it."""
-
-    def prepare(bench: Bench) -> PartitionData:
-        return new_partition_with_epochs(bench, moves, 3, **configs)
-
-    prepare.__qualname__ = name
-    return Rig(CLUSTER, prepare, Partition, shared=True)
+    prepare = partial(new_partition_with_epochs, epochs=moves, records=3, **configs)
+    return Rig(CLUSTER, prepare, Partition, shared=True, name=name)
 
 
 TRIO = moving_partition("trio", 2)

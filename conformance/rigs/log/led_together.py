@@ -78,8 +78,7 @@ def several_partitions(name: str, count: int, epochs: int) -> Rig[SpreadData, Sp
             several.write(*[b"epoch %d" % move] * 3)
         return data
 
-    prepare.__qualname__ = name
-    return Rig(CLUSTER, prepare, SpreadPartitions, shared=True)
+    return Rig(CLUSTER, prepare, SpreadPartitions, shared=True, name=name)
 
 
 def led_by_one(count: int) -> Rig[SpreadData, SpreadPartitions]:
@@ -90,8 +89,7 @@ def led_by_one(count: int) -> Rig[SpreadData, SpreadPartitions]:
         topics = new_topics(bench, [ids] * count, min_insync_replicas="2")
         return SpreadData(tuple(PartitionData(topic, 0) for topic in topics))
 
-    prepare.__qualname__ = f"led_by_one_{count}"
-    return Rig(QUICK_CLUSTER, prepare, SpreadPartitions)
+    return Rig(QUICK_CLUSTER, prepare, SpreadPartitions, name=f"led_by_one_{count}")
 
 
 def retained_partitions(bench: Bench) -> SpreadData:

@@ -11,8 +11,7 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import PartitionData, new_topics
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.reader import delivered_of
-from conformance.rigs.log.unclean_elections import UncleanPartition, UncleanPartitionData
-from fixtures.faults.kinds.unclean import UncleanElection
+from conformance.rigs.log.unclean_elections import UNCLEAN, UncleanPartition, UncleanPartitionData
 from fixtures.wire import NodeClient, WireError
 from fixtures.wire.records import RecordsError
 from history.readings import ReadRecord
@@ -26,10 +25,6 @@ from protocol.topics import ElectionType
 
 PARTITIONS = 24
 """The number of partitions: a truncation follows its diverging answer so soon that only some of many show it."""
-
-
-UNCLEAN = UncleanElection(own_topic=False)
-"""The unclean election of the very partition that the rig looks at."""
 
 
 class ManyPartitionsData(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """One replicated partition and its leaders."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 
@@ -117,7 +118,7 @@ def _create(bench: Bench, wanted: list[NewTopic]) -> list[Topic]:
     return [Topic(created.name, created.topic_id) for created in answer.topics]
 
 
-def new_partition_with_epochs(bench: Bench, epochs: int, records: int = 3, **configs: str) -> PartitionData:
+def new_partition_with_epochs(bench: Bench, /, epochs: int, records: int = 3, **configs: str) -> PartitionData:
     """Create a partition whose leader moved `epochs` times, with `records` acknowledged records in each epoch."""
     partition = new_partition(bench, (), **configs)
     return PartitionData(partition.topic, 0, tuple(_history(partition, epochs, records)))
@@ -134,19 +135,11 @@ def _history(partition: Partition, epochs: int, records: int) -> Iterator[Bounda
 
 def partition_at_epoch(epochs: int) -> Rig[PartitionData, Partition]:
     """Return a rig with a shared partition after `epochs` leader changes, for probes that only read."""
-
-    def prepare(bench: Bench) -> PartitionData:
-        return new_partition_with_epochs(bench, epochs)
-
-    prepare.__qualname__ = f"partition_at_epoch_{epochs}"
-    return Rig(CLUSTER, prepare, Partition, shared=True)
+    prepare = partial(new_partition_with_epochs, epochs=epochs)
+    return Rig(CLUSTER, prepare, Partition, shared=True, name=f"partition_at_epoch_{epochs}")
 
 
 def fresh_partition(epochs: int = 0, records: int = 3, **configs: str) -> Rig[PartitionData, Partition]:
     """Return a rig with a partition of the example's own, for probes that change it."""
-
-    def prepare(bench: Bench) -> PartitionData:
-        return new_partition_with_epochs(bench, epochs, records, **configs)
-
-    prepare.__qualname__ = f"fresh_partition_{epochs}"
-    return Rig(CLUSTER, prepare, Partition)
+    prepare = partial(new_partition_with_epochs, epochs=epochs, records=records, **configs)
+    return Rig(CLUSTER, prepare, Partition, name=f"fresh_partition_{epochs}")

@@ -1,16 +1,17 @@
 """Replicas of one partition that lead in turn, each while the others are frozen, so that none gets another's records."""
 
+from functools import partial
 from typing import NamedTuple
 
-from conformance.core.bench import Bench, File
+from conformance.core.bench import File
 from conformance.core.checks import Rig
 from conformance.core.faulting import record
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.epoch_checkpoint import entry_of, read_epochs
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition_with_epochs
 from conformance.rigs.log.quiescence import read_whole
+from conformance.rigs.log.unclean_elections import UNCLEAN
 from fixtures.faults.kinds.elections import MoveLeader
-from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.wire import NodeClient
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
@@ -26,18 +27,10 @@ RECORDS = 3
 """The number of records in each epoch of these partitions."""
 
 
-UNCLEAN = UncleanElection(own_topic=False)
-"""The unclean election of the very partition that the rig looks at."""
-
-
 def quick_partition(epochs: int, **configs: str) -> Rig[PartitionData, Partition]:
     """Return a rig with a partition of the example's own, on a cluster with short broker sessions."""
-
-    def prepare(bench: Bench) -> PartitionData:
-        return new_partition_with_epochs(bench, epochs, RECORDS, **configs)
-
-    prepare.__qualname__ = f"quick_partition_{epochs}"
-    return Rig(QUICK_CLUSTER, prepare, Partition)
+    prepare = partial(new_partition_with_epochs, epochs=epochs, records=RECORDS, **configs)
+    return Rig(QUICK_CLUSTER, prepare, Partition, name=f"quick_partition_{epochs}")
 
 
 def epochs_and_checksums(read: FetchedPartition) -> Stamped:
