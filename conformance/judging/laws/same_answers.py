@@ -142,7 +142,7 @@ def _wrong_error(sweep: SweepAtRest, one: About, best: About) -> str:
 
 
 def _right_answers(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plain]:
-    """Yield the right answers in this version, given that in the highest: the same, or that before a KIP's change."""
+    """Yield the right answers in this version: the same as in the highest, or the one before a KIP changed it."""
     shared = best.shared_fields(one)
     if one.op in CHANGED and (changed := CHANGED[one.op](sweep, one, best)) is not None:
         shared = changed
@@ -230,7 +230,7 @@ def _kinds(sweep: SweepAtRest, one: About) -> frozenset[int]:
 
 
 def _agree(one: Plain, other: Plain, limit: int) -> bool:
-    """True if two answers are equal but for batches that the byte limit of a Fetch cut off."""
+    """True if two answers are equal, apart from batches that the byte limit of a Fetch cut off."""
     if {**one, "batches": ()} != {**other, "batches": ()}:
         return False
     shorter, longer = sorted((one.get("batches", ()), other.get("batches", ())), key=len)

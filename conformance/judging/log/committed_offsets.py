@@ -149,7 +149,7 @@ def _take(known: list[OffsetCommitResult], commit: OffsetCommitResult) -> None:
 
 
 def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
-    """True if no fault delays what the coordinator hears from controllers: one on it, or on a running controller."""
+    """True if no fault on the coordinator, or on a running controller, delays what the coordinator hears from controllers."""
     brokers = story.timeline.broker_names
     return all(
         not span.effects.delays

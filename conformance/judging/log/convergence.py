@@ -289,7 +289,7 @@ def _fenced_followers(story: PartitionStory) -> Iterator[tuple[str, int]]:
 
 
 def _missed_epochs(story: PartitionStory) -> set[str]:
-    """Return replicas that were seen outside the ISR at a later epoch than they were last seen in it."""
+    """Return replicas that were seen outside the ISR at an epoch later than the last one at which they were seen in it."""
     last: dict[int, int] = {}
     missed: set[int] = set()
     for seen in story.first_metadata:

@@ -63,10 +63,9 @@ class ReplicaDamage:
         return found
 
     def rejoins_at(self, node: str, span: FaultSpan) -> float:
-        """Return the event by which a broker saw the node rejoin the ISR, which it had left since the fault; infinite for
-        none.
+        """Return the event by which a broker saw the node back in the ISR, out of which it had been since the fault.
 
-        The node has the log of the leader then. One that never left the ISR may be in it with an empty log.
+        Infinite for none. The node has the log of the leader then. One that never left the ISR may be in it with an empty log.
         """
         id, back = self._story.timeline.ids.get(node, -1), min(span.witnessed, span.taken_back, span.ended)
         found = inf

@@ -144,7 +144,7 @@ def _live(seen: PartitionAtBroker, id: int) -> bool:
 
 
 def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
-    """Judge followers that copied a later record in the same epoch: that very answer told them the log start."""
+    """Judge followers that copied a later record in the same epoch: the answer that had it also told them the log start."""
     leadership = story.derive(Leadership)
     leader = end.leader
     if leader is None:
@@ -168,8 +168,9 @@ def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 
 def _log_start_is_adopted(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
-    """Judge that a follower with the whole log has the leader's log start too, which every answer to its fetches
-    names, once all agree or had long enough to.
+    """Judge that a follower with the whole log has the leader's log start too, once all agree or had the time to.
+
+    Every answer to its fetches names that log start.
     """
     leader = end.leader
     if leader is None:

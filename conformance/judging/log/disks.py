@@ -50,9 +50,7 @@ OUTLIVES_DISKS = tuple(
 
 
 def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
-    """Return the event of the first disk lost after the write; -1 if none was, or if enough replicas were lost that
-    the record may be gone.
-    """
+    """Return the event of the first disk lost after the write; -1 for none, or so many that the record may be gone."""
     possible = story.derive(min_insync_replicas).possible(write.asked, NEVER)
     lost = [span for span in story.derive(ReplicaDamage).hits(_loses_log) if span.began > write.asked]
     crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
@@ -89,7 +87,7 @@ def _loses_log(effects: Effects) -> bool:
 def _how_it_lasts(
     story: PartitionStory, write: ProduceResult, reads: Sequence[FetchResult]
 ) -> tuple[int, int] | Finding | Excuse | None:
-    """Return the events of the write and of a later leader's last read that has it; a claim of its loss; or None."""
+    """Return a finding that the record was lost, or the events of the write and of the last read that has it; else None."""
     acknowledged, starts = moment_of(story, write), story.derive(LogStarts)
     kept_as: dict[tuple[int, int], ReplicaBatch] = {}
     lasted: tuple[int, int] | None = None

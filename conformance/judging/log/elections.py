@@ -195,7 +195,7 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
 
 
 def election_case(story: PartitionStory, electable: frozenset[int] | None, event: int) -> str:
-    """Return the case of GEN-09, by the replicas that may lead (as in Registration), faults and settings."""
+    """Return the case of GEN-09, by the replicas that may lead (as in `EpochRegistration`), faults and settings."""
     if electable == frozenset():
         return "last-known"
     if story.derive(ReplicaDamage).all_hit(electable or (), event, lambda effects: effects.damages_log):

@@ -258,7 +258,7 @@ class _Looks:
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
     def enough_of_fewer(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
-        """True if the ISR is large enough in both answers, although a replica is outside it or something happened in between."""
+        """True if the ISR is large enough in both answers, and a replica is outside it or something happened in between."""
         fewer = any(len(seen.isr) < len(seen.replicas) for seen in (one, other))
         disturbed = self.story.disturbed_between(one.event, other.event)
         return (fewer or disturbed) and not (self.small(one) or self.small(other))

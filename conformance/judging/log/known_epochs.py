@@ -35,7 +35,7 @@ Asked = Served | ErrorResponse | FetchResult
 
 
 class ServingLeader(NamedTuple):
-    """The event by which a broker is seen to act as the leader of an epoch; `stale` is the epoch that it put an end to."""
+    """The event by which a broker is seen to act as the leader of an epoch; `stale` is the epoch that ended with that."""
 
     event: int
     node: str
@@ -93,7 +93,7 @@ class KnownEpochs:
     # --- the most
 
     def serves_later(self, answer: Asked) -> int:
-        """Return the event by which the same incarnation, asked later, serves the epoch or an older; 0 for none."""
+        """Return the event by which the same incarnation serves this epoch or an older one later; 0 for none."""
         later, lowest = self._by_life.get(self._life(answer), ([], []))
         place = bisect_right(later, answer.event, key=by_event)
         if place == len(later) or lowest[place] > answer.cur:

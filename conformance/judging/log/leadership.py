@@ -22,7 +22,7 @@ class EpochAnswer(Protocol):
 
 
 def next_change(leaders: Mapping[int, Any], known: int) -> int | None:
-    """Return the first epoch after a known one that has another leader than the last of the epochs up to that; None for none."""
+    """Return the first epoch above `known` whose leader is not that of the last epoch up to `known`; None for none."""
     former = max((epoch for epoch in leaders if epoch <= known), default=-1)
     later = sorted(epoch for epoch in leaders if epoch > known)
     return next((epoch for epoch in later if leaders[epoch] != leaders.get(former)), None)

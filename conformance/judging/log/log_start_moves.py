@@ -15,9 +15,7 @@ from conformance.judging.log.story import PartitionStory, log_judge
 
 @log_judge("GEN-15", "reads", "deletions")
 def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
-    """No log begins above the offset that DeleteRecords was asked for or that retention may have reached, and no answer says
-    so.
-    """
+    """No log begins, or is said to begin, above what DeleteRecords asked for or retention may have reached."""
     starts = story.derive(LogStarts)
     for trim in story.deletions:
         if trim.error == NONE and (high := starts.limit(trim.event)) < inf:

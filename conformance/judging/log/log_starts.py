@@ -99,8 +99,8 @@ class LogStarts:
 
 
 def reach(trim: DeleteRecordsResult) -> float:
-    """Return the offset up to which a request may have moved the log start. A request up to the high watermark may go
-    as far as answered, else without bound.
+    """Return the offset up to which a request may have moved the log start. A request up to the high
+    watermark may have moved it to the low watermark of its answer; without an answer there is no bound.
     """
     if trim.offset != HIGH_WATERMARK:
         return trim.offset

@@ -29,7 +29,7 @@ _by_offset = attrgetter("offset")
 
 @log_judge("KIP101-INV-01", "reads")
 def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Claim]:
-    """Wherever and whenever (offset, epoch) is read, it holds the same batch."""
+    """Whichever replica is read, and whenever, an (offset, epoch) holds the same batch."""
     first: dict[tuple[str, int, int], tuple[FetchResult, ReplicaBatch]] = {}
     nodes: set[str] = set()
     for read in (read for read in story.reads if read.batches):
@@ -257,7 +257,7 @@ def moment_of(story: PartitionStory, write: ProduceResult) -> Moment:
 
 
 def offsets_shown_by(read: FetchResult, explained: float) -> range:
-    """Return the offsets at which a read shows a record. A log start above `explained` hides none of a full read."""
+    """Return the offsets at which a read shows a record. In a full read a log start above `explained` hides none."""
     start = max(read.fetch_offset, read.log_start)
     if read.diverging is not None:
         return range(0)
@@ -454,7 +454,7 @@ def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim
 def _replaced_by(
     story: PartitionStory, permitted: PermittedLosses, one: tuple[_Handed, int], two: tuple[_Handed, int], offset: int
 ) -> Evidence | None:
-    """Return the permission by which one of two records replaced the other. A former leader may return the old."""
+    """Return the permission by which one of two records replaced the other. A former leader may still return the old one."""
     if not permitted.all:
         return None
     leadership = story.derive(Leadership)

@@ -70,7 +70,7 @@ def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known:
 
 
 def _requests(story: PartitionStory, log: RegisteredStates, election: UncleanElectionResult, epoch: int) -> bool:
-    """True if the epoch began with the next change of the leader after the request: it permits no later one."""
+    """True if the epoch began with the first change of leader after the request, which permits no later change."""
     leaders = {state.epoch: state.leader for state in log.states if state.leader >= 0}
     return next_change(leaders, story.derive(Leadership).newest_epoch_before(election.asked)) == epoch
 

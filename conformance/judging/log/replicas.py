@@ -50,7 +50,7 @@ class Replicas:
         )
 
     def fewest(self, event: int) -> int:
-        """Return the fewest replicas that there may have been before an event: acks=all never waits for more."""
+        """Return the least number of replicas that there may have been before an event: acks=all never waits for more."""
         seen = [len(one.replicas) for one in self._story.first_metadata if one.event < event]
         asked = (one for one in self._story.reassignments if one.replicas and not one.is_refused and one.asked < event)
         return min([*seen, *(len(one.replicas or ()) for one in asked)], default=1)

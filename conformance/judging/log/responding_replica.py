@@ -104,7 +104,7 @@ class ReplicaLogs:
         return ReplicaLog(before.batches, after.log_end, before.log_start, after.log_start, -1)
 
     def _is_extended(self, one: FetchResult, other: FetchResult) -> bool:
-        """True if one log is a beginning of the other, but for what was deleted below its start."""
+        """True if one log is a prefix of the other, but for what was deleted below the log start."""
         key = (one.event, other.event)
         if key not in self._extends:
             mine = [batch for batch in one.batches if batch.last >= other.log_start]

@@ -88,7 +88,7 @@ class Setting:
             _settle(self._cluster, Value(described.asked, described.event, text, True))
 
     def _is_over(self, values: Sequence[Value], described: Described) -> bool:
-        """True if the requests so far leave nothing open: there is none, or none of unknown outcome that is not long over."""
+        """True if no request was made so far, or if some have an unknown outcome and all are long over."""
         if all(value.certain for value in values):
             return not values
         since = max(value.answered for value in values)
@@ -188,7 +188,7 @@ def _compacts(policy: str) -> bool:
 
 
 def _reaches_ms(text: str) -> bool:
-    """True if records may be as old as this while the kit looks on: the cluster's own week is too long, -1 is forever."""
+    """True if records may become this old in an example: younger than the week of the default; -1 stands for no limit."""
     return text.isdecimal() and int(text) < WEEK
 
 

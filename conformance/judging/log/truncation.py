@@ -60,7 +60,7 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
 
 
 def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
-    """Judge that a replica joins an ISR only with all that was committed before its epoch, and stays in it only with that."""
+    """Judge that a replica is in the ISR of an epoch only while it has all that was committed before that epoch."""
     permitted = story.derive(PermittedLosses)
     for read in story.full_reads:
         if not _follows(story, read) or (seen := _last_in_sync(story, read)) is None:
