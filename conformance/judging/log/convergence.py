@@ -29,6 +29,8 @@ from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
 
 LONG_ALIVE = 15.0
 """Seconds that all brokers must have been alive when the time ran out, so that what did not converge had the time to."""
+HAD_TIME = 30.0
+"""Seconds that the wait for agreement must have lasted: the general bound. Rigs wait for a session more."""
 LATELY = 5.0
 """Seconds before that time within which each broker must have answered."""
 
@@ -114,7 +116,7 @@ def _had_time(story: PartitionStory) -> bool:
             if end - at < LONG_ALIVE and not timeline.brokers <= set(seen.unfenced):
                 return False
             alive[seen.node] = at
-    waited = end - timeline.time(timeline.healed) >= LONG_ALIVE
+    waited = end - timeline.time(timeline.healed) >= HAD_TIME
     names = {timeline.names[id] for id in timeline.brokers}
     return waited and all(end - alive.get(name, 0.0) < LATELY for name in names)
 
