@@ -44,7 +44,8 @@ _MAY_HAVE_CREATED = frozenset(
     )
 )
 """No answer, no error, or an error that leaves it open whether a topic was created."""
-_EXPIRIES = frozenset(("producer.id.expiration.ms", "transactional.id.expiration.ms"))
+_IDS_EXPIRE = "transactional.id.expiration.ms"
+_EXPIRIES = frozenset(("producer.id.expiration.ms", _IDS_EXPIRE))
 """Settings by which brokers forget idle producers: the second one in releases that have no first (KIP-854)."""
 
 
@@ -105,6 +106,8 @@ class Timeline:
         self.brokers = frozenset(int(m["id"]) for m in example.members if m.get("role") != "controller")
         self.broker_names = {self.names[id] for id in self.brokers}
         self.controller_names = {str(m["name"]) for m in example.members if m.get("role") != "broker"}
+        self.ids_expire_after = int(example.settings.get(_IDS_EXPIRE, NEVER)) / 1000
+        """Seconds after which coordinators forget idle transactional ids, if the cluster was started with a setting for that."""
         self.forgets_after = min(
             (int(example.settings[one]) / 1000 for one in _EXPIRIES & {*example.settings}), default=inf
         )

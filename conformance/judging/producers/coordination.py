@@ -243,7 +243,8 @@ class Coordination:
         return frozenset(found.values())
 
     def _next(self, at: Configuration, event: int) -> Iterator[Configuration]:
-        for state in spontaneous(at.state, timed_out=self._may_time_out(at.state, event)):
+        timed_out, expired = self._may_time_out(at.state, event), self._may_expire(at.state, event)
+        for state in spontaneous(at.state, timed_out=timed_out, expired=expired):
             yield at._replace(state=state)
         done = dict(at.done)
         new = next((key for key, one in self._open.items() if key not in done and _begins(one)), None)
@@ -273,6 +274,11 @@ class Coordination:
         time = self.story.timeline.time
         opened = time(state.opened) if state.opened >= 0 else float("-inf")
         return time(event) - opened >= IN_TIME * state.timeout_ms / 1000
+
+    def _may_expire(self, state: State, event: int) -> bool:
+        """True if the id may have been idle for as long as the coordinator remembers one."""
+        timeline = self.story.timeline
+        return timeline.time(event) - timeline.time(max(state.since, 0)) >= IN_TIME * timeline.ids_expire_after
 
     # --- DescribeTransactions
 

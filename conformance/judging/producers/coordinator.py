@@ -327,8 +327,10 @@ _BY_API: dict[Api, Callable[[State, CoordinatorRequest], Next]] = {
 # --- what happens without a request
 
 
-def spontaneous(state: State, *, timed_out: bool) -> Iterator[State]:
-    """Yield the states that follow without a request: markers are all written, or an open transaction times out."""
+def spontaneous(state: State, *, timed_out: bool, expired: bool = False) -> Iterator[State]:
+    """Yield the states that follow without a request: markers are all written, an open transaction times out, or an idle
+    transactional id is forgotten.
+    """
     if (complete := PREPARED.get(state.status)) is not None:
         after = state._replace(status=complete, added=frozenset())
         yield after
@@ -336,5 +338,7 @@ def spontaneous(state: State, *, timed_out: bool) -> Iterator[State]:
             yield _with_new_id(after, state)  # by the second protocol, at once (KIP360-INIT-17)
     elif state.status == "Ongoing" and timed_out:
         yield from (after for _, after in _fenced_by_server(state, state.opened))
+    elif state.status not in ("", "Ongoing") and expired:
+        yield State()
     if state.raised:
         yield state._replace(epoch=state.epoch - 1, raised=False)

@@ -202,6 +202,27 @@ def test_a_transaction_that_may_have_timed_out_is_uncertain() -> None:
 # --- unknown outcomes
 
 
+@pytest.mark.parametrize(
+    ("idle", "settings", "result"),
+    [
+        (3.1, {"transactional_id_expiration_ms": "3000"}, "held"),
+        (2.0, {"transactional_id_expiration_ms": "3000"}, "violated"),
+        (99.0, {}, "violated"),
+    ],
+)
+def test_an_id_that_was_idle_for_longer_than_it_is_remembered(
+    idle: float, settings: dict[str, str], result: str
+) -> None:
+    """Its owner is given another producer id, as one that the coordinator does not know."""
+    history = ProducerHistory().started_with(**settings).given().later(idle).given(id=8, epoch=0, sent=(ID, 0))
+    assert last(history) == ("init-granted", result)
+
+
+def test_an_open_transaction_keeps_its_id() -> None:
+    history = opened().started_with(transactional_id_expiration_ms="3000").later(9).given(id=8, epoch=0, sent=(ID, 0))
+    assert last(history) == ("init-granted", "violated")
+
+
 def test_a_request_without_an_answer_may_have_taken_effect_or_not() -> None:
     for epoch in (1, 2):
         assert last(ProducerHistory().given(epoch=0).given(lost=True).given(epoch=epoch)) == ("init-granted", "held")
