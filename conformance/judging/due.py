@@ -11,7 +11,7 @@ import msgspec
 from conformance.judging.elections_withheld import candidates, withheld_by_elections
 from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED, Evidence
 from conformance.judging.judge import Claim, Excuse, Finding, Judge, Look
-from conformance.judging.waits import Wait
+from conformance.judging.waits import FailedWait
 from history.due import COORDINATES_WITHIN, STARTS_WITHIN, Due, is_starved
 from history.effects import Effects
 from history.events import AnyEvent, Ended, Fault, History, Overdue
@@ -96,7 +96,7 @@ def _is_the_hosts(history: History, event: Overdue | Ended) -> bool:
     """True if the host or the kit is the reason: it killed a process for lack of memory, or kept a node from answering."""
     if isinstance(event, Ended):
         return event.out_of_memory
-    wait = Wait(history, event)
+    wait = FailedWait(history, event)
     return wait.ran_out_of_memory or wait.hit_by_fault
 
 
@@ -144,7 +144,7 @@ def _replaced_disks(history: History, overdue: Overdue) -> set[int]:
 
 
 def _late_by(history: History, overdue: Overdue) -> Evidence | None:
-    wait = Wait(history, overdue)
+    wait = FailedWait(history, overdue)
     if wait.ran_out_of_memory:
         return OUT_OF_MEMORY
     if is_starved(overdue.late, overdue.within):

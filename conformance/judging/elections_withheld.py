@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from conformance.judging.excuses import NO_REPLICA_MAY_LEAD, PREFERRED_OUT_OF_SYNC, Evidence
-from conformance.judging.waits import Wait
+from conformance.judging.waits import FailedWait
 from history.due import Due
 from history.events import Answer, Call, Fault, History, Overdue
 
@@ -21,7 +21,7 @@ Place = tuple[str, int]
 """A topic, and the number of a partition."""
 
 
-class Described(NamedTuple):
+class DescribedPlace(NamedTuple):
     """A partition as a Metadata answer describes it, the number of its topic's partitions, and the brokers that the answer lists
     as alive.
     """
@@ -36,7 +36,7 @@ def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None
     """Return the excuse for a step that did not happen; None if there is none."""
     if overdue.due not in NEEDS_LEADERS:
         return None
-    wait = Wait(history, overdue)
+    wait = FailedWait(history, overdue)
     before = _answered_since_return(history, wait.over)
     described = _last_described(before)
     concerned = [one for one in described if wait.concerns(*one.place, one.of)]
@@ -67,7 +67,7 @@ def _answered_since_return(history: History, event: int) -> list[tuple[Call, Ans
     return [(call, answer) for call, answer in asked if answer.outcome == "ok"]
 
 
-def _last_described(before: Sequence[tuple[Call, Answer]]) -> list[Described]:
+def _last_described(before: Sequence[tuple[Call, Answer]]) -> list[DescribedPlace]:
     return [*_described_partitions({call.node: answer for call, answer in before if call.op == "metadata"}.values())]
 
 
@@ -77,17 +77,17 @@ def _last_return(history: History, event: int) -> int:
     return max(healed, default=-1)
 
 
-def _described_partitions(answers: Iterable[Answer]) -> Iterator[Described]:
+def _described_partitions(answers: Iterable[Answer]) -> Iterator[DescribedPlace]:
     """Yield each partition in these Metadata answers."""
     for answer in answers:
         alive = frozenset(broker["node_id"] for broker in answer.value["brokers"])
         for topic in answer.value["topics"]:
             partitions = topic["partitions"]
             for one in partitions:
-                yield Described((topic["name"], one["partition_index"]), one, len(partitions), alive)
+                yield DescribedPlace((topic["name"], one["partition_index"]), one, len(partitions), alive)
 
 
-def _no_replica_may_lead(described: Described, eligible: dict[Place, set[int]], wait: Wait) -> bool:
+def _no_replica_may_lead(described: DescribedPlace, eligible: dict[Place, set[int]], wait: FailedWait) -> bool:
     """True if the partition has no leader, and no replica in ISR or ELR is alive, nor should be by now."""
     electable = {*described.partition["isr_nodes"], *eligible.get(described.place, ())}
     leaderless = described.partition["leader_id"] < 0 and bool(electable)
@@ -105,7 +105,7 @@ def _replicas_in(before: Sequence[tuple[Call, Answer]], field: str) -> dict[Plac
     }
 
 
-def _preferred_is_out(described: Described, refused: frozenset[Place]) -> bool:
+def _preferred_is_out(described: DescribedPlace, refused: frozenset[Place]) -> bool:
     """True if the preferred leader, the first replica, is out of the ISR or fenced, and its election was refused for that
     reason.
     """

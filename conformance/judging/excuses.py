@@ -230,10 +230,18 @@ DISK_REPLACED = Evidence(
 )
 NOT_AT_REST = Evidence(
     "not-at-rest",
-    "the replicas did not agree in time, and a broker did not answer to the end or was not alive for long, or a fault stood",
+    "the replicas did not agree in time, and a broker did not answer to the end or was still starting, or a fault stood",
     about="one partition",
     since="the premise that all faults are healed",
     until="the end of the wait for agreement",
+    kind="left-out",
+)
+QUORUM_STATE_LOST = Evidence(
+    "quorum-state-lost",
+    "a fault cost a controller its quorum-state, so it may vote twice, and two leaders of one epoch are legal",
+    about="each fact of every partition",
+    since="the injection",
+    until="the end of the history",
     kind="left-out",
 )
 REGISTERED_AGAIN = Evidence(

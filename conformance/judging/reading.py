@@ -50,6 +50,7 @@ class Reading:
         self.timeline = Timeline(example, self._events)
         self._stories: dict[type[Story], Named] = {story: {} for story in stories}
         self._by_kind: dict[Kind, list[tuple[type[Story], Named]]] = {}
+        self._ended: set[type[Story]] = set()
         for story, found in self._stories.items():
             self._by_kind.setdefault(story.kind, []).append((story, found))
         self._decoders = decoders_of(frozenset(self._by_kind))
@@ -138,7 +139,7 @@ class Reading:
         for story in self._of_partition(name, number):
             story.doubted += 1
             story.version += 1
-            if request is not None:
+            if request is not None and type(story) not in self._ended:
                 story.take(request)
         self._doubtful.setdefault(topic, []).append(_Doubtful(name, number, fact, request, self._process(node)))
 
@@ -161,7 +162,10 @@ class Reading:
     def _take(self, kind: Kind, name: str, fact: Any, number: int = 0) -> None:
         for story in self._stories_named(kind, name, number):
             story.version += 1
-            story.take(fact)
+            if type(story) in self._ended:
+                story.left_out += 1
+            else:
+                story.take(fact)
 
     def _stories_named(self, kind: Kind, name: str, number: int) -> Iterator[Story]:
         """Yield the stories of a subject, new ones where there are none yet."""
@@ -180,13 +184,12 @@ class Reading:
         return story
 
     def _end_stories(self) -> None:
-        """End the stories that depend on the quorum: from here on two leaders of one epoch are legal."""
-        ended = [story for story in self._stories if story.ends_with_quorum_state]
+        """End the stories that depend on the quorum, and count later facts: two leaders of one epoch are legal from here on."""
+        ended = {story for story in self._stories if story.ends_with_quorum_state} - self._ended
         last = self.timeline.snapshot()
-        for story in ended:
-            self._by_kind[story.kind] = [pair for pair in self._by_kind[story.kind] if pair[0] is not story]
-            for found in self._stories[story].values():
-                found.timeline = last
+        self._ended |= ended
+        for found in (found for story in ended for found in self._stories[story].values()):
+            found.timeline = last
 
 
 def _keys_in(fact: Any) -> Iterable[str]:

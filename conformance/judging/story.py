@@ -33,6 +33,8 @@ class Story:
         self.number = 0
         """The number of earlier subjects of the same name, such as topics that were deleted and created again."""
         self.version = 0
+        self.left_out = 0
+        """The number of facts after its end."""
         self.doubted = 0
         """The number of facts that are left out, since its topic may have been deleted before."""
         self._derived: dict[Any, Any] = {}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from history.due import SHARE, is_starved
+from history.due import SHARE, STARTS_WITHIN, is_starved
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, Overdue, Premise
 from protocol.codes import Error
@@ -285,6 +285,21 @@ class Timeline:
     def standing(self, first: int, second: int) -> list[FaultSpan]:
         """Return the faults that stood at any time between two events."""
         return [span for span in self.spans if span.began < second and first < span.ended]
+
+    def hits(self, node: str) -> list[FaultSpan]:
+        """Return the faults that hit a node."""
+        return [span for span in self.spans if span.concerns((node,), self.broker_names)]
+
+    def last_return(self, node: str) -> int:
+        """Return the event at which the last fault on a node was taken back; -1 if there was none, NEVER while one stands."""
+        return max((min(span.taken_back, span.ended) for span in self.hits(node)), default=-1)
+
+    def up_for(self, node: str, event: int) -> float:
+        """Return the seconds for which no fault had stood on a node by an event, as far as the kit watched; infinite if none did."""
+        back = self.last_return(node)
+        if back < 0:
+            return inf
+        return self.watch_time(back, event, STARTS_WITHIN) if back < event else 0.0
 
     def down(self, node: str, first: int, second: int) -> bool:
         """True if the node certainly did nothing from one event to the other."""

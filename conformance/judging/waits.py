@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from conformance.judging.timeline import NEVER, NOTED, FaultSpan, Timeline
+from conformance.judging.timeline import NEVER, NOTED, Timeline
 from history.due import STARTS_WITHIN
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Overdue
 from history.subjects import Kind, Subject, names_of_kind, partition, subjects_of
@@ -32,12 +32,12 @@ COORDINATED: dict[Kind, CoordinatorType] = {
 """The coordinators of the kinds of subjects that have one."""
 
 
-class Wait:
+class FailedWait:
     """One wait that ended in vain. Its requests tell which subjects it is about, if the event says which these are."""
 
     def __init__(self, history: History, overdue: Overdue) -> None:
         self._history = history
-        self._due = overdue.due
+        self._due, self._within = overdue.due, overdue.within
         self.lost = _lost_request(history, overdue) if overdue.due == "answer" else None
         """The request that got no answer, and the end of its wait, where an answer was due."""
         self.began, self.over = overdue.began, overdue.over if overdue.over >= 0 else overdue.n
@@ -92,20 +92,15 @@ class Wait:
                 timeline.feed(event)
         return timeline
 
-    def _hits(self, node: str) -> list[FaultSpan]:
-        """Return the faults that hit a node."""
-        everywhere = node in self._timeline.broker_names
-        spans = self._timeline.spans
-        return [span for span in spans if node in span.nodes or (everywhere and span.effects.every_broker)]
-
     def should_be_up(self, id: int) -> bool:
         """True if a broker's process runs, and no fault has stood on it for the time in which it has to start."""
         node = self._timeline.names.get(id, "")
-        back = [min(span.taken_back, span.ended) for span in self._hits(node)]
-        if NEVER in back or any(end.node == node and end.n > max(back, default=-1) for end in self._ends):
+        back = self._timeline.last_return(node)
+        if back == NEVER or any(end.node == node and end.n > back for end in self._ends):
             return False
-        last = max(back, default=None)
-        return last is None or self._timeline.watch_time(last, self.over, STARTS_WITHIN) >= STARTS_WITHIN
+        began = self._history.events[self.over].t - self._within
+        waited = self._within if back < 0 or self._timeline.time(back) <= began else 0.0
+        return max(self._timeline.up_for(node, self.over), waited) >= STARTS_WITHIN
 
     @property
     def _ends(self) -> list[Ended]:
@@ -123,7 +118,7 @@ class Wait:
         nodes = {asked.node.partition("/")[0]}
         if asked.op in CONTROLLERS_SERVE:
             nodes |= {*self._timeline.ids} - self._timeline.broker_names
-        return any(span.ended > asked.n for node in nodes for span in self._hits(node))
+        return any(span.ended > asked.n for node in nodes for span in self._timeline.hits(node))
 
     # --- memory
 

@@ -26,6 +26,7 @@ from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
+from history.due import STARTS_WITHIN
 
 LONG_ALIVE = 15.0
 """Seconds that all brokers must have been alive when the time ran out, so that what did not converge had the time to."""
@@ -104,7 +105,7 @@ def _had_time(story: PartitionStory) -> bool:
     """True if all brokers answered to the end, and named one another alive for long, with no fault left.
 
     A fault that was taken back is not left, even if it does not count as healed: that takes a full ISR, which is in
-    question.
+    question. A broker that has to be up by now, and is not named alive, had the time too.
     """
     timeline, end = story.timeline, story.timeline.time(story.timeline.disagreed)
     if timeline.healed < 0 or any(min(span.taken_back, span.ended) == NEVER for span in timeline.spans):
@@ -113,7 +114,10 @@ def _had_time(story: PartitionStory) -> bool:
     for seen in story.metadata:
         at = timeline.time(seen.event)
         if timeline.healed < seen.event < timeline.disagreed:
-            if end - at < LONG_ALIVE and not timeline.brokers <= set(seen.unfenced):
+            missing = (
+                {timeline.names[id] for id in timeline.brokers - {*seen.unfenced}} if end - at < LONG_ALIVE else ()
+            )
+            if any(timeline.up_for(node, seen.event) < STARTS_WITHIN for node in missing):
                 return False
             alive[seen.node] = at
     waited = end - timeline.time(timeline.healed) >= HAD_TIME

@@ -14,15 +14,16 @@ from conformance.judging.excuses import (
     NOT_READ,
     OUT_OF_MEMORY,
     PREFERRED_OUT_OF_SYNC,
+    QUORUM_STATE_LOST,
     STARVED,
 )
 from history.due import Due
-from history.effects import Effects
+from history.effects import Effects, Loss
 from history.events import Call, Ended, Fault, History, Overdue
 from protocol.codes import Error
 from protocol.topics import ElectionType, PartitionResult, PartitionResults
 from tests.contract.forgiven.entry import Forgiven
-from tests.support.histories import TOPIC, LogHistory
+from tests.support.histories import TOPIC, LogHistory, stamped
 
 NO_LOG_DIRECTORY = "[..] ERROR Shutdown broker because all log dirs in /data have failed (kafka.log.LogManager)"
 NULL_POINTER = "[..] ERROR Encountered fatal fault: NullPointerException"
@@ -133,6 +134,15 @@ def _no_successor(seconds: float = 31.0, **detail: Any) -> History:
     return History(example=example, events=[msgspec.structs.replace(lost, detail=detail)])
 
 
+def _quorum_state(disk: Loss = "quorum-state", *, after: bool = True) -> History:
+    """A controller's disk loses something before a batch is read, or after that."""
+    history, lost = Waited().created().settled(1, 0).produce(1, "a", at=0), Effects(process="down", disk=(disk,))
+    read = stamped(0, 0, "a")
+    if after:
+        return history.hit("lost", effects=lost).fetch(1, read, epoch=0, hw=1).history
+    return history.fetch(1, read, epoch=0, hw=1).hit("lost", effects=lost).history
+
+
 EACH_WAIT = "each wait has a figure of its own, which begins and ends with it"
 
 ENTRIES = (
@@ -225,6 +235,19 @@ ENTRIES = (
             "another subject": "each reaction has its own last request",
             "before it began": "each reaction has its own last request",
             "after it ended": "each reaction has its own last request",
+        },
+    ),
+    Forgiven(
+        QUORUM_STATE_LOST,
+        row="GEN-16",
+        covered=_quorum_state,
+        near={
+            "before it began": lambda: _quorum_state(after=False),
+            "described otherwise": lambda: _quorum_state("clean-shutdown"),
+        },
+        applies={
+            "another subject": "every partition depends on the quorum",
+            "after it ended": "two leaders of one epoch may show at any later time",
         },
     ),
 )

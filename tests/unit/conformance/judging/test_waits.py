@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.waits import Wait
+from conformance.judging.waits import FailedWait
 from history.due import Due
 from history.events import Call, Ended, Overdue
 from protocol.coordinators import partition_for
@@ -26,12 +26,12 @@ class WithRequests(LogHistory):
         return self
 
 
-def wait(history: LogHistory, due: Due = "step", began: int = 0) -> Wait:
+def wait(history: LogHistory, due: Due = "step", began: int = 0) -> FailedWait:
     """A wait of 30 s that began with an event, by default the first one, and ended after the last."""
     events = history.events
     over = Overdue(n=len(events), t=events[-1].t + 30.0, due=due, what="it", within=30.0, began=began, over=len(events))
     events.append(over)
-    return Wait(history.history, over)
+    return FailedWait(history.history, over)
 
 
 @pytest.mark.parametrize(

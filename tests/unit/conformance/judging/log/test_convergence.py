@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST, LOOKED_TOO_RARELY
+from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST, LOOKED_TOO_RARELY, NOT_AT_REST
 from conformance.judging.log import convergence
 from protocol.records import Batch
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
@@ -156,6 +156,22 @@ class TestAgreement:
     def test_a_broker_that_was_fenced_a_moment_before_the_time_ran_out(self) -> None:
         history = LogHistory().all_healed().later(30).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
         assert "isr" in held(self.judge, stuck(history, LOG, LOG, seconds=2))
+
+    def fenced(self, history: LogHistory) -> LogHistory:
+        """Replica 3 is named by nobody to the end of the wait for agreement, and is out of the ISR."""
+        history.all_healed()
+        for seconds in (18, 15, 0):
+            history.settled(2, 1, isr=(1, 2), unfenced=(1, 2)).later(seconds)
+        return history.at_rest(met=False).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
+
+    def test_a_broker_that_stays_fenced(self) -> None:
+        assert broken(self.judge, self.fenced(LogHistory().settled(2, 1))) == ["isr"]
+        assert broken(self.judge, self.fenced(LogHistory().settled(2, 1).restart(3).later(60))) == ["isr"]
+
+    def test_a_broker_that_is_starting(self) -> None:
+        history = self.fenced(LogHistory().settled(2, 1).restart(3).later(20))
+        assert broken(self.judge, history) == []
+        assert ("isr", NOT_AT_REST) in excused(self.judge, history)
 
     def test_a_broker_that_did_not_answer_to_the_end(self) -> None:
         history = LogHistory().all_healed().settled(2, 1).later(33).metadata(1, 2, 1, isr=(1, 2)).at_rest(met=False)
