@@ -295,11 +295,11 @@ class Timeline:
         return max((min(span.taken_back, span.ended) for span in self.hits(node)), default=-1)
 
     def up_for(self, node: str, event: int) -> float:
-        """Return the seconds for which no fault had stood on a node by an event, as far as the kit watched; infinite if none did."""
+        """Return the seconds for which no fault had stood on a node by an event, as far as the kit watched; infinite if none
+        ever did, and negative while one stands.
+        """
         back = self.last_return(node)
-        if back < 0:
-            return inf
-        return self.watch_time(back, event, STARTS_WITHIN) if back < event else 0.0
+        return inf if back < 0 else self.watch_time(back, event, STARTS_WITHIN) if back <= event else -inf
 
     def down(self, node: str, first: int, second: int) -> bool:
         """True if the node certainly did nothing from one event to the other."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cached_property
 from typing import Any
 
@@ -98,9 +99,9 @@ class FailedWait:
         back = self._timeline.last_return(node)
         if back == NEVER or any(end.node == node and end.n > back for end in self._ends):
             return False
-        began = self._history.events[self.over].t - self._within
-        waited = self._within if back < 0 or self._timeline.time(back) <= began else 0.0
-        return max(self._timeline.up_for(node, self.over), waited) >= STARTS_WITHIN
+        events = self._history.events
+        began = bisect_left(events, events[self.over].t - self._within, key=lambda event: event.t)
+        return self._within + self._timeline.up_for(node, began) >= STARTS_WITHIN
 
     @property
     def _ends(self) -> list[Ended]:

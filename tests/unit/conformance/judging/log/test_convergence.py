@@ -158,7 +158,7 @@ class TestAgreement:
         assert "isr" in held(self.judge, stuck(history, LOG, LOG, seconds=2))
 
     def fenced(self, history: LogHistory) -> LogHistory:
-        """Replica 3 is named by nobody to the end of the wait for agreement, and is out of the ISR."""
+        """No broker lists 3 as alive to the end of the wait for agreement, and it is out of the ISR."""
         history.all_healed()
         for seconds in (18, 15, 0):
             history.settled(2, 1, isr=(1, 2), unfenced=(1, 2)).later(seconds)
