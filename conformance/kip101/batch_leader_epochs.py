@@ -20,7 +20,7 @@ from protocol.groups import NewOffset
 from protocol.log import FetchedPartition
 from protocol.messages import Topic
 from protocol.records import Batch, Codec, NewBatch, batch
-from strategies.batches import CODECS, RECORDS
+from strategies.inputs import CODECS, RECORDS
 
 WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
 """Leader epochs that a producer may write into a batch. The partitions here are past epoch 1 and far below 999."""

@@ -10,7 +10,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from protocol.codes import Error
 from protocol.log import EARLIEST, EpochEnd
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 
 def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseClaim:

@@ -13,7 +13,7 @@ from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.log import DEBUGGER, EARLIEST
-from strategies.batches import RECORDS
+from strategies.inputs import RECORDS
 
 
 def is_documented(file: File) -> bool:

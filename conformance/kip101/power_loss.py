@@ -11,7 +11,7 @@ from conformance.rigs.log.scenarios import log_scenario
 from history.due import STARTS_WITHIN
 from history.readings import Word
 from protocol.cluster import PartitionMetadata
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 ENOUGH = 10
 

@@ -8,7 +8,7 @@ from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredPartitions
 from protocol.groups import LEAVE_TO_RETURN
-from strategies.epochs import EPOCH_BUMPS
+from strategies.inputs import EPOCH_BUMPS
 
 
 def carries(listed: Sequence[StoredPartitions], since: Mapping[int, int]) -> bool:

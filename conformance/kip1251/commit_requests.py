@@ -10,8 +10,7 @@ from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.groups import NewOffset
 from protocol.messages import Topic
-from strategies.epochs import EPOCH_BUMPS
-from strategies.offsets import OFFSETS
+from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 LONGEST_METADATA = 4096
 """Kafka's default of offset.metadata.max.bytes, which the kit does not change."""

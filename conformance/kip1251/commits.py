@@ -7,8 +7,7 @@ from conformance.rigs.groups.group import ON_FORMER_LEVEL, SESSION, Group, HandO
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
 from protocol.codes import Error
-from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
-from strategies.offsets import OFFSETS
+from strategies.inputs import EPOCH_BUMPS, EPOCHS_AHEAD, OFFSETS
 
 VERSIONS = {"v9": 9, "v10": 10}
 

@@ -5,7 +5,7 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from protocol.codes import Error
-from strategies.offsets import OFFSETS
+from strategies.inputs import OFFSETS
 
 OLD_VERSIONS = integers(2, 8)
 """Versions of OffsetCommit from before KIP-848 that every release offers."""

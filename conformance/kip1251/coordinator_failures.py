@@ -13,8 +13,7 @@ from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
 from fixtures.wire.retriable import require_accepted
 from protocol.configs import ResourceType
-from strategies.epochs import EPOCH_BUMPS
-from strategies.offsets import OFFSETS
+from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 COMPACTING = {
     "min.cleanable.dirty.ratio": "0.01",

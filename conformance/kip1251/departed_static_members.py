@@ -7,8 +7,7 @@ from conformance.rigs.groups.group import MANY, Group, fresh_group
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.configs import ResourceType
-from strategies.epochs import EPOCH_BUMPS
-from strategies.offsets import OFFSETS
+from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 SESSION_MS = 6_000
 """The session time-out in milliseconds; it has to exceed the heartbeat interval of five seconds."""

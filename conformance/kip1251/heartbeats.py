@@ -7,7 +7,7 @@ from conformance.rigs.groups.group import Group, HandOver, fresh_group
 from fixtures.views.member import list_partitions
 from protocol.codes import Error
 from protocol.groups import JOIN, HeartbeatAnswer
-from strategies.epochs import EPOCH_BUMPS
+from strategies.inputs import EPOCH_BUMPS
 
 
 @probe("KIP1251-BASE-04", rig=fresh_group(), cases=["previous-epoch"], bumps=EPOCH_BUMPS, unnamed=integers(0, 2))

@@ -7,7 +7,7 @@ from conformance.rigs.groups.classic import classic_alone, commit, rejoin, upgra
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
 from protocol.codes import Error
-from strategies.offsets import OFFSETS
+from strategies.inputs import OFFSETS
 
 REJOINS = integers(1, 3)
 

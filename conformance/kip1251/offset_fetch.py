@@ -6,7 +6,7 @@ from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.groups.group import Group, classic_member, fresh_group, join_mixed_group
 from protocol.codes import Error
 from protocol.groups import OffsetFetchAnswer
-from strategies.offsets import OFFSETS
+from strategies.inputs import OFFSETS
 
 
 def fetch(group: Group, member_id: str | None, epoch: int, *, by_name: bool) -> OffsetFetchAnswer:

@@ -8,8 +8,7 @@ from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_wh
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.configs import ResourceType
-from strategies.epochs import EPOCH_BUMPS
-from strategies.offsets import OFFSETS
+from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 HEARTBEATS = integers(6, 8)
 IMPATIENT_MS = 1_500

@@ -8,8 +8,7 @@ from conformance.rigs.groups.group import SESSION, Group, GroupMember, fresh_gro
 from conformance.rigs.groups.group_log import GroupLog
 from protocol.codes import Error
 from protocol.groups import OffsetCommitAnswer
-from strategies.epochs import EPOCHS_AHEAD
-from strategies.offsets import OFFSETS
+from strategies.inputs import EPOCHS_AHEAD, OFFSETS
 
 WRONGS = lists(sampled_from(["unknown-member", "newer-epoch", "without-epoch"]), min_size=6, max_size=8)
 STRANGERS = {"unknown-member": Error.UNKNOWN_MEMBER_ID}

@@ -8,7 +8,7 @@ from conformance.rigs.producers.combined_node import STAGE, Stage
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.groups import NewOffset
-from strategies.offsets import OFFSETS
+from strategies.inputs import OFFSETS
 
 
 @probe(

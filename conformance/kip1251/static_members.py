@@ -7,8 +7,7 @@ from conformance.rigs.groups.group import Group, GroupMember, fresh_group
 from fixtures.views.member import list_partitions
 from protocol.codes import Error
 from protocol.groups import JOIN, LEAVE_TO_RETURN
-from strategies.epochs import EPOCH_BUMPS
-from strategies.offsets import OFFSETS
+from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 PARTITION = integers(0, 3)
 

@@ -13,8 +13,7 @@ from conformance.rigs.producers.combined_node import StageProducer
 from protocol.codes import Error
 from protocol.messages import Topic
 from protocol.transactions import TxnOffsetCommitAnswer
-from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
-from strategies.offsets import OFFSETS
+from strategies.inputs import EPOCH_BUMPS, EPOCHS_AHEAD, OFFSETS
 
 PICK = integers(0, 1)
 """The index of a dialect among those that the cluster offers."""

@@ -13,8 +13,7 @@ from conformance.rigs.restarts import answering_again
 from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.images import select
 from protocol.codes import Error
-from strategies.epochs import EPOCH_BUMPS
-from strategies.offsets import OFFSETS
+from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 FORMER = sampled_from(select(["4.0..4.2"]))
 """Releases of the consumer protocol without assignment epochs."""

@@ -22,7 +22,7 @@ from fixtures.views.producer import LEGACY, TV2
 from protocol.codes import Error
 from protocol.groups import NewOffset
 from protocol.since import since
-from strategies.epochs import EPOCHS_AHEAD
+from strategies.inputs import EPOCHS_AHEAD
 
 GROUPED_FROM = since("OffsetFetchRequest", "Groups")
 BY_ID_FROM = since("OffsetFetchRequest", "TopicId")

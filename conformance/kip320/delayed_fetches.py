@@ -18,7 +18,7 @@ from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition
 from protocol.messages import PendingRequest
-from strategies.batches import RECORDS
+from strategies.inputs import RECORDS
 
 MAX_WAIT = 12.0
 """The fetch's MaxWaitMs, in seconds; no data comes in that time."""

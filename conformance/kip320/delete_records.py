@@ -26,7 +26,7 @@ from protocol.codes import Error
 from protocol.log import EARLIEST, DeletedRecords, ListedOffset
 from protocol.records import NewBatch, NewRecord
 from protocol.since import since
-from strategies.batches import RECORDS
+from strategies.inputs import RECORDS
 
 LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
 

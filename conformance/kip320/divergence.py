@@ -21,8 +21,7 @@ from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import FetchOptions
-from strategies.batches import RECORDS
-from strategies.epochs import EPOCHS_AHEAD
+from strategies.inputs import EPOCHS_AHEAD, RECORDS
 
 
 @probe(

@@ -24,7 +24,7 @@ from fixtures.wire.log import FETCH_BY_ID_FROM
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, EpochEnd, EpochQuery, FetchOptions, FetchPartition
 from protocol.messages import Topic
-from strategies.epochs import EPOCHS_BACK
+from strategies.inputs import EPOCHS_BACK
 
 
 def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, version: int) -> AnyAnswer:

@@ -33,7 +33,7 @@ from protocol.errors import KitError
 from protocol.log import FetchedPartition, ProduceAnswer, ProducePartition
 from protocol.messages import Topic
 from protocol.records import batch
-from strategies.batches import RECORDS
+from strategies.inputs import RECORDS
 
 AT_ONCE_MS = 1_500
 """A time-out in milliseconds, far below replica.lag.time.max.ms and far above what one broker takes to append."""

@@ -18,7 +18,7 @@ from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import FetchedPartition, FetchOptions, LeaderAndEpoch
 from protocol.since import since
-from strategies.epochs import EPOCHS_BACK
+from strategies.inputs import EPOCHS_BACK
 
 HINTS_FROM = since("FetchResponse", "NodeEndpoints")
 

@@ -13,7 +13,7 @@ from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.log import FetchAnswer, FetchedPartition, FetchOptions, FetchPartition
-from strategies.batches import RECORDS
+from strategies.inputs import RECORDS
 
 
 class Session:

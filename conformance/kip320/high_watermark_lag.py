@@ -14,7 +14,7 @@ from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, ListedOffset
 from protocol.records import batch
-from strategies.batches import RECORDS
+from strategies.inputs import RECORDS
 
 AHEAD_MS = 60_000
 """Milliseconds by which uncommitted records are dated ahead, so that a lookup by timestamp matches no others."""

@@ -27,8 +27,7 @@ from protocol.log import (
 )
 from protocol.records import NewBatch, NewRecord
 from protocol.since import since
-from strategies.batches import RECORDS
-from strategies.epochs import EPOCHS_AHEAD, EPOCHS_BACK
+from strategies.inputs import EPOCHS_AHEAD, EPOCHS_BACK, RECORDS
 
 API = "ListOffsets"
 EPOCH_FROM = FENCED_APIS_FROM["list-offsets"]

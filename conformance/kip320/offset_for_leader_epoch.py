@@ -11,8 +11,7 @@ from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, EpochEnd
 from protocol.since import since
-from strategies.batches import RECORDS
-from strategies.epochs import EPOCHS_AHEAD, EPOCHS_BACK
+from strategies.inputs import EPOCHS_AHEAD, EPOCHS_BACK, RECORDS
 
 API = "OffsetForLeaderEpoch"
 ANSWERS_EPOCH_FROM = since("OffsetForLeaderEpochResponse", "LeaderEpoch")

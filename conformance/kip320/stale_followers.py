@@ -24,7 +24,7 @@ from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, FetchOptions, ProducedPartition
 from protocol.records import batch
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 A_WHILE = 0.5
 """Seconds in which a follower fetches about five times, and its leader reconsiders the ISR each time."""

@@ -17,8 +17,7 @@ from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition
-from strategies.batches import RECORDS
-from strategies.epochs import EPOCHS_AHEAD
+from strategies.inputs import EPOCHS_AHEAD, RECORDS
 
 
 class Uncommitted:

@@ -14,7 +14,7 @@ from protocol.codes import Error
 from protocol.groups import CommittedOffset, NewOffset
 from protocol.log import LATEST, FetchPartition
 from protocol.messages import Versions
-from strategies.epochs import EPOCHS_AHEAD
+from strategies.inputs import EPOCHS_AHEAD
 
 RANGE = re.compile(r"(\w+) (\d+)-(\d+)")
 

@@ -29,7 +29,7 @@ from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.records import Batch, batch
 from protocol.transactions import ProducerState
-from strategies.epochs import EPOCH_BUMPS
+from strategies.inputs import EPOCH_BUMPS
 
 Part = Generator[Claim | None, None, None]
 """A part of the check, as a generator; it yields None once, where the broker restarts."""

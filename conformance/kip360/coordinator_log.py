@@ -9,7 +9,7 @@ from conformance.rigs.coordinator_logs import described_at_rest
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.transaction_log import TransactionLog
 from protocol.transactions import DescribedTransaction
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 TIMEOUTS_MS = integers(60_000, 600_000)
 STEPS = lists(sampled_from(["write", "offsets", "commit", "abort", "replace", "bump"]), min_size=6, max_size=9)

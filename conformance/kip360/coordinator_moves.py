@@ -21,7 +21,7 @@ from conformance.rigs.restarts import answering_again
 from fixtures.views.nodes import ask_until_served
 from protocol.codes import Error
 from protocol.transactions import InitProducerIdAnswer, ProducerIdsAnswer
-from strategies.epochs import EPOCH_BUMPS
+from strategies.inputs import EPOCH_BUMPS
 
 HOW = sampled_from(["move", "kill", "freeze"])
 NO_EPOCH = (-1, -1)

@@ -15,7 +15,7 @@ from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBr
 from protocol.codes import Error
 from protocol.records import ControlType
 from protocol.since import since
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 EPOCH_FROM = since("InitProducerIdRequest", "ProducerEpoch")
 """The first version of InitProducerId in which a producer can ask for its next epoch."""

@@ -9,7 +9,7 @@ from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from protocol.codes import Error
 from protocol.transactions import DescribedTransaction
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 TIMEOUTS_MS = integers(60_000, 600_000)
 STEPS = lists(sampled_from(["add", "offsets", "commit", "abort", "replace"]), min_size=5, max_size=8)

@@ -9,8 +9,7 @@ from conformance.rigs.producers.combined_node import EXPIRING_STAGE, Log, Stage,
 from conformance.rigs.producers.sequences import gives, is_appended, is_fenced, open_at
 from protocol.codes import Error
 from protocol.configs import ResourceType
-from strategies.batches import FEW_RECORDS
-from strategies.epochs import EPOCH_BUMPS
+from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS
 
 FORGOTTEN_WITHIN = 30.0
 """The time limit in seconds: many times the expiry and the interval at which a broker looks for idle producers."""

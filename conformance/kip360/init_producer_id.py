@@ -8,7 +8,7 @@ from conformance.rigs.producers.sequences import described_as, gives, is_bumped
 from fixtures.views.producer import COMPLETE, LEGACY
 from protocol.codes import Error
 from protocol.transactions import DescribedTransaction
-from strategies.epochs import EPOCH_BUMPS
+from strategies.inputs import EPOCH_BUMPS
 
 
 def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:

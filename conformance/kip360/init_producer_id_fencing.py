@@ -7,8 +7,7 @@ from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, S
 from conformance.rigs.producers.sequences import described_as, gives, is_fenced, open_at
 from protocol.codes import Error
 from protocol.records import ControlType
-from strategies.batches import FEW_RECORDS
-from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
+from strategies.inputs import EPOCH_BUMPS, EPOCHS_AHEAD, FEW_RECORDS
 
 RESTED = sampled_from(["untouched", "legacy", "newest"])
 """The protocol in which a producer ended its last transaction; `untouched` if it has never begun one."""

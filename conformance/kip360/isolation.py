@@ -10,7 +10,7 @@ from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBr
 from fixtures.wire import NodeClient
 from history.due import STARTS_WITHIN
 from protocol.records import ControlType
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 BESIDE_MS = 2_000
 """The time-out in milliseconds of the transaction that is left open beside the one that hangs."""

@@ -10,7 +10,7 @@ from conformance.rigs.producers.combined_node import MEASURED_STAGE, Log, Stage,
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.messages import Answer
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 OF_REPLICAS = "kafka.server:type=ReplicaManager,name="
 LATE = f"{OF_REPLICAS}PartitionsWithLateTransactionsCount"

@@ -10,7 +10,7 @@ from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import READ_COMMITTED, FetchOptions
 from protocol.since import since
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 LOWEST = since("FetchRequest", "IsolationLevel")
 ENDS = lists(booleans(), min_size=3, max_size=5)

@@ -9,7 +9,7 @@ from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StagePro
 from conformance.rigs.producers.sequences import REFUSED, at_epoch, described_as
 from protocol.codes import Error
 from protocol.records import NewBatch
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 TRIES = lists(integers(1, 1_000_000), min_size=6, max_size=8)
 """The distances by which several batches are off."""

@@ -13,7 +13,7 @@ from protocol.codes import Error
 from protocol.groups import OffsetFetchAnswer
 from protocol.messages import Answer
 from protocol.since import since
-from strategies.batches import RECORDS
+from strategies.inputs import RECORDS
 
 OFFSETS = "__consumer_offsets"
 REQUESTS = {"add-partitions": "AddPartitionsToTxn", "add-offsets": "AddOffsetsToTxn", "end-txn": "EndTxn"}

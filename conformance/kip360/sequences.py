@@ -17,7 +17,7 @@ from conformance.rigs.producers.sequences import (
 )
 from fixtures.views.producer import SEQUENCES
 from protocol.codes import Error
-from strategies.batches import RECORDS
+from strategies.inputs import RECORDS
 
 REMEMBERED = 5
 """The number of a producer's latest batches that a partition recognises as duplicates."""

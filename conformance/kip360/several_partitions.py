@@ -15,8 +15,7 @@ from protocol.log import ProduceAnswer, ProducedPartition, ProducePartition
 from protocol.records import NewBatch
 from protocol.since import since
 from protocol.transactions import AddPartitionsToTxnAnswer, TxnPartitions
-from strategies.batches import FEW_RECORDS
-from strategies.epochs import EPOCH_BUMPS
+from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS
 
 # --- Produce
 

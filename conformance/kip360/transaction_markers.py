@@ -10,7 +10,7 @@ from fixtures.wire.retriable import error_of, require_accepted
 from protocol.codes import Error
 from protocol.since import since
 from protocol.transactions import ProducerState, TxnMarker, WriteTxnMarkersAnswer
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 TRANSACTION_VERSION_FROM = since("WriteTxnMarkersRequest", "TransactionVersion")
 """The first version of WriteTxnMarkers with a transaction version."""

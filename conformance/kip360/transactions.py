@@ -10,8 +10,7 @@ from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.records import batch
 from protocol.transactions import DescribedTransaction
-from strategies.batches import FEW_RECORDS, RECORDS
-from strategies.epochs import EPOCH_BUMPS
+from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS, RECORDS
 
 TIMEOUTS_MS = integers(300, 500)
 

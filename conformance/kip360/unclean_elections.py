@@ -15,7 +15,7 @@ from fixtures.wire.retriable import error_of
 from protocol.codes import Error
 from protocol.log import EARLIEST, LATEST, READ_COMMITTED, FetchOptions
 from protocol.transactions import ProducerState, TxnMarker
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 MARKERS = 1
 """The version of WriteTxnMarkers that the requirement names."""

@@ -13,7 +13,7 @@ from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, ThreeBrokers
 from protocol.codes import Error
 from protocol.log import ProduceAnswer, ProducePartition
-from strategies.batches import FEW_RECORDS
+from strategies.inputs import FEW_RECORDS
 
 RACED = (Error.INVALID_PRODUCER_EPOCH, Error.INVALID_TXN_STATE)
 """Answers to a batch whose transaction was aborted after it had been verified."""

@@ -7,8 +7,7 @@ from conformance.rigs.quorum.quorum import QUORUM, Quorum, Tried, of
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import RaftAnswer
-from strategies.quorum import CONTROLLERS
-from strategies.requests import versions_back
+from strategies.inputs import CONTROLLERS, versions_back
 
 OLDER = versions_back(1)
 AHEAD = integers(0, 1000)

@@ -9,8 +9,7 @@ from fixtures.wire import NodeClient
 from fixtures.wire.schemas import SchemaError
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC, Listener, QuorumAnswer, QuorumNode, QuorumReplica
-from strategies.quorum import CONTROLLERS
-from strategies.requests import versions_back
+from strategies.inputs import CONTROLLERS, versions_back
 
 READS = 8
 """DescribeQuorum requests in one example."""

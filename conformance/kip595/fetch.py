@@ -10,8 +10,7 @@ from conformance.rigs.quorum.fetching import log_end, own_end, try_fetch
 from conformance.rigs.quorum.quorum import FAR, QUORUM, EpochStart, Quorum, Tried, skipped_epochs
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, FetchedPartition
-from strategies.quorum import CONTROLLERS
-from strategies.requests import versions_back
+from strategies.inputs import CONTROLLERS, versions_back
 
 OLDER = versions_back(3)
 

@@ -23,8 +23,7 @@ from fixtures.cluster import Received
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import RaftAnswer, VoteAnswer
-from strategies.epochs import NEAR_EPOCHS_AHEAD
-from strategies.requests import versions_back
+from strategies.inputs import NEAR_EPOCHS_AHEAD, versions_back
 
 LEADERS = sampled_from(PEERS)
 BACKOFF_MAX = 1000

@@ -26,7 +26,7 @@ from conformance.rigs.quorum.quorum import Stored
 from fixtures.cluster import Received
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
-from strategies.epochs import NEAR_EPOCHS_AHEAD
+from strategies.inputs import NEAR_EPOCHS_AHEAD
 
 LEADERS = sampled_from(PEERS)
 COUNT = integers(1, 20)

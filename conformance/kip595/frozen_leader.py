@@ -9,7 +9,7 @@ from fixtures.cluster import Received
 from protocol.codes import Error
 from protocol.log import CONSUMER, LeaderAndEpoch
 from protocol.quorum import QuorumAnswer
-from strategies.requests import versions_back
+from strategies.inputs import versions_back
 
 VOTERS = sampled_from(PEERS)
 DESCRIBED = ("KIP595-DQ-01", "leader")

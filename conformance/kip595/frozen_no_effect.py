@@ -12,7 +12,7 @@ from fixtures.cluster import Received
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.messages import PartitionAnswer
-from strategies.epochs import EPOCHS_AHEAD
+from strategies.inputs import EPOCHS_AHEAD
 
 LEADERS = sampled_from(PEERS)
 BACK = integers(1, 4)

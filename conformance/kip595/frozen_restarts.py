@@ -11,7 +11,7 @@ from history.due import STARTS_WITHIN
 from protocol.codes import Error
 from protocol.log import FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA
-from strategies.epochs import NEAR_EPOCHS_AHEAD
+from strategies.inputs import NEAR_EPOCHS_AHEAD
 
 CANDIDATES = sampled_from(PEERS)
 

@@ -11,8 +11,7 @@ from conformance.rigs.quorum.quorum import Stored, of
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import VoteAnswer
-from strategies.epochs import NEAR_EPOCHS_AHEAD
-from strategies.requests import versions_back
+from strategies.inputs import NEAR_EPOCHS_AHEAD, versions_back
 
 CANDIDATES = sampled_from(PEERS)
 LONGER = integers(0, 3)

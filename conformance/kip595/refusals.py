@@ -13,9 +13,7 @@ from protocol.codes import Error
 from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.messages import PartitionAnswer, Topic
 from protocol.quorum import METADATA, METADATA_TOPIC, RaftAnswer, SnapshotPiece
-from strategies.epochs import EPOCHS_AHEAD
-from strategies.quorum import CONTROLLERS
-from strategies.requests import versions_back
+from strategies.inputs import CONTROLLERS, EPOCHS_AHEAD, versions_back
 
 IDS = text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", min_size=1, max_size=22)
 FETCH_BY_ID, FETCH_WITH_ENDPOINTS = 13, 17

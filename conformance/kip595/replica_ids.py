@@ -10,7 +10,7 @@ from conformance.rigs.quorum.quorum import FAR, GHOSTS, QUORUM, Quorum
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
 from protocol.quorum import METADATA_TOPIC, SnapshotPiece
-from strategies.requests import versions_back
+from strategies.inputs import versions_back
 
 BACK = integers(0, 20)
 OLDER = versions_back(3)

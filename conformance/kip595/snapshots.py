@@ -10,7 +10,7 @@ from conformance.rigs.quorum.mixed import MIXED, Mixed
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
 from protocol.quorum import SnapshotPiece
-from strategies.requests import versions_back
+from strategies.inputs import versions_back
 
 
 @probe("KIP595-API-07", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=versions_back(1))

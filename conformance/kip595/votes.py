@@ -12,9 +12,7 @@ from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import VoteAnswer
 from protocol.since import since
-from strategies.epochs import EPOCHS_AHEAD
-from strategies.quorum import CONTROLLERS
-from strategies.requests import versions_back
+from strategies.inputs import CONTROLLERS, EPOCHS_AHEAD, versions_back
 
 OLDER = versions_back(1)
 ROLES: list[Role] = ["leader", "follower"]

@@ -10,10 +10,17 @@ from hypothesis import find, given, settings
 from hypothesis.strategies import DataObject, SearchStrategy, data
 
 from protocol.records import Codec
-from strategies.batches import CODECS, FEW_RECORDS, RECORDS
-from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD, EPOCHS_BACK, NEAR_EPOCHS_AHEAD
-from strategies.offsets import OFFSETS
-from strategies.quorum import CONTROLLERS
+from strategies.inputs import (
+    CODECS,
+    CONTROLLERS,
+    EPOCH_BUMPS,
+    EPOCHS_AHEAD,
+    EPOCHS_BACK,
+    FEW_RECORDS,
+    NEAR_EPOCHS_AHEAD,
+    OFFSETS,
+    RECORDS,
+)
 
 RANGES = {
     "records": (RECORDS, 1, 4),

@@ -7,7 +7,7 @@ from operator import eq
 
 from hypothesis import find
 
-from strategies.requests import versions_back
+from strategies.inputs import versions_back
 
 
 def test_every_distance_is_drawn_and_the_newest_is_the_simplest() -> None:
