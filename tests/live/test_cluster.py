@@ -132,8 +132,6 @@ class TestOneNode:
         assert one.read_file("ready-0/00000000000000000000.log").endswith(b"before\x00")
         with pytest.raises(FileNotFoundError, match="nothing"):
             one.read_file("ready-0/nothing")
-        one.write_file("ready-0/marked", b"by the kit")
-        assert one.read_file("ready-0/marked") == b"by the kit"
         one.start()
         cluster.wait_ready()
 

@@ -111,11 +111,6 @@ class TimePlan(msgspec.Struct, frozen=True):
         """Return the share of an item. One that was not planned (a replay) has all the time."""
         return self.shares.get(work, Share())
 
-    @property
-    def longest(self) -> float:
-        """The seconds that one item may take by plan; 0 without a clock."""
-        return max((share.allowance(0.0) for share in self.shares.values()), default=0.0) if self.total else 0.0
-
 
 def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: int) -> TimePlan:
     """Plan the time of `items`, in the order in which they begin, for `workers` side by side.
