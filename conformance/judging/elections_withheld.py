@@ -4,18 +4,24 @@ its preferred leader is out of the ISR.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar, cast
+
+import msgspec
 
 from conformance.judging.excuses import NO_REPLICA_MAY_LEAD, PREFERRED_OUT_OF_SYNC, Evidence
 from conformance.judging.waits import FailedWait
 from history.due import Due
 from history.events import Answer, Call, Fault, History, Overdue
+from protocol.cluster import DescribeTopicPartitions, Metadata, MetadataAnswer, PartitionMetadata
+from protocol.codes import Error
+from protocol.messages import Operation
+from protocol.topics import ElectionType, ElectLeaders
+
+A = TypeVar("A")
 
 NEEDS_LEADERS: frozenset[Due] = frozenset(("step", "answer", "leader", "coordinator", "replica"))
 """Steps that may fail to happen while a partition has no leader, or not the preferred one."""
-PREFERRED = 0
-PREFERRED_LEADER_NOT_AVAILABLE = 80
 
 Place = tuple[str, int]
 """A topic, and the number of a partition."""
@@ -27,7 +33,7 @@ class DescribedPlace(NamedTuple):
     """
 
     place: Place
-    partition: dict[str, Any]
+    partition: PartitionMetadata
     of: int
     alive: frozenset[int]
 
@@ -40,7 +46,7 @@ def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None
     before = _answered_since_return(history, wait.over)
     described = _last_described(before)
     concerned = [one for one in described if wait.concerns(*one.place, one.of)]
-    eligible = _replicas_in(before, "eligible_leader_replicas")
+    eligible = _eligible_in(before)
     if any(_no_replica_may_lead(one, eligible, wait) for one in concerned):
         return NO_REPLICA_MAY_LEAD
     refused = _refused_elections(before)
@@ -50,13 +56,14 @@ def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None
 def candidates(history: History, overdue: Overdue) -> list[set[int]]:
     """Return the replicas that may lead each leaderless partition: its ISR, ELR and last known ELR, or else all."""
     before = _answered_since_return(history, overdue.n)
-    eligible, known = _replicas_in(before, "eligible_leader_replicas"), _replicas_in(before, "last_known_elr")
-    answers = [answer for call, answer in before if call.op == "metadata"]
+    known = {place: {*(one.last_known_elr or ())} for place, one in _registered_in(before).items()}
+    eligible = _eligible_in(before)
+    answers = [answer for _, answer in _answers_to(Metadata, before)]
     described = {one.place: one.partition for one in _described_partitions(answers)}
     return [
-        {*one["isr_nodes"], *eligible.get(place, ()), *known.get(place, ())} or {*one["replica_nodes"]}
+        {*one.isr, *eligible.get(place, ()), *known.get(place, ())} or {*one.replicas}
         for place, one in described.items()
-        if one["leader_id"] < 0
+        if one.leader < 0
     ]
 
 
@@ -68,7 +75,13 @@ def _answered_since_return(history: History, event: int) -> list[tuple[Call, Ans
 
 
 def _last_described(before: Sequence[tuple[Call, Answer]]) -> list[DescribedPlace]:
-    return [*_described_partitions({call.node: answer for call, answer in before if call.op == "metadata"}.values())]
+    return [*_described_partitions({call.node: answer for call, answer in _answers_to(Metadata, before)}.values())]
+
+
+def _answers_to(kind: Callable[..., Operation[A]], before: Iterable[tuple[Call, Answer]]) -> list[tuple[Call, A]]:
+    """Return the requests of one kind, with their answers as structs."""
+    request = cast(type[Operation[A]], kind)
+    return [(call, msgspec.convert(answer.value, request.answer)) for call, answer in before if call.op == request.op]
 
 
 def _last_return(history: History, event: int) -> int:
@@ -77,49 +90,52 @@ def _last_return(history: History, event: int) -> int:
     return max(healed, default=-1)
 
 
-def _described_partitions(answers: Iterable[Answer]) -> Iterator[DescribedPlace]:
+def _described_partitions(answers: Iterable[MetadataAnswer]) -> Iterator[DescribedPlace]:
     """Yield each partition in these Metadata answers."""
     for answer in answers:
-        alive = frozenset(broker["node_id"] for broker in answer.value["brokers"])
-        for topic in answer.value["topics"]:
-            partitions = topic["partitions"]
-            for one in partitions:
-                yield DescribedPlace((topic["name"], one["partition_index"]), one, len(partitions), alive)
+        alive = frozenset(broker.node_id for broker in answer.brokers)
+        for topic in answer.topics:
+            for one in topic.partitions:
+                yield DescribedPlace((topic.name or "", one.partition), one, len(topic.partitions), alive)
 
 
 def _no_replica_may_lead(described: DescribedPlace, eligible: dict[Place, set[int]], wait: FailedWait) -> bool:
     """True if the partition has no leader, and no replica in ISR or ELR is alive, nor should be by now."""
-    electable = {*described.partition["isr_nodes"], *eligible.get(described.place, ())}
-    leaderless = described.partition["leader_id"] < 0 and bool(electable)
+    electable = {*described.partition.isr, *eligible.get(described.place, ())}
+    leaderless = described.partition.leader < 0 and bool(electable)
     return leaderless and electable.isdisjoint(described.alive) and not any(map(wait.should_be_up, electable))
 
 
-def _replicas_in(before: Sequence[tuple[Call, Answer]], field: str) -> dict[Place, set[int]]:
-    """Return the replicas that a field of each partition names, as last described (KIP-966)."""
+def _registered_in(before: Iterable[tuple[Call, Answer]]) -> dict[Place, PartitionMetadata]:
+    """Return the partitions as DescribeTopicPartitions last described them (KIP-966)."""
     return {
-        (topic["name"], partition["partition_index"]): {*(partition.get(field) or ())}
-        for call, answer in before
-        if call.op == "describe_topic_partitions"
-        for topic in answer.value["topics"]
-        for partition in topic["partitions"]
+        (topic.name or "", one.partition): one
+        for _, answer in _answers_to(DescribeTopicPartitions, before)
+        for topic in answer.topics
+        for one in topic.partitions
     }
+
+
+def _eligible_in(before: Iterable[tuple[Call, Answer]]) -> dict[Place, set[int]]:
+    return {place: {*(one.eligible_leader_replicas or ())} for place, one in _registered_in(before).items()}
 
 
 def _preferred_is_out(described: DescribedPlace, refused: frozenset[Place]) -> bool:
     """True if the preferred leader, the first replica, is out of the ISR or fenced, and its election was refused for that
     reason.
     """
-    preferred = described.partition["replica_nodes"][:1]
-    in_sync = {*described.partition["isr_nodes"]} & described.alive
+    preferred = described.partition.replicas[:1]
+    in_sync = {*described.partition.isr} & described.alive
     return described.place in refused and not {*preferred} <= in_sync
 
 
 def _refused_elections(before: Iterable[tuple[Call, Answer]]) -> frozenset[Place]:
     """Return the partitions whose last preferred leader election was answered PREFERRED_LEADER_NOT_AVAILABLE."""
     errors = {
-        (one["topic"], one["partition"]): one["error_code"]
-        for call, answer in before
-        if call.op == "elect_leaders" and call.request["election_type"] == PREFERRED
-        for one in answer.value["partitions"]
+        (one.topic or "", one.partition): one.error
+        for call, answer in _answers_to(ElectLeaders, before)
+        if call.request["election_type"] == ElectionType.PREFERRED
+        for one in answer.partitions
     }
-    return frozenset(place for place, error in errors.items() if error == PREFERRED_LEADER_NOT_AVAILABLE)
+    refused = (place for place, error in errors.items() if error == Error.PREFERRED_LEADER_NOT_AVAILABLE)
+    return frozenset(refused)

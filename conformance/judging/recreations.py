@@ -11,10 +11,11 @@ import msgspec
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Decoding, Exchange, Lost, name_of
 from conformance.judging.facts.log import DeleteRecordsResult, ProduceResult, UncleanElectionResult
 from conformance.judging.facts.reassignments import ReassignmentResult
-from conformance.judging.facts.topics import OPEN, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, deleted_by
+from conformance.judging.facts.topics import OPEN, deleted_by
 from conformance.judging.timeline import Timeline
 from history.events import Answer, Call
 from protocol.cluster import Metadata, MetadataAnswer, TopicPartitionsAnswer
+from protocol.codes import Error
 from protocol.log import Fetch, FetchMany, FetchPartition, Produce, ProduceMany, ProducePartition
 from protocol.messages import Topic
 from protocol.since import since
@@ -28,7 +29,7 @@ APPLIES_WITHIN = 30.0
 """Seconds after which a broker that answered the id of the new topic must not serve the deleted one under its name any more,
 unless it served a request by the new id before: the general bound.
 """
-DELETED_ALREADY = frozenset((UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID))
+DELETED_ALREADY = frozenset((Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID))
 PRODUCE_BY_ID_FROM, FETCH_BY_ID_FROM = since("ProduceRequest", "TopicId"), since("FetchRequest", "TopicId")
 """The versions from which on requests name topics by id."""
 BY_ID = {op.op: PRODUCE_BY_ID_FROM for op in (Produce, ProduceMany)} | {

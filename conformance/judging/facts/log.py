@@ -10,16 +10,8 @@ import msgspec
 
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Exchange
 from history.readings import Word
+from protocol.codes import Error
 
-NOT_ENOUGH_REPLICAS = 19
-NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
-REQUEST_TIMED_OUT = 7
-NETWORK_EXCEPTION = 13
-NOT_CONTROLLER = 41
-KAFKA_STORAGE_ERROR = 56
-OFFSET_OUT_OF_RANGE = 1
-FENCED_LEADER_EPOCH = 74
-UNKNOWN_LEADER_EPOCH = 75
 LATEST, EARLIEST = -1, -2
 """The timestamps by which ListOffsets is asked for the ends of a log."""
 CONSUMER = -1
@@ -27,7 +19,7 @@ READ_COMMITTED = 1
 """The isolation level read_committed: consumers are given records of committed transactions only."""
 FUTURE_REPLICA = -3
 """The replica id whose fetches show a replica's whole log, the uncommitted suffix included."""
-CONTROLLER_UNKNOWN = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_CONTROLLER)
+CONTROLLER_UNKNOWN = (UNKNOWN_OUTCOME, Error.REQUEST_TIMED_OUT, Error.NETWORK_EXCEPTION, Error.NOT_CONTROLLER)
 """Errors after which a request to a controller may have taken effect, or may still do so."""
 
 

@@ -21,6 +21,7 @@ from conformance.judging.facts.exchange import (
     name_of,
 )
 from protocol.cluster import Metadata, MetadataAnswer
+from protocol.codes import Error
 from protocol.configs import AlterConfigsAnswer, ConfigsAnswer, DescribeConfigs, IncrementalAlterConfigs
 from protocol.log import Produce, ProducedPartition
 from protocol.messages import Answer, Topic
@@ -34,9 +35,15 @@ from protocol.topics import (
     TopicResults,
 )
 
-OPEN = {7: "REQUEST_TIMED_OUT", 13: "NETWORK_EXCEPTION", 20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 41: "NOT_CONTROLLER"}
+OPEN = frozenset(
+    (
+        Error.REQUEST_TIMED_OUT,
+        Error.NETWORK_EXCEPTION,
+        Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        Error.NOT_CONTROLLER,
+    )
+)
 """Errors that leave it open whether the request took effect."""
-UNKNOWN_TOPIC_OR_PARTITION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, UNKNOWN_TOPIC_ID = 3, 36, 37, 100
 TOPIC, BROKER, GROUP = 2, 4, 32
 """Resource types of DescribeConfigs and IncrementalAlterConfigs."""
 OWN_SOURCE = {TOPIC: 1, BROKER: 2, GROUP: 8}

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from conformance.judging.excuses import CHECKPOINT_NOT_DUE, Evidence
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
-    REQUEST_TIMED_OUT,
     DeleteRecordsResult,
     FetchResult,
     PartitionAtBroker,
@@ -21,6 +20,7 @@ from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory, log_judge
+from protocol.codes import Error
 
 WRITTEN_WITHIN = 30.0
 """Seconds until leader-epoch-checkpoint, written asynchronously from 3.8 on, has to be written: the general bound."""
@@ -45,7 +45,7 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
                 (trim.event,),
                 shown,
             )
-        elif trim.error == REQUEST_TIMED_OUT and story.timeline.standing(trim.asked, trim.event):
+        elif trim.error == Error.REQUEST_TIMED_OUT and story.timeline.standing(trim.asked, trim.event):
             yield Finding(True, "low-watermark", (trim.event,))
     yield from _beyond(story, starts)
     yield from _none_returns(story)
@@ -151,7 +151,7 @@ def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         return
     for trim in story.deletions:
         low = max(trim.low_watermark, trim.offset)
-        same = trim.node == leader.node and trim.error in (NONE, REQUEST_TIMED_OUT) and low <= leader.log_start
+        same = trim.node == leader.node and trim.error in (NONE, Error.REQUEST_TIMED_OUT) and low <= leader.log_start
         if not same or leadership.newest_epoch_before(trim.asked) != leader.cur:
             continue
         permission = _forgotten_by(story, trim, leader)

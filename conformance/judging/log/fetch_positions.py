@@ -9,7 +9,6 @@ from itertools import takewhile
 
 from conformance.judging.facts.log import (
     CONSUMER,
-    OFFSET_OUT_OF_RANGE,
     EpochEndOffset,
     ErrorResponse,
     FetchResult,
@@ -22,6 +21,7 @@ from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.responding_replica import ReplicaLog, ReplicaLogs
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
+from protocol.codes import Error
 from protocol.since import since
 
 SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
@@ -59,7 +59,7 @@ def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tupl
     damage = story.derive(ReplicaDamage)
     for one in story.errors:
         named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
-        if named and one.error == OFFSET_OUT_OF_RANGE and damage.of(one.node, one.event) is None:
+        if named and one.error == Error.OFFSET_OUT_OF_RANGE and damage.of(one.node, one.event) is None:
             own = own_logs.of(one)
             if own is not None:
                 yield one, own

@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from conformance.judging.excuses import REGISTERED_AGAIN
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
-    NOT_ENOUGH_REPLICAS,
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    REQUEST_TIMED_OUT,
     FetchResult,
     PartitionAtBroker,
     ProduceResult,
@@ -21,8 +18,9 @@ from conformance.judging.log.responding_replica import Life
 from conformance.judging.log.settings import possible_min_isr
 from conformance.judging.log.story import PartitionStory, log_judge
 from history.due import SHARE
+from protocol.codes import Error
 
-TOO_FEW = (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT)
+TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT)
 AT_ONCE = 0.5
 """Seconds too short for a healthy replica to join an ISR and leave it again: less than any session or replica.lag.time.max.ms."""
 CALM = 10.0
@@ -193,7 +191,7 @@ class _Looks:
             self._own.setdefault(node, []).extend(seen for seen in seen_by if seen.leader == id)
         self._refused: dict[str, list[ProduceResult]] = {}
         for write in story.produced:
-            if write.error == NOT_ENOUGH_REPLICAS:
+            if write.error == Error.NOT_ENOUGH_REPLICAS:
                 self._refused.setdefault(write.node, []).append(write)
 
     def around(self, node: str, asked: int, event: int) -> tuple[PartitionAtBroker | None, PartitionAtBroker | None]:
@@ -287,8 +285,8 @@ def _write_findings(looks: _Looks, write: ProduceResult) -> Iterator[Finding]:
         refused = looks.refusals(before, write.asked)
         # By its own Metadata there are too few, and no replica could have joined since: it may not append.
         alone = bool(refused) and looks.alone(before, refused[0].asked, write.event)
-        fine = write.error == NOT_ENOUGH_REPLICAS or not alone
-        yield Finding(fine, "refused", (before.event, write.event), f"{shown}, after {NOT_ENOUGH_REPLICAS}")
+        fine = write.error == Error.NOT_ENOUGH_REPLICAS or not alone
+        yield Finding(fine, "refused", (before.event, write.event), f"{shown}, after {Error.NOT_ENOUGH_REPLICAS}")
 
 
 def _watermark(looks: _Looks) -> Iterator[Finding]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import NONE, Exchange
-from conformance.judging.facts.log import KAFKA_STORAGE_ERROR
 from conformance.judging.judge import Finding
 from conformance.judging.log.story import PartitionStory, log_judge
+from protocol.codes import Error
 
 
 @log_judge("GEN-20", "beside_failed")
@@ -20,7 +20,7 @@ def other_log_directories_stay_online(story: PartitionStory) -> Iterator[Finding
         return
     for answer, error in sorted(_answers(story), key=lambda one: one[0].event):
         place = next((one for one in reversed(story.beside_failed) if _is_before(one, answer)), None)
-        if place is not None and error in (NONE, KAFKA_STORAGE_ERROR):
+        if place is not None and error in (NONE, Error.KAFKA_STORAGE_ERROR):
             shown = f"{answer.node} answers KAFKA_STORAGE_ERROR, and has its replica beside the failed directory"
             yield Finding(error == NONE, "offline-directory", (place.event, answer.event), shown, "stuck")
 

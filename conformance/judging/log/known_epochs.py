@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from conformance.judging.facts.exchange import Exchange, by_asked, by_event
 from conformance.judging.facts.log import (
-    FENCED_LEADER_EPOCH,
     EpochEndOffset,
     ErrorResponse,
     FetchResult,
@@ -18,6 +17,7 @@ from conformance.judging.facts.log import (
 )
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.story import PartitionStory
+from protocol.codes import Error
 
 Life = tuple[str, int]
 """A node's name and which of its incarnations."""
@@ -71,7 +71,7 @@ class KnownEpochs:
         Both rise.
         """
         known = [(one.event, one.node, one.cur, one.incarnation) for one in self.answers]
-        fenced = (one for one in self.story.errors if one.error == FENCED_LEADER_EPOCH and one.cur >= 0)
+        fenced = (one for one in self.story.errors if one.error == Error.FENCED_LEADER_EPOCH and one.cur >= 0)
         known += [(one.event, one.node, one.cur + 1, one.incarnation) for one in fenced]
         found: dict[Life, list[tuple[int, int]]] = {}
         for event, node, epoch, incarnation in sorted(known):

@@ -9,11 +9,6 @@ from conformance.judging.excuses import COMPACTED, EPOCH_CACHE_LOST, TRUNCATED_M
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import (
     CONSUMER,
-    FENCED_LEADER_EPOCH,
-    NOT_ENOUGH_REPLICAS,
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    REQUEST_TIMED_OUT,
-    UNKNOWN_LEADER_EPOCH,
     ErrorResponse,
     FetchResult,
     PartitionAtBroker,
@@ -31,8 +26,9 @@ from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER, FaultSpan
+from protocol.codes import Error
 
-COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT))
+COULD_NOT = frozenset((Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT))
 
 
 # --- leader epoch caches
@@ -129,13 +125,13 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
     for refusal in filter(lambda one: _shows_the_epoch(story, one), story.errors):
         key = (refusal.node, refusal.incarnation)
         floor = floors.get(key)
-        if refusal.error == FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
+        if refusal.error == Error.FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
             floors[key] = refusal
-        elif refusal.error == UNKNOWN_LEADER_EPOCH and floor is not None and floor.event < refusal.asked:
+        elif refusal.error == Error.UNKNOWN_LEADER_EPOCH and floor is not None and floor.event < refusal.asked:
             shown = f"{refusal.node} was past epoch {floor.cur}, then knew none from {refusal.cur} on"
             by = (floor.event, refusal.event)
             yield Finding(refusal.cur > floor.cur + 1, "fence", by, shown, "epoch-regression")
-        elif refusal.error == UNKNOWN_LEADER_EPOCH and not knowledge.proof_at(refusal, refusal.cur):
+        elif refusal.error == Error.UNKNOWN_LEADER_EPOCH and not knowledge.proof_at(refusal, refusal.cur):
             served = knowledge.proof_at(refusal, 0)
             yield from [Finding(True, "fence", (served, refusal.event))] if served else []
 
@@ -409,7 +405,7 @@ def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[F
     leadership = story.derive(Leadership)
     newest = leadership.newest_epoch_before(NEVER)
     answers: list[Served | ErrorResponse] = [one for one in story.derive(KnownEpochs).answers if one.op == "fetch"]
-    answers += [one for one in story.errors if one.op == "fetch" and one.error == UNKNOWN_LEADER_EPOCH]
+    answers += [one for one in story.errors if one.op == "fetch" and one.error == Error.UNKNOWN_LEADER_EPOCH]
     for one in answers:
         if newest < one.cur and one.event < story.timeline.rest and one.replica_id == CONSUMER:
             shown = f"{one.node} answered a fetch at epoch {one.cur}, and {newest} is the newest that ever was"
@@ -441,9 +437,9 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
     UNKNOWN_LEADER_EPOCH: the broker had acted at the epoch before. FENCED_LEADER_EPOCH: afterwards it serves that epoch, or
     names no later one, and neither does any other broker.
     """
-    if refusal.error == UNKNOWN_LEADER_EPOCH:
+    if refusal.error == Error.UNKNOWN_LEADER_EPOCH:
         return knowledge.proof_at(refusal, refusal.cur)
-    if refusal.error == FENCED_LEADER_EPOCH:
+    if refusal.error == Error.FENCED_LEADER_EPOCH:
         proof = knowledge.still_at(refusal)
         return proof if story.derive(Leadership).newest_epoch_before(proof) <= refusal.cur else 0
     return 0
@@ -453,7 +449,7 @@ def _stale_answers(story: PartitionStory, op: str) -> Iterator[Finding]:
     """Judge answers at an epoch that the same broker incarnation had passed before it was asked."""
     knowledge, replicas = story.derive(KnownEpochs), story.derive(Replicas)
     answers: list[Served | ErrorResponse] = [one for one in knowledge.answers if one.op == op]
-    answers += [one for one in story.errors if one.op == op and one.error == FENCED_LEADER_EPOCH and one.cur >= 0]
+    answers += [one for one in story.errors if one.op == op and one.error == Error.FENCED_LEADER_EPOCH and one.cur >= 0]
     for one in answers:
         if one.replica_id >= 0 or not replicas.always_include(one.node) or not (proof := knowledge.proof_past(one)):
             continue

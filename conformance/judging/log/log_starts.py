@@ -12,24 +12,24 @@ from math import inf
 
 from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE, Evidence
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
-from conformance.judging.facts.log import REQUEST_TIMED_OUT, DeleteRecordsResult
+from conformance.judging.facts.log import DeleteRecordsResult
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.settings import deleted_from
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import FaultSpan
+from protocol.codes import Error
 
 HIGH_WATERMARK = -1
 """The offset that asks DeleteRecords to delete everything below the high watermark."""
-NETWORK_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR = 13, 3, 6, 56
 MAY_HAVE_DELETED = frozenset(
     (
         NONE,
         UNKNOWN_OUTCOME,
-        REQUEST_TIMED_OUT,
-        NETWORK_EXCEPTION,
-        UNKNOWN_TOPIC_OR_PARTITION,
-        NOT_LEADER_OR_FOLLOWER,
-        KAFKA_STORAGE_ERROR,
+        Error.REQUEST_TIMED_OUT,
+        Error.NETWORK_EXCEPTION,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.KAFKA_STORAGE_ERROR,
     )
 )
 """Errors after which the log start may have moved: a leader deposed while it waits has moved it. After others it has not."""

@@ -17,8 +17,6 @@ from conformance.judging.facts.groups import ConsumedRecord, FetchedOffset, Offs
 from conformance.judging.facts.log import (
     CONTROLLER_UNKNOWN,
     FUTURE_REPLICA,
-    NETWORK_EXCEPTION,
-    REQUEST_TIMED_OUT,
     BesideFailedDirectory,
     DeleteRecordsResult,
     EpochEndOffset,
@@ -41,6 +39,7 @@ from conformance.judging.recreations import ProducedToDeleted
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
 from history.subjects import Kind
+from protocol.codes import Error
 
 Incarnation = tuple[str, int]
 """A node's name and which of its incarnations."""
@@ -201,7 +200,7 @@ class PartitionStory(Story):
     @property
     def open_requests(self) -> list[Any]:
         """The requests of unknown outcome, also those that a deleted topic of the same name left open."""
-        open_ = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION)
+        open_ = (UNKNOWN_OUTCOME, Error.REQUEST_TIMED_OUT, Error.NETWORK_EXCEPTION)
         return [
             *(one for one in self.produced if one.error == UNKNOWN_OUTCOME and not one.failed),
             *(one for one in self.deletions if one.error in open_),

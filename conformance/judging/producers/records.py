@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from conformance.judging.excuses import Evidence
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import (
-    NETWORK_EXCEPTION,
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    REQUEST_TIMED_OUT,
     FetchResult,
     ProduceResult,
     ReplicaBatch,
@@ -35,9 +32,10 @@ from conformance.judging.producers.logs import (
 from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.producers.transactions import Producers
 from conformance.judging.together import Together
+from protocol.codes import Error
 
 ALL = (TransactionStory, ProducerStory, PartitionStory)
-LATE = (REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+LATE = (Error.REQUEST_TIMED_OUT, Error.NETWORK_EXCEPTION, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 """Errors after which a batch may be in the log: the broker gave up waiting for its replicas."""
 
 # --- INV-01

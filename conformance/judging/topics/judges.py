@@ -12,7 +12,6 @@ from conformance.judging.facts.topics import (
     BROKER,
     GROUP,
     TOPIC,
-    UNKNOWN_TOPIC_OR_PARTITION,
     Described,
     Resource,
     ResourceChange,
@@ -23,6 +22,7 @@ from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from conformance.judging.reading import Reading
 from conformance.judging.topics.story import ResourceStory
 from history.events import History
+from protocol.codes import Error
 
 T = TypeVar("T", TopicSeen, Described)
 
@@ -192,7 +192,7 @@ def _case(resource: Resource) -> str:
 def _may_be_described(described: Described, key: str, rival: ResourceChange) -> bool:
     """True if the answer is right in case the rival took effect last."""
     if rival.kind == "delete":
-        return described.error == UNKNOWN_TOPIC_OR_PARTITION
+        return described.error == Error.UNKNOWN_TOPIC_OR_PARTITION
     return described.error == NONE and described.own(key) == rival.configs.get(key)
 
 

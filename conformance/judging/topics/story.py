@@ -12,10 +12,6 @@ import msgspec
 
 from conformance.judging.excuses import SENT_TWICE
 from conformance.judging.facts.topics import (
-    INVALID_PARTITIONS,
-    TOPIC_ALREADY_EXISTS,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
     Described,
     ResourceChange,
     TopicProduce,
@@ -24,6 +20,7 @@ from conformance.judging.facts.topics import (
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
 from history.subjects import Kind
+from protocol.codes import Error
 
 
 class ResourceStory(Story):
@@ -58,11 +55,11 @@ class ResourceStory(Story):
         such a fault, or if the topic was known to be as the refusal says, it is definite.
         """
         before = self._partitions_before(change.asked)
-        explained = {
-            TOPIC_ALREADY_EXISTS: change.kind != "create" or (before is not None and before > 0),
-            INVALID_PARTITIONS: change.kind != "grow" or (before is not None and before >= change.partitions),
-            UNKNOWN_TOPIC_OR_PARTITION: change.kind != "delete" or before == 0,
-            UNKNOWN_TOPIC_ID: change.kind != "delete" or before == 0,
+        explained: dict[int, bool] = {
+            Error.TOPIC_ALREADY_EXISTS: change.kind != "create" or (before is not None and before > 0),
+            Error.INVALID_PARTITIONS: change.kind != "grow" or (before is not None and before >= change.partitions),
+            Error.UNKNOWN_TOPIC_OR_PARTITION: change.kind != "delete" or before == 0,
+            Error.UNKNOWN_TOPIC_ID: change.kind != "delete" or before == 0,
         }
         if explained.get(change.error, True) or not self._controller_may_be_unheard(change):
             return change

@@ -88,8 +88,12 @@ def test_a_leader_is_a_case_of_its_own_where_only_a_replaced_disk_may_lead() -> 
 
 
 def test_a_leader_is_missing_though_later_answers_are_about_other_topics() -> None:
-    leading = {"partition_index": 0, "leader_id": 1, "isr_nodes": [1], "replica_nodes": [1]}
-    value = {"brokers": [{"node_id": 1}], "topics": [{"name": "other", "partitions": [leading]}]}
+    leading = {"error_code": 0, "partition_index": 0, "leader_id": 1, "isr_nodes": [1], "replica_nodes": [1]}
+    value = {
+        "version": 9,
+        "brokers": [broker(1)],
+        "topics": [{"error_code": 0, "name": "other", "partitions": [leading]}],
+    }
     [asked, answer] = described([2])
     assert isinstance(answer, Answer)
     later = [asked, msgspec.structs.replace(answer, value=value)]
@@ -132,21 +136,33 @@ def test_what_is_due_at_once_was_not_waited_for() -> None:
     assert seen(overdue("assignment in the log", within=0.0)) == [("KIP1251-AE-04", "violated")]
 
 
+def broker(id: int) -> dict[str, Any]:
+    return {"node_id": id, "host": "h", "port": 9092}
+
+
 def described(isr: list[int]) -> list[AnyEvent]:
     """Broker 2 describes a partition without a leader, broker 3 being fenced."""
-    partition = {"partition_index": 0, "leader_id": -1, "isr_nodes": isr, "replica_nodes": [3, 2]}
-    value = {"brokers": [{"node_id": 1}, {"node_id": 2}], "topics": [{"name": "t", "partitions": [partition]}]}
+    partition = {"error_code": 0, "partition_index": 0, "leader_id": -1, "isr_nodes": isr, "replica_nodes": [3, 2]}
+    value = {
+        "version": 9,
+        "brokers": [broker(1), broker(2)],
+        "topics": [{"error_code": 0, "name": "t", "partitions": [partition]}],
+    }
     asked = Call(n=0, t=0.0, op="metadata", node="broker-2", request={})
     return [asked, Answer(n=1, t=0.1, call=0, outcome="ok", value=value)]
 
 
 def eligible(*replicas: int, known: Sequence[int] = ()) -> list[AnyEvent]:
     partition = {
+        "error_code": 0,
         "partition_index": 0,
+        "leader_id": -1,
+        "replica_nodes": [],
+        "isr_nodes": [],
         "eligible_leader_replicas": list(replicas),
         "last_known_elr": list(known),
     }
-    value = {"topics": [{"name": "t", "partitions": [partition]}]}
+    value = {"version": 0, "topics": [{"error_code": 0, "name": "t", "partitions": [partition]}]}
     asked = Call(n=2, t=0.2, op="describe_topic_partitions", node="broker-2", request={})
     return [asked, Answer(n=3, t=0.3, call=2, outcome="ok", value=value)]
 
@@ -172,15 +188,15 @@ def test_a_leader_is_due_unless_all_replicas_that_may_lead_are_known_to_be_away(
 
 def elected(error: int) -> list[AnyEvent]:
     """The election of the preferred leader, and a description of a partition that 2 leads."""
-    value = {"partitions": [{"topic": "t", "partition": 0, "error_code": error}]}
+    value = {"version": 2, "partitions": [{"version": 2, "topic": "t", "partition": 0, "error_code": error}]}
     asked = Call(n=2, t=0.2, op="elect_leaders", node="broker-2", request={"election_type": 0})
     return [asked, Answer(n=3, t=0.3, call=2, outcome="ok", value=value)]
 
 
 def led_by_2(isr: list[int], alive: tuple[int, ...] = (2, 3)) -> list[AnyEvent]:
-    partition = {"partition_index": 0, "leader_id": 2, "isr_nodes": isr, "replica_nodes": [3, 2]}
-    brokers = [{"node_id": id} for id in alive]
-    value = {"brokers": brokers, "topics": [{"name": "t", "partitions": [partition]}]}
+    partition = {"error_code": 0, "partition_index": 0, "leader_id": 2, "isr_nodes": isr, "replica_nodes": [3, 2]}
+    brokers = [broker(id) for id in alive]
+    value = {"version": 9, "brokers": brokers, "topics": [{"error_code": 0, "name": "t", "partitions": [partition]}]}
     asked = Call(n=4, t=0.4, op="metadata", node="broker-2", request={})
     return [asked, Answer(n=5, t=0.5, call=4, outcome="ok", value=value)]
 
@@ -307,7 +323,7 @@ def test_a_broker_with_another_log_directory_ends_only_by_a_further_fault() -> N
 def test_a_fault_that_is_over_ends_no_process() -> None:
     over = [fault(0, "inject", effects=REPLACED), fault(1, "heal")]
     asked = Call(n=2, t=0.0, op="metadata", node="broker-2", request={})
-    answered = Answer(n=3, t=0.1, call=2, outcome="ok", value={"brokers": [], "topics": []})
+    answered = Answer(n=3, t=0.1, call=2, outcome="ok", value={"version": 9, "brokers": [], "topics": []})
     assert seen(*over, ended(log=HALTED)) == []
     assert seen(*over, asked, answered, ended(log=HALTED)) == [("GEN-10", "violated")]
 
