@@ -185,10 +185,10 @@ PRODUCER_STATE_DELETED = Evidence(
 )
 PRODUCER_STATE_LOST = Evidence(
     "producer-state-lost",
-    "a fault cost a replica records or producer state snapshots",
-    about="one partition",
-    since="the injection",
-    until="the end of the history",
+    "a fault cost the leader records or producer state snapshots",
+    about="one replica",
+    since="the injection, for what was appended before it was over",
+    until="the node rejoined the ISR; the end of the history where only snapshots were lost, which nothing makes up for",
 )
 PRODUCER_STATE_EXPIRED = Evidence(
     "producer-state-expired",
@@ -285,16 +285,18 @@ ELECTED_UNCLEANLY_BY_CONFIG = Evidence(
 )
 LAST_KNOWN_LEADER = Evidence(
     "last-known-leader",
-    "with ISR and ELR empty the last leader was elected again, after an unclean shutdown (KIP-966)",
-    about="one partition",
+    "with ISR and ELR empty the last leader was elected again, after an unclean shutdown (KIP-966); a record is lost only "
+    "where a fault cut its log, or an epoch passed that no answer describes",
+    about="one partition, from the log end on that the fault left",
     since="the description without ISR and ELR",
     until="the election",
     kind="permission",
 )
 DISKS_OF_MIN_ISR_LOST = Evidence(
     "disks-of-min-isr-lost",
-    "faults cost as many replicas records at the same time as acks=all may have waited for",
-    about="one partition",
+    "faults cost as many ISR members records at one time as acks=all may have waited for when they were written: the leader "
+    "too, or it may have had a successor of which no answer tells",
+    about="one partition, from the log end on that the faults left",
     since="the injection at the last of them",
     until="the heal of the first of them",
     kind="permission",
@@ -310,7 +312,7 @@ DISK_LOST_BY_FAULT = Evidence(
 EPOCH_FILE_LOST_BY_FAULT = Evidence(
     "epoch-file-lost-by-fault",
     "a replica without leader-epoch-checkpoint, which it needs to truncate, led before that fault was healed",
-    about="one replica",
+    about="one replica, from the high watermark on that it certainly had on its disk",
     since="the injection",
     until="the heal",
     kind="permission",

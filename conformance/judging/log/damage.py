@@ -11,6 +11,9 @@ from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER, FaultSpan
 from history.effects import Effects
 
+CHECKPOINTED_WITHIN = 10.0
+"""Seconds after which a broker has certainly written its high watermarks to replication-offset-checkpoint: twice its 5 s."""
+
 
 class ReplicaDamage:
     """Faults that were aimed at a replica of one partition, or at all that a broker holds."""
@@ -75,6 +78,17 @@ class ReplicaDamage:
             found = min(found, next(since, inf))
         return found
 
+    def may_have_lost_producers(self, node: str, since: int, event: int) -> bool:
+        """True if the node may have lost, by an event, the state of a producer that appended at `since`; any node if empty.
+
+        It rebuilds the state with the batches that it fetches again, so it is whole once the node rejoined the ISR. Lost
+        snapshots are not made up for: the log that they summed up is kept, and not read again.
+        """
+        hits = ((span, one) for span in self.hits(lambda effects: effects.loses_producers) for one in span.nodes)
+        mine = ((span, one) for span, one in hits if node in ("", one) and span.began < event)
+        before = ((span, one) for span, one in mine if since < min(span.witnessed, span.taken_back, span.ended))
+        return any(not span.effects.damages_log or event < self.rejoins_at(one, span) for span, one in before)
+
     def is_corrupt(self, event: float) -> bool:
         """True if bytes were flipped on a disk before an event: a batch with a wrong CRC is then the kit's doing."""
         return any("log-bytes" in span.effects.disk and span.nodes and span.began < event for span in self.faults)
@@ -103,6 +117,15 @@ class ReplicaDamage:
             default=inf,
         )
 
+    def checkpointed_mark(self, node: str, event: int) -> int:
+        """Return a high watermark that the node certainly had on its disk at an event; 0 for none."""
+        if any(node in span.nodes and span.began <= event for span in self.hits(_loses_watermarks)):
+            return 0
+        time = self._story.timeline.time
+        reads = (read for read in self._story.reads if read.node == node and read.event < event)
+        earlier = (read for read in reads if time(read.event) <= time(event) - CHECKPOINTED_WITHIN)
+        return max((read.high_watermark for read in earlier), default=0)
+
     def _mark_before(self, node: str, event: int) -> int:
         """Return the highest high watermark that the node had answered before the event."""
         reads = (read for read in self._story.reads if read.node == node and read.event < event)
@@ -112,6 +135,10 @@ class ReplicaDamage:
         """True if a Metadata request after the node came back showed it in the ISR."""
         id, back = self._story.timeline.ids.get(node, -1), min(lost.taken_back, lost.ended)
         return any(back < seen.asked and seen.event < event and id in seen.isr for seen in self._story.metadata)
+
+
+def _loses_watermarks(effects: Effects) -> bool:
+    return bool({"watermark-checkpoint", "log-dir", "replica"} & {*effects.disk})
 
 
 def _loses_epochs(effects: Effects) -> bool:

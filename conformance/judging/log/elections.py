@@ -9,7 +9,7 @@ from conformance.judging.facts.log import PartitionAtBroker
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
-from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
+from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.registrations import EpochRegistration, EpochRegistrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import unclean_election
@@ -212,7 +212,7 @@ def _may_lead(story: PartitionStory, before: EpochRegistration, elected: int) ->
 
 
 def _permits(story: PartitionStory, before: EpochRegistration) -> Evidence | None:
-    return story.derive(PermittedLosses).between((before.epoch, NEVER), (before.epoch + 1, NEVER), ELECTIONS)
+    return story.derive(PermittedLosses).election_between((before.epoch, NEVER), (before.epoch + 1, NEVER))
 
 
 def _in_words(before: EpochRegistration, elected: int) -> str:

@@ -119,7 +119,8 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
         given = _first_given(story, read) if cut else None
         if given is None:
             continue
-        permission = permitted.between((max(given.cur, read.last), given.event), (read.cur, read.event))
+        since, now, place = (max(given.cur, read.last), given.event), (read.cur, read.event), read.fetch_offset - 1
+        permission = permitted.between(since, now, offset=place)
         if (excuse := permission or damage.of(read.node, read.event)) is not None:
             yield Excuse(excuse, "fetch")
         else:
@@ -148,7 +149,8 @@ def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
         if found is None or starts.limit(end.event) > found[1]:
             continue
         given, offset = found
-        permission = permitted.between((max(given.cur, end.asked_epoch), given.event), (end.cur, end.event))
+        since = max(given.cur, end.asked_epoch), given.event
+        permission = permitted.between(since, (end.cur, end.event), offset=offset)
         if (excuse := permission or damage.of(end.node, end.event)) is not None:
             yield Excuse(excuse, "lookup")
         else:

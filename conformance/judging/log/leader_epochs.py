@@ -21,7 +21,7 @@ from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.known_epochs import KnownEpochs, Served, ServingLeader
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
+from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
@@ -323,7 +323,7 @@ def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
 
 def _passed_over(story: PartitionStory, acting: ServingLeader) -> Evidence | None:
     """Return the unclean election that may have left the former leader alone in its ISR."""
-    return story.derive(PermittedLosses).between((acting.stale, NEVER), (acting.cur, NEVER), ELECTIONS)
+    return story.derive(PermittedLosses).election_between((acting.stale, NEVER), (acting.cur, NEVER))
 
 
 def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: ServingLeader) -> bool:

@@ -53,6 +53,10 @@ class Leadership:
             found.setdefault(node, []).append(epoch)
         return found
 
+    def is_named(self, epoch: int) -> bool:
+        """True if any Metadata named this epoch, with a leader or without."""
+        return epoch in self._first_named
+
     def may_have_leader(self, epoch: int) -> bool:
         """False if Metadata named this epoch only without a leader."""
         return epoch in self.leaders or epoch not in self._first_named

@@ -6,7 +6,8 @@ unclean shutdown; and the effects of an injected fault. A time in which somethin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from conformance.judging.log.registrations import Described, EpochRegistration, 
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import possible_min_isr, unclean_election
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import FaultSpan
+from conformance.judging.timeline import NEVER, FaultSpan
 
 Moment = tuple[int, int]
 """A leader epoch, and the number of an event in it."""
@@ -49,11 +50,16 @@ ELECTIONS = frozenset(
 
 
 class PermittedLoss(NamedTuple):
-    """A permission to lose records, from the offset `above` on, that were committed before this moment."""
+    """A permission to lose records, from the offset `above` on, that were committed before this moment.
+
+    `above` is infinite for an election by which nothing may be lost. If `disks` is not 0, that many were lost, and it counts for
+    records for which acks=all waited for no more replicas.
+    """
 
     at: Moment
     by: Evidence
-    above: int = 0
+    above: float = 0
+    disks: int = 0
 
 
 class PermittedLosses:
@@ -84,9 +90,30 @@ class PermittedLosses:
 
         A fault that cut a log permits nothing below the log end that it left. Without an `offset`, any record counts.
         """
-        losses = (loss for loss in self.all if first < loss.at < second and loss.above <= offset)
-        found = (loss.by for loss in losses if among is None or loss.by in among)
-        return next(found, None)
+        losses = (loss for loss in self.all if first < loss.at < second and loss.above <= offset and loss.above < inf)
+        chosen = (loss for loss in losses if among is None or loss.by in among)
+        return next((loss.by for loss in chosen if self._was_on_no_more(loss.disks, first, second)), None)
+
+    def election_between(self, first: Moment, second: Moment) -> Evidence | None:
+        """Return the permission by which a replica was elected that need not have all records; None if there is none."""
+        return next((loss.by for loss in self.all if first < loss.at < second and loss.by in ELECTIONS), None)
+
+    def _was_on_no_more(self, disks: int, first: Moment, second: Moment) -> bool:
+        """True if acks=all waited for no more replicas than these, by the settings while the record was written.
+
+        The moment of a write is that of its request. Any other is one at which the record was there already.
+        """
+        if not disks:
+            return True
+        asked = first[1]
+        answered = self._answered_at.get(asked)
+        since, until = (asked, answered) if answered is not None else (-1, asked + 1 if asked >= 0 else second[1])
+        fewest = self.story.derive(Replicas).fewest(until, since)
+        return disks >= min(*possible_min_isr(self.story, since, until), fewest)
+
+    @cached_property
+    def _answered_at(self) -> dict[int, int]:
+        return {write.asked: write.event for write in self.story.produced}
 
     # --- elections
 
@@ -103,9 +130,23 @@ class PermittedLosses:
             if before is None:
                 continue
             if _is_last_known(self.story, epoch, node, before):
-                yield _at_begin(epoch, LAST_KNOWN_LEADER)
+                yield _at_begin(epoch, LAST_KNOWN_LEADER, self._left_by_last_known(epoch, node))
             elif self._allowed_by_config(epoch, before) and not _may_lead(self.story, epoch, before):
                 yield _at_begin(epoch, ELECTED_UNCLEANLY_BY_CONFIG)
+
+    def _left_by_last_known(self, epoch: int, node: str) -> float:
+        """Return the log end that faults left a last known leader, infinite for none: its unclean shutdown alone loses
+        nothing that it had. An epoch that no answer describes may have had another leader.
+        """
+        former = max(led for led in self._leadership.leaders if led < epoch)
+        if not all(self._leadership.is_named(one) for one in range(former + 1, epoch)):
+            return 0
+        began = self._leadership.first_named(epoch)
+        hits = self._damage.hits(lambda effects: effects.damages_log)
+        mine = (
+            span for span in hits if node in span.nodes and span.began < began <= self._damage.rejoins_at(node, span)
+        )
+        return min((self._log_end_left(node, span) for span in mine), default=inf)
 
     def _allowed_by_config(self, epoch: int, before: EpochRegistration) -> bool:
         return "true" in self._setting.possible(before.event, self._leadership.first_named(epoch))
@@ -131,36 +172,58 @@ class PermittedLosses:
 
     def _disks(self) -> Iterator[PermittedLoss]:
         hits = self._damage.hits(lambda effects: effects.damages_log)
+        least = min(*possible_min_isr(self.story), self.story.derive(Replicas).fewest(NEVER)) if hits else 0
         for span in hits:
             standing = [one for one in hits if one.began <= span.began < one.ended]
-            damaged = {node: one.began for one in standing for node in one.nodes}
-            least = min(*possible_min_isr(self.story), self.story.derive(Replicas).fewest(span.ended))
-            if len(damaged) >= least:
-                lost_at = sorted(damaged.values())[-least]
-                above = min(self._log_end_left(node, one) for one in standing for node in one.nodes)
-                yield PermittedLoss(self._moment(lost_at), DISKS_OF_MIN_ISR_LOST, above)
-                if (later := self._after_unseen_successor(lost_at, frozenset(damaged))) is not None:
-                    yield _at_begin(later, DISKS_OF_MIN_ISR_LOST, above)
+            damaged = {node: one for one in standing for node in one.nodes if node in self._in_sync_since(standing)}
+            latest = sorted(damaged.items(), key=lambda pair: pair[1].began, reverse=True)
+            for disks in range(least, len(latest) + 1):
+                yield from self._lost_together(latest[:disks])
             for node in span.nodes:
                 yield from self._led_on_damage(node, span)
 
-    def _after_unseen_successor(self, event: int, damaged: frozenset[str]) -> int | None:
-        """Return the next epoch that was named, if a leader that is cut off or frozen may have a successor that was
-        never described.
+    def _in_sync_since(self, standing: Sequence[FaultSpan]) -> frozenset[str]:
+        """Return the nodes that were in the ISR at one of these faults, or between them, by any answer."""
+        registrations, names = self.story.derive(EpochRegistrations), self.story.timeline.names
+        first, last = min(span.began for span in standing), max(span.began for span in standing)
+        before = registrations.newest_at(first)
+        if before is None:
+            return frozenset(names.values())
+        between = (seen for seen in registrations.described if first < seen.event < last)
+        return frozenset(names.get(id, "") for seen in (before, *between) for id in seen.isr)
+
+    def _lost_together(self, damaged: Sequence[tuple[str, FaultSpan]]) -> Iterator[PermittedLoss]:
+        """Yield the losses of what all of these ISR members lost.
+
+        It is on no other replica if acks=all waited for no more of them, and the leader was one of them. Otherwise the leader
+        has it, unless a successor of which no answer tells was elected among them.
+        """
+        disks, event = len(damaged), min(span.began for _, span in damaged)
+        above = max(self._log_end_left(node, span) for node, span in damaged)
+        nodes, known = {node for node, _ in damaged}, self._leadership.newest_epoch_before(event)
+        leader = self._leadership.leaders.get(known)
+        if leader is None or leader in nodes:
+            yield PermittedLoss(self._moment(event), DISKS_OF_MIN_ISR_LOST, above, disks)
+        if leader not in nodes and (later := self._after_unseen_successor(event, known)) is not None:
+            yield PermittedLoss((later, BEFORE_ALL), DISKS_OF_MIN_ISR_LOST, above, disks)
+
+    def _after_unseen_successor(self, event: int, known: int) -> int | None:
+        """Return the next epoch that was named, if the leader may have had a successor that was never described: it was cut
+        off or frozen, or epochs passed while a fault stood on it.
 
         The successor was in sync and lost its records, which the former leader may still show: they are gone once it hears
-        of the next epoch. None if the leader was not cut off, or was alone in its ISR.
+        of the next epoch.
         """
-        known = self._leadership.newest_epoch_before(event)
-        leader = self._leadership.leaders.get(known, "")
-        seen = self.story.derive(EpochRegistrations).newest_at(event)
-        in_sync = {self.story.timeline.names.get(id, "") for id in (seen.isr if seen is not None else ())}
-        hears = not any(
-            away(leader, event, event + 1) for away in (self.story.timeline.cut_off, self.story.timeline.down)
-        )
-        if leader in damaged or not damaged & in_sync or hears:
-            return None
-        return min((epoch for epoch in self._leadership.leaders if epoch > known), default=None)
+        timeline, leader = self.story.timeline, self._leadership.leaders.get(known, "")
+        away = timeline.cut_off(leader, event, event + 1) or timeline.down(leader, event, event + 1)
+        later = min((epoch for epoch in self._leadership.leaders if epoch > known), default=None)
+        return later if later is not None and (away or self._passed_unseen(leader, event, known, later)) else None
+
+    def _passed_unseen(self, leader: str, event: int, known: int, later: int) -> bool:
+        """True if epochs between two others were never described, while a fault stood on the leader of the first."""
+        spans = self.story.timeline.standing(event, self._leadership.first_named(later))
+        hit = any(leader in span.nodes and (span.effects.cut_off or span.effects.process != "runs") for span in spans)
+        return hit and not all(self._leadership.is_named(one) for one in range(known + 1, later))
 
     def _led_on_damage(self, node: str, span: FaultSpan) -> Iterator[PermittedLoss]:
         """Yield the losses of a node that lost records and leads: at the fault's epoch, or at its next as leader."""
@@ -234,19 +297,23 @@ class PermittedLosses:
         return False
 
     def _led_without_epochs(self, span: FaultSpan) -> Iterator[PermittedLoss]:
-        """Yield the losses while the node leads, until the heal: followers may copy what it failed to truncate."""
+        """Yield the losses while the node leads, until the heal: followers may copy what it failed to truncate.
+
+        A replica without leader epochs truncates to its high watermark, so what is below that is kept.
+        """
         leadership = self._leadership
         known = leadership.newest_epoch_before(span.began)
         later = sorted(one for one in leadership.leaders if one > known and leadership.first_named(one) < span.ended)
         led = next((n for n, epoch in enumerate(later) if leadership.leaders[epoch] in span.nodes), len(later))
+        above = min((self._damage.checkpointed_mark(node, span.began) for node in span.nodes), default=0)
         for epoch in later[led:]:
-            yield _at_begin(epoch, EPOCH_FILE_LOST_BY_FAULT)
+            yield _at_begin(epoch, EPOCH_FILE_LOST_BY_FAULT, above)
 
     def _moment(self, event: int) -> Moment:
         return self._leadership.newest_epoch_before(event), event
 
 
-def _at_begin(epoch: int, by: Evidence, above: int = 0) -> PermittedLoss:
+def _at_begin(epoch: int, by: Evidence, above: float = 0) -> PermittedLoss:
     return PermittedLoss((epoch, BEFORE_ALL), by, above)
 
 

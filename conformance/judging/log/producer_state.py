@@ -13,18 +13,24 @@ from conformance.judging.log.story import PartitionStory
 
 
 def may_be_forgotten(
-    story: PartitionStory, offset: int, since: Moment, until: Exchange, *, in_transaction: bool = False
+    story: PartitionStory,
+    offset: int,
+    since: Moment,
+    until: Exchange,
+    *,
+    leader: str | None = None,
+    in_transaction: bool = False,
 ) -> Evidence | None:
     """Return the evidence that a leader may have forgotten a batch that was in the log at a moment; None if it has to
     know it.
 
-    `in_transaction`: the transaction of the batch was open all the while, in which no producer expires (KIP360-SEQ-18).
+    The leader is the node that answered, unless another is named; empty for one that is not known. `in_transaction`: the
+    transaction of the batch was open all the while, in which no producer expires (KIP360-SEQ-18).
     """
     if story.derive(LogStarts).limit(until.event) > offset:
         return PRODUCER_STATE_DELETED
-    if any(
-        span.began < until.event for span in story.derive(ReplicaDamage).hits(lambda effects: effects.loses_producers)
-    ):
+    node = until.node if leader is None else leader
+    if story.derive(ReplicaDamage).may_have_lost_producers(node, since[1], until.event):
         return PRODUCER_STATE_LOST
     if not in_transaction and may_have_expired(story, since, until):
         return PRODUCER_STATE_EXPIRED
@@ -37,7 +43,9 @@ def forgotten_between(
     """Return the evidence by which the leader that appended a producer's second batch need not know the first."""
     markers = (one for one in read.batches if one.marker is not None and one.producer_id == first.producer_id)
     in_transaction = first.transactional and not any(first.base < one.base < second.base for one in markers)
-    return may_be_forgotten(story, first.base, (first.epoch, BEFORE_ALL), read, in_transaction=in_transaction)
+    leader = story.derive(Leadership).leaders.get(second.epoch, "")
+    since = first.epoch, BEFORE_ALL
+    return may_be_forgotten(story, first.base, since, read, leader=leader, in_transaction=in_transaction)
 
 
 def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> bool:

@@ -175,7 +175,7 @@ def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Itera
     for write in writes:
         if trouble := loss_in(read, write, shown, may_be_compacted(story, read.event), kept_as):
             since = moment_of(story, write)
-            permission = story.derive(PermittedLosses).between(since, (read.cur, read.event))
+            permission = story.derive(PermittedLosses).between(since, (read.cur, read.event), offset=write.last)
             by = (write.event, change.seen.event, read.event)
             lost = Finding(False, change.case, by, f"{trouble}, after it had been added", "lost-write")
             yield lost if permission is None else Excuse(permission, change.case)

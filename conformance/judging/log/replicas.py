@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cached_property
 
+from conformance.judging.facts.exchange import by_event
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import FaultSpan, stood_throughout
@@ -49,9 +51,11 @@ class Replicas:
             not one.is_refused and {*(one.replicas or first)} != first for one in story.reassignments
         )
 
-    def fewest(self, event: int) -> int:
-        """Return the least number of replicas that there may have been before an event: acks=all never waits for more."""
-        seen = [len(one.replicas) for one in self._story.first_metadata if one.event < event]
+    def fewest(self, event: int, since: int = -1) -> int:
+        """Return the least number of replicas that there may have been between two events: acks=all never waits for more."""
+        metadata = self._story.metadata
+        first, last = (bisect_left(metadata, one, key=by_event) for one in (since, event))
+        seen = [len(one.replicas) for one in metadata[max(first - 1, 0) : last]]
         asked = (one for one in self._story.reassignments if one.replicas and not one.is_refused and one.asked < event)
         return min([*seen, *(len(one.replicas or ()) for one in asked)], default=1)
 

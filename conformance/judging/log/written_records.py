@@ -312,7 +312,8 @@ def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, 
     """
     fetched_at = min((known.epoch, known.event) for known in (before, one))
     newest = story.derive(Leadership).newest_epoch_before(one.event)
-    if (permission := story.derive(PermittedLosses).between(fetched_at, (newest, one.event))) is not None:
+    now, offset = (newest, one.event), max(before.offset, one.offset)
+    if (permission := story.derive(PermittedLosses).between(fetched_at, now, offset=offset)) is not None:
         return permission
     rebalanced = one.group is not None and one.assignments > before.assignments
     return ASSIGNED_AGAIN if rebalanced and _begins_at_a_commit(story, before, one, stay) else None

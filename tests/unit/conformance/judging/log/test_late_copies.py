@@ -76,11 +76,11 @@ UNDECIDED: dict[str, tuple[Callable[[LogHistory], LogHistory], Evidence]] = {
     ),
     "retention": (lambda history: history.altered("retention.ms", "1"), PRODUCER_STATE_DELETED),
     "files lost": (
-        lambda history: history.hit("cut-tail-above", 2, partition="topic-0").heal("cut-tail-above", 2),
+        lambda history: history.hit("cut-tail-above", 1, partition="topic-0").heal("cut-tail-above", 1),
         PRODUCER_STATE_LOST,
     ),
     "producers' snapshots lost": (
-        lambda history: history.hit("remove-rebuilt-file", 2, effects=SNAPSHOTS_LOST).heal("remove-rebuilt-file", 2),
+        lambda history: history.hit("remove-rebuilt-file", 1, effects=SNAPSHOTS_LOST).heal("remove-rebuilt-file", 1),
         PRODUCER_STATE_LOST,
     ),
     "idle for longer than brokers remember it": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,10 @@ from conformance.judging.excuses import (
     Evidence,
 )
 from conformance.judging.log import leader_epochs, records
+from conformance.judging.log.damage import CHECKPOINTED_WITHIN
 from conformance.judging.log.permitted_losses import PermittedLosses
+from conformance.judging.timeline import MIN_ISR
+from history.effects import Effects
 from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, held, partition_story
@@ -77,18 +81,35 @@ class TestLeaderless:
 
 
 class TestLastKnownLeader:
-    def returned(self, **described: tuple[int, ...]) -> LogHistory:
-        """1 led last, was killed, and leads again after a time without a leader and without an ISR."""
-        history = acknowledged("1").kill(1).metadata(2, -1, 1, isr=())
+    def returned(self, *, cut: int | None = 1, epoch: int = 2, **described: tuple[int, ...]) -> LogHistory:
+        """1 led last, was killed and its log cut, and leads again after a time without a leader and without an ISR."""
+        history = acknowledged().kill(1)
+        if cut is not None:
+            history.cut(1, end=cut)
+        history.metadata(2, -1, 1, isr=())
         if described:
             history.described(2, -1, 1, **described)
-        return history.start(1).settled(1, 2, isr=(1,)).whole(1, A, epoch=2, hw=1)
+        return history.start(1).settled(1, epoch, isr=(1,)).whole(1, A, epoch=epoch, hw=1)
 
-    def test_it_did_not_shut_down_cleanly(self) -> None:
-        for history in (self.returned(), self.returned(last_known=(1,)), self.returned(eligible=(1,))):
-            assert held(KEPT, history) == []
-            assert permissions(history) == [LAST_KNOWN_LEADER]
+    def test_it_did_not_shut_down_cleanly_and_lost_records(self) -> None:
+        for history in (self.returned(), self.returned(last_known=(1,))):
+            assert LAST_KNOWN_LEADER in permissions(history)
             assert excused(KEPT, history) == [("kept", LAST_KNOWN_LEADER)]
+        assert broken(KEPT, self.returned(eligible=(1,))) == []
+
+    @pytest.mark.parametrize("cut", [None, 2], ids=["nothing", "above"])
+    def test_a_kill_alone_loses_nothing_that_is_in_the_page_cache(self, cut: int | None) -> None:
+        """The cut left what was acknowledged."""
+        history = self.returned(cut=cut)
+        assert LAST_KNOWN_LEADER in permissions(history)
+        assert broken(KEPT, history) == ["kept"]
+
+    def test_another_may_have_led_meanwhile(self) -> None:
+        assert excused(KEPT, self.returned(cut=None, epoch=4)) == [("kept", LAST_KNOWN_LEADER)]
+
+    def test_the_cut_log_of_another(self) -> None:
+        history = acknowledged().kill(1).cut(2, end=1).metadata(3, -1, 1, isr=()).start(1).settled(1, 2, isr=(1,))
+        assert broken(KEPT, history.whole(1, A, epoch=2, hw=1)) == ["kept"]
 
     def test_another_was_eligible(self) -> None:
         assert broken(KEPT, self.returned(eligible=(2,))) == ["kept"]
@@ -444,6 +465,61 @@ class TestDamagedReplicas:
         assert permissions(history.settled(2, 1)) == [DISKS_OF_MIN_ISR_LOST]
 
 
+class TestDisksOfTheIsr:
+    """`b` may be gone if all that acks=all waited for lost it, with the leader among them."""
+
+    def wiped(self, *nodes: int, least: str = "1") -> LogHistory:
+        history = acknowledged(least)
+        for node in nodes:
+            history.hit("wipe-disk", node)
+        return history
+
+    def lost(self, history: LogHistory, epoch: int = 1) -> LogHistory:
+        return history.settled(2, epoch).whole(2, A, epoch=epoch, hw=1)
+
+    def test_one_follower_that_lost_its_disk_permits_nothing(self) -> None:
+        """1 and 2, never touched and always in sync, lose the record in a clean election."""
+        history = self.wiped(3)
+        assert broken(KEPT, self.lost(history)) == ["kept"]
+
+    def test_the_leader_alone_may_have_held_it(self) -> None:
+        assert excused(KEPT, self.lost(self.wiped(1))) == [("kept", DISKS_OF_MIN_ISR_LOST)]
+
+    def test_replicas_out_of_the_isr_do_not_count(self) -> None:
+        history = acknowledged().settled(1, 0, isr=(1, 2)).hit("wipe-disk", 3).hit("wipe-disk", 1)
+        assert broken(KEPT, self.lost(history)) == ["kept"]
+        history = acknowledged().hit("wipe-disk", 3).settled(1, 0, isr=(1, 2)).hit("wipe-disk", 1)
+        assert excused(KEPT, self.lost(history)) == [("kept", DISKS_OF_MIN_ISR_LOST)]
+
+    def test_a_follower_that_may_have_led_while_the_leader_was_down(self) -> None:
+        down = self.wiped(3).kill(1).start(1)
+        assert excused(KEPT, self.lost(down, epoch=2)) == [("kept", DISKS_OF_MIN_ISR_LOST)]
+        assert broken(KEPT, self.lost(self.wiped(3).kill(1).start(1))) == ["kept"]
+        assert broken(KEPT, self.lost(self.wiped(3).kill(2).start(2), epoch=2)) == ["kept"]
+
+    def lowered(self, *, before: bool, **how: Any) -> LogHistory:
+        """min.insync.replicas becomes 1, and 1 loses its disk."""
+        history = LogHistory().created(min_insync_replicas="2").settled(1, 0)
+        if before:
+            history.altered(MIN_ISR, "1", **how)
+        history.produce(1, "a", "b", at=0)
+        if not before:
+            history.altered(MIN_ISR, "1", **how)
+        return self.lost(history.hit("wipe-disk", 1))
+
+    @pytest.mark.parametrize("lost", [False, True])
+    def test_a_setting_counts_only_while_the_record_was_written(self, lost: bool) -> None:
+        assert broken(KEPT, self.lowered(before=False, lost=lost)) == ["kept"]
+        assert excused(KEPT, self.lowered(before=True, lost=lost)) == [("kept", DISKS_OF_MIN_ISR_LOST)]
+
+    def test_a_setting_that_was_refused(self) -> None:
+        assert broken(KEPT, self.lowered(before=True, error=Error.INVALID_CONFIG)) == ["kept"]
+
+    def test_a_setting_that_is_altered_after_the_loss(self) -> None:
+        history = self.lost(self.wiped(1, least="2")).altered(MIN_ISR, "1")
+        assert broken(KEPT, history) == ["kept"]
+
+
 class TestCutLogs:
     """`b` is at offset 1: a cut that left the log end 2 does not explain that it is gone."""
 
@@ -470,8 +546,8 @@ class TestCutLogs:
         assert [broken(KEPT, history) for history in lost] == [[], ["kept"]]
         assert excused(KEPT, lost[0]) == [("kept", by)]
 
-    def test_the_lowest_of_several_cuts_counts(self) -> None:
-        for first, second, expected in ((1, 2, []), (2, 1, []), (2, 2, ["kept"])):
+    def test_a_record_is_lost_if_it_was_cut_off_as_many_logs_as_it_was_on(self) -> None:
+        for first, second, expected in ((1, 1, []), (1, 2, ["kept"]), (2, 1, ["kept"]), (2, 2, ["kept"])):
             history = acknowledged().cut(1, end=first).cut(3, end=second).settled(2, 1).whole(2, A, epoch=1, hw=1)
             assert broken(KEPT, history) == expected
 
@@ -530,6 +606,21 @@ class TestLostEpochFiles:
         assert held(KEPT, history) == []
         assert permissions(history) == [EPOCH_FILE_LOST_BY_FAULT]
         assert excused(KEPT, history) == [("kept", EPOCH_FILE_LOST_BY_FAULT)]
+
+    def test_it_keeps_what_is_below_its_high_watermark(self) -> None:
+        """It truncates to the high watermark on its disk, which is written each 5 s."""
+        for waited, expected in ((0.0, []), (CHECKPOINTED_WITHIN + 1, ["kept"])):
+            history = acknowledged().fetch(2, A, B, epoch=0, hw=2).later(waited)
+            history.hit("remove-epoch-checkpoint", 2, partition="topic-0").settled(2, 1)
+            assert broken(KEPT, history.whole(2, A, epoch=1, hw=1)) == expected
+
+    def test_it_lost_its_high_watermark_too(self) -> None:
+        effects = Effects(disk=("watermark-checkpoint",), every_partition=True)
+        history = (
+            acknowledged().fetch(2, A, B, epoch=0, hw=2).later(CHECKPOINTED_WITHIN + 1).hit("any", 2, effects=effects)
+        )
+        history.hit("remove-epoch-checkpoint", 2, partition="topic-0").settled(2, 1)
+        assert excused(KEPT, history.whole(2, A, epoch=1, hw=1)) == [("kept", EPOCH_FILE_LOST_BY_FAULT)]
 
     def test_another_leads(self) -> None:
         assert broken(KEPT, self.lost().settled(3, 1).whole(3, A, epoch=1, hw=1)) == ["kept"]

@@ -11,6 +11,7 @@ from conformance.judging.excuses import (
     PRODUCER_STATE_LOST,
     Evidence,
 )
+from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.permitted_losses import BEFORE_ALL
 from conformance.judging.log.producer_state import forgotten_between, may_be_forgotten, may_be_lost, may_have_expired
 from history.effects import Effects
@@ -49,6 +50,46 @@ def forgotten(history: ProducerHistory, offset: int = 0, *, in_transaction: bool
 )
 def test_a_batch_may_be_forgotten_by_what_happened_since(history: ProducerHistory, expected: Evidence | None) -> None:
     assert forgotten(history) == expected
+
+
+WIPED = Effects(process="restarts-when-healed", abrupt=True, disk=("log-dir",), every_partition=True)
+
+
+def test_a_follower_that_lost_its_disk_costs_the_leader_nothing() -> None:
+    assert forgotten(wrote().hit("wipe", 3, effects=WIPED)) is None
+    assert forgotten(wrote().hit("wipe", 1, effects=WIPED)) == PRODUCER_STATE_LOST
+
+
+@pytest.mark.parametrize(("again", "expected"), [((1, 2, 3), None), ((2, 3), PRODUCER_STATE_LOST)])
+def test_a_replica_that_rejoined_the_isr_has_fetched_the_batches_again(
+    again: tuple[int, ...], expected: Evidence | None
+) -> None:
+    history = wrote().hit("wipe", 1, effects=WIPED).settled(2, 1, isr=(2, 3)).heal("wipe", 1).settled(2, 1, isr=again)
+    story = partition_story(history.settled(1, 2, isr=(1, 2, 3)).whole(1, FIRST, epoch=2, hw=1))
+    lost = story.derive(ReplicaDamage).may_have_lost_producers("broker-1", -1, story.metadata[-3].asked)
+    assert (PRODUCER_STATE_LOST if lost else None) == expected
+
+
+def test_nothing_makes_up_for_lost_snapshots() -> None:
+    history = wrote().hit("any", 1, effects=SNAPSHOTS).settled(1, 0, isr=(2, 3)).heal("any", 1).settled(1, 0)
+    assert forgotten(history) == PRODUCER_STATE_LOST
+
+
+def test_what_was_appended_after_the_fault_is_known() -> None:
+    history = wrote().hit("any", 1, effects=SNAPSHOTS)
+    over = len(history.events)
+    story = partition_story(history.writes("b", at=1).reads(FIRST, SECOND))
+    read = story.full_reads[-1]
+    assert may_be_forgotten(story, 1, (0, over), read) is None
+    assert may_be_forgotten(story, 0, (0, 2), read) == PRODUCER_STATE_LOST
+
+
+def test_the_leader_that_appended_the_second_batch_has_to_know_the_first() -> None:
+    """2, which follows, lost its disk and shows both batches."""
+    history = wrote().hit("wipe", 2, effects=WIPED).heal("wipe", 2).whole(2, FIRST, SECOND, epoch=0, hw=2)
+    story = partition_story(history)
+    read = story.full_reads[-1]
+    assert forgotten_between(story, read, read.batches[0], read.batches[1]) is None
 
 
 def test_what_is_above_the_highest_log_start_is_known() -> None:
