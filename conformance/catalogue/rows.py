@@ -65,7 +65,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     change plus ``-L``, also the finalized level that promised the change. `floor` is the number of observations that a case
     needs, where it differs from that of the row's kind. `inputs` is the number of its distinct inputs; `incidental` names drawn
     inputs that do not shape the situation, such as an offset that is only stored. `changes`: the row is about a change of leader,
-    ISR, coordinator or quorum.
+    ISR, coordinator or quorum. `unobserved`: no judge and no check observes it yet.
     """
 
     id: str
@@ -83,6 +83,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     inputs: int = 3
     incidental: list[str] = []
     changes: bool = False
+    unobserved: bool = False
     floor: int = 0
     expectations: list[Expectation] = []
     mutants: list[str] = []

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import PurePath
 
-from conformance.catalogue import shipped_rows
+from conformance.catalogue import CatalogueError, shipped_rows
 from conformance.core.checks import Check, all_checks
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.judging import patch_releases
@@ -67,9 +67,23 @@ def observed_by(check: AnyCheck) -> list[str]:
 
 
 def checks_by_row() -> dict[str, list[str]]:
-    """Return the checks of each row that has any; the check of patch releases is run by the merge alone."""
+    """Return the checks of each row that has any; the check of patch releases is run by the merge alone.
+
+    Raises CatalogueError for a row that nothing observes without saying so, or that says so and is observed.
+    """
     rows: dict[str, list[str]] = {patch_releases.ROW: [patch_releases.CHECK]}
     for check in every_check().values():
         for row in observed_by(check):
             rows.setdefault(row, []).append(check.id)
+    _require_observed({*rows, *(judge.row for judge in JUDGES)})
     return dict(sorted(rows.items()))
+
+
+def _require_observed(observed: set[str]) -> None:
+    for row in shipped_rows():
+        if row.id not in observed and not row.unobserved:
+            raise CatalogueError(
+                f"{row.id}: no judge and no check observes it. Write one, or give the row `unobserved = true` in its catalogue."
+            )
+        if row.id in observed and row.unobserved:
+            raise CatalogueError(f"{row.id}: it is observed. Remove `unobserved = true` from its row in the catalogue.")
