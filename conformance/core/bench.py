@@ -269,6 +269,7 @@ class Bench:
             return
         overdue = overdue_in(trouble)
         if overdue is not None and overdue.due is not None:
+            self.wait.note_host(overdue.late)
             self.tape.overdue(overdue.due, str(overdue), overdue.within, overdue.late, overdue.events)
         if isinstance(trouble, Unanswered) and not self._is_disturbed():
             self.tape.overdue("answer", str(trouble), trouble.within, self.wait.late(trouble.within))

@@ -20,7 +20,7 @@ from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess
 from fixtures.images import jar_of
 from fixtures.producers import KafkaPythonProducer
-from fixtures.starvation import STARVATION
+from fixtures.starvation import STARVATION, cpu_pressure
 from fixtures.tape import Tape
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient, Schemas, Tap
@@ -98,6 +98,12 @@ class Cluster(Protocol):
         """Return the most seconds by which the kit itself woke late since `since` on its clock."""
         ...
 
+    def cpu_pressure(self) -> float:
+        """Return the percentage of the last ten seconds in which some task of the host waited for CPU; -1 if that is not
+        known.
+        """
+        ...
+
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
         """Run all actions in parallel. Raises the error of any of them."""
         ...
@@ -165,6 +171,9 @@ class LiveCluster:
 
     def late(self, since: float) -> float:
         return STARVATION.worst(since)
+
+    def cpu_pressure(self) -> float:
+        return cpu_pressure()
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
         on_threads(actions)

@@ -15,7 +15,7 @@ from conformance.catalogue.applicability import applies
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, Promise
 from conformance.judging.due import hindrance
-from conformance.judging.excuses import INAPPLICABLE, Evidence
+from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
 from fixtures.spending import spending
 from history.events import Fault, History, Premise
@@ -65,7 +65,7 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
                 bench.tape.premise(claim.what, claim.met)
                 if not claim.met:
                     # An unmet premise ends the example.
-                    observations += _broken_promise(bench, claim)
+                    observations += _unless_asleep(bench, _broken_promise(bench, claim), excuses)
                     excuses.update(_excused_promises(claim))
                     return ExampleOutcome(
                         "premise lost", claim.what, observations, _count_excuses(check, bench, excuses)
@@ -73,7 +73,8 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
             elif isinstance(claim, ObservationClaim):
                 # Cases of other versions are left out; the body has checked feature levels itself.
                 found = [_observation(check, bench, claim)]
-                observations += applicable(found, facts := Facts(version=bench.column.version))
+                applied = applicable(found, facts := Facts(version=bench.column.version))
+                observations += _unless_asleep(bench, applied, excuses)
                 excuses += _left_out(found, facts)
         _came_to_rest(check, bench)
     except KitError as error:
@@ -84,6 +85,15 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
         return ExampleOutcome("error", traceback.format_exc(), proofs(observations))
     return ExampleOutcome("judged", "", observations, _count_excuses(check, bench, excuses))
+
+
+def _unless_asleep(bench: Bench, found: list[Observation], excuses: Excuses) -> list[Observation]:
+    """Return the observations, violations only if the host did not sleep in the example: else these are excused."""
+    broken = [one for one in found if one.result == "violated"]
+    if not broken or not bench.wait.has_slept():
+        return found
+    excuses.update((one.requirement, one.case, HOST_SLEPT.name) for one in broken)
+    return [one for one in found if one.result != "violated"]
 
 
 def _came_to_rest(check: Check, bench: Bench) -> None:

@@ -12,6 +12,7 @@ from conformance.core.cluster import Cluster
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue
 from history.due import NOT_KNOWN, Due, is_starved
+from history.events import Call, Note
 
 WITHIN = 30.0
 """Seconds within which the tested system does what it owes (`conformance.judging.due`)."""
@@ -21,6 +22,13 @@ EVERY = 0.02
 
 LASTING = 30.0
 """The shortest session or transaction time-out, in seconds, at which a refusal cannot be due to a slow kit."""
+
+
+SLEPT = 10.0
+"""Seconds by which the kit wakes late on a host that slept: longer than the session of a broker."""
+
+HOST = "how late the kit woke, and how busy the host was"
+"""The text of the note in which that is recorded."""
 
 
 class Late(msgspec.Struct, frozen=True):
@@ -63,6 +71,7 @@ class Waiting:
     def __init__(self, tape: Tape, cluster: Cluster | None) -> None:
         self._tape = tape
         self._cluster = cluster
+        self._began = cluster.now().seconds if cluster is not None else 0.0
 
     def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
         """Return whether `probe` becomes true in time. For what a requirement demands: the opposite is a finding, not
@@ -75,7 +84,29 @@ class Waiting:
                 probe()
             return found
         found = _try_until(self._cluster, probe, what, within)
+        if found.outcome is not True:
+            self.note_host(found.late)
         return self._tape.call("kit", "settles", {"what": what}, Settled, lambda: found)
+
+    def end_of_wait(self, met: bool, within: float, lasted: float = 0.0) -> Settled:
+        """Return the end of a wait that a rig or a check made by itself, and that `lasted` longer than its bound, if it did."""
+        return Settled(1, met, within, 0.0 if met else self.recorded_late(max(within, lasted)))
+
+    def note_host(self, late: float) -> None:
+        """Record how late the kit woke, with the share of the last ten seconds in which some task of the host waited for CPU,
+        in percent: containers may lack CPU while the kit does not.
+        """
+        if self._cluster is not None:
+            self._tape.note(HOST, {"late": late, "cpu pressure": self._cluster.cpu_pressure()})
+
+    def has_slept(self) -> bool:
+        """True if the host slept between the begin of the example and the newest answer."""
+        if self._cluster is not None and (late := self._cluster.late(self._began)) >= SLEPT:
+            self.note_host(late)
+        events = self._tape.history.events
+        asked = (event.n for event in events[self._tape.newest_answer() + 1 :] if isinstance(event, Call))
+        before = events[: next(asked, len(events))]
+        return any(isinstance(one, Note) and one.text == HOST and one.data["late"] >= SLEPT for one in before)
 
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
         """Return the error for a rig's own wait that ended without what is due."""

@@ -384,6 +384,13 @@ STARVED = Evidence(
     since="its begin",
     until="its end",
 )
+HOST_SLEPT = Evidence(
+    "host-slept",
+    "the kit itself woke ten seconds late or more, as on a host that slept: sessions and time-outs may have ended meanwhile",
+    about="one example of a check",
+    since="the begin of the example",
+    until="its end: what ended meanwhile stays so",
+)
 LOOKED_TOO_RARELY = Evidence(
     "looked-too-rarely",
     "nothing was recorded for a quarter of the bound, as on a host that slept, or a wait recorded that the kit woke so late",

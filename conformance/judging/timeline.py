@@ -13,7 +13,7 @@ import msgspec
 
 from history.due import SHARE, STARTS_WITHIN, is_starved
 from history.effects import Effects
-from history.events import Answer, AnyEvent, Call, Example, Fault, Overdue, Premise
+from history.events import Answer, AnyEvent, Call, Example, Fault, Note, Overdue, Premise
 from protocol.codes import Error
 from protocol.topics import CreatedTopic, CreateTopics, DeleteTopics
 
@@ -320,6 +320,8 @@ def _recorded_late(event: AnyEvent) -> float:
     """Return the seconds by which the kit woke late, in events that record how a wait ended; 0 for others."""
     if isinstance(event, Overdue):
         return event.late
+    if isinstance(event, Note):
+        return float(event.data.get("late", 0.0))
     if isinstance(event, Answer) and isinstance(event.value, dict) and "tries" in event.value:
         return float(event.value.get("late", 0.0))
     return 0.0

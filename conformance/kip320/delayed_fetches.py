@@ -44,8 +44,7 @@ class DelayedFetch(NamedTuple):
         """Return the answer, and whether it came promptly after the completing event, which happened at age `at`."""
         answer = self.client.parked_fetch(self.parked, within=MAX_WAIT + 10.0)
         took = self.age() - at
-        late = self.bench.wait.recorded_late(took) if took >= PROMPT else 0.0
-        return answer.partitions[0], Settled(1, took < PROMPT, PROMPT, late)
+        return answer.partitions[0], self.bench.wait.end_of_wait(took < PROMPT, PROMPT, took)
 
 
 def still_early(age: float) -> PremiseClaim:

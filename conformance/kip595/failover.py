@@ -92,4 +92,5 @@ def observer_fetches_from_others_when_its_leader_is_frozen(mixed: Mixed) -> Clai
     led = mixed.bench.eventually(lambda: followed_by_observer(mixed), "the broker following the leader")
     with freeze(mixed.bench, mixed.bench.name_of(led.leader_id)) as since:
         asked = mixed.fetch_of_observer(since, LATE)
-    yield held_if(asked is not None, detail=f"{led} frozen at {since:.1f} s: {asked}")
+    came = mixed.bench.wait.end_of_wait(asked is not None, LATE)
+    yield held_if(came, detail=f"{led} frozen at {since:.1f} s: {asked}")

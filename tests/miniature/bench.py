@@ -204,6 +204,9 @@ class Miniature:
         """The logical clock is never late."""
         return 0.0
 
+    def cpu_pressure(self) -> float:
+        return -1.0
+
     def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
         """Background work runs between two tries."""
         ends = self.cluster.seconds + within

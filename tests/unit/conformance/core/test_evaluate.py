@@ -19,16 +19,17 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, Rig, held_if, premise, record_only
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import ExampleOutcome, evaluate, judged_on
-from conformance.core.waiting import Settled
-from conformance.judging.excuses import INAPPLICABLE, NOT_ANSWERED, STARVED
+from conformance.core.waiting import SLEPT, Settled
+from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, NOT_ANSWERED, STARVED
 from conformance.judging.judge import Excuse, Finding, judge
 from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import judge_shards
 from conformance.running.recording.shard_writer import ShardWriter
+from fixtures.starvation import STARVATION
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.wire import NotSent, Unanswered, WireError
 from fixtures.wire.errors import UnexpectedAnswer
-from history.events import End, Ended, Example, Fault, History, Overdue, Premise, ProcessEnd
+from history.events import End, Ended, Example, Fault, History, Note, Overdue, Premise, ProcessEnd
 from history.observations import Observation
 from history.schema import SCHEMA
 from history.shards import Column, ExcuseCount, read_shards
@@ -621,6 +622,47 @@ def test_a_bound_that_passed_while_the_kit_was_on_time_is_a_violation(play: Play
         ("KIP101-INV-05", "violated"),
     ]
     assert outcome.excuses == []
+
+
+def breaks_a_row_and_a_promise(log: Log) -> Claims:
+    """Observes a violation, and then needs in vain what another row promises."""
+    log.end()
+    yield held_if(False)
+    yield held_if(True)
+    yield premise(False, "the log keeps what it had", promised=("KIP101-INV-05", "kept"))
+
+
+@pytest.mark.parametrize("late", [9.9, 10.0])
+def test_what_a_host_that_slept_shows_is_no_violation(play: Play, monkeypatch: pytest.MonkeyPatch, late: float) -> None:
+    monkeypatch.setattr(STARVATION, "worst", lambda since: late)
+    check = check_of(breaks_a_row_and_a_promise)
+    outcome, history = play.live(check, FakeCluster(5, 7))
+    broken = [(ROW, "violated"), (ROW, "held"), ("KIP101-INV-05", "violated")]
+    seen = [(one.requirement, one.result) for one in outcome.observations]
+    excused = {(one.requirement, one.excuse) for one in outcome.excuses}
+    if late < SLEPT:
+        assert (seen, excused) == (broken, set())
+    else:
+        assert (seen, excused) == ([(ROW, "held")], {(ROW, HOST_SLEPT.name), ("KIP101-INV-05", HOST_SLEPT.name)})
+        assert [note.data["late"] for note in history.events if isinstance(note, Note)] == [late, late]
+    assert play.again(check) == outcome
+
+
+def test_a_violation_before_the_host_slept_stays_proved(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sleeps_after_a_violation(log: Log) -> Claims:
+        """Observes a violation, sleeps, and observes another one."""
+        log.end()
+        yield held_if(False, detail="before")
+        monkeypatch.setattr(STARVATION, "worst", lambda since: 60.0)
+        log.end()
+        yield held_if(False, detail="after")
+
+    monkeypatch.setattr(STARVATION, "worst", lambda since: 0.0)
+    check = check_of(sleeps_after_a_violation)
+    outcome, _ = play.live(check, FakeCluster(5, 7, 7))
+    assert [one.detail for one in outcome.observations] == ["before"]
+    assert [(one.excuse, one.times) for one in outcome.excuses] == [(HOST_SLEPT.name, 1)]
+    assert play.again(check) == outcome
 
 
 def test_a_promise_that_is_kept_is_no_observation(play: Play) -> None:

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.waiting import Settled, Waiting
+from conformance.core.waiting import HOST, Settled, Waiting
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.wire.errors import UnexpectedAnswer
-from history.events import End
+from history.events import End, Note
 from tests.miniature.bench import COLUMN, MEMBERS, live_tape, mini_bench
 from tests.miniature.core.cluster import MiniCluster
 
@@ -92,6 +92,22 @@ def test_a_quarter_of_the_bound_leaves_it_open_whether_a_wait_was_met(late: floa
 def test_what_came_true_but_is_wrong_is_not_left_open() -> None:
     met = msgspec.convert({"tries": 3, "met": True}, Settled)
     assert (met.outcome, met.also(True).outcome, met.also(False).outcome) == (True, True, False)
+
+
+def test_a_wait_in_vain_records_how_busy_the_host_was(bench: Bench, tape: LiveTape) -> None:
+    bench.wait.comes_true(lambda: True, "at once", within=1.0)
+    bench.wait.comes_true(lambda: False, "never", within=1.0)
+    notes = [event for event in tape.history.events if isinstance(event, Note)]
+    assert [(note.text, note.data) for note in notes] == [(HOST, {"late": 0.0, "cpu pressure": -1.0})]
+
+
+def test_a_wait_that_a_check_made_by_itself_is_late_if_the_kit_was(
+    bench: Bench, tape: LiveTape, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(bench._live()), "late", lambda *_: 2.5)
+    ends = [bench.wait.end_of_wait(met, 10.0).outcome for met in (True, False)]
+    assert (ends, bench.wait.end_of_wait(False, 11.0).outcome) == ([True, None], False)
+    assert stored(tape).wait.end_of_wait(False, 10.0).outcome is None
 
 
 def test_a_wait_is_no_bool() -> None:
