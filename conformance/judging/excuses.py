@@ -471,6 +471,13 @@ ANSWERED_OPEN = Evidence(
     since="the request",
     until="the first answer that describes what it would have changed",
 )
+DELETION_TIMED_OUT = Evidence(
+    "deletion-timed-out",
+    "DeleteRecords was answered REQUEST_TIMED_OUT, which names no low watermark and breaks no promise",
+    about="one request",
+    since="the request",
+    until="its answer",
+)
 SENT_TWICE = Evidence(
     "request-sent-twice",
     "a broker may have sent a forwarded request again: a fault delayed its messages, or those of a controller",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from conformance.judging.excuses import CHECKPOINT_NOT_DUE, Evidence
+from conformance.judging.excuses import CHECKPOINT_NOT_DUE, DELETION_TIMED_OUT, Evidence
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
     DeleteRecordsResult,
@@ -45,8 +45,8 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
                 (trim.event,),
                 shown,
             )
-        elif trim.error == Error.REQUEST_TIMED_OUT and story.timeline.standing(trim.asked, trim.event):
-            yield Finding(True, "low-watermark", (trim.event,))
+        elif trim.error == Error.REQUEST_TIMED_OUT:
+            yield Excuse(DELETION_TIMED_OUT, "low-watermark")
     yield from _beyond(story, starts)
     yield from _none_returns(story)
     end = end_of(story)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.judging.excuses import CHANGED_MEANWHILE, RISEN, TRUNCATED_MEANWHILE
+from conformance.judging.excuses import CHANGED_MEANWHILE, DELETION_TIMED_OUT, RISEN, TRUNCATED_MEANWHILE
 from history.events import History
+from protocol.codes import Error
 from tests.contract.forgiven.entry import Forgiven
 from tests.support.histories import LogHistory, stamped
 from tests.support.sweeps import FOLLOWS, LEADS, SweepHistory, listed, offsets
@@ -15,6 +16,11 @@ def _given_b(later: int = 2) -> History:
     """A broker gives a consumer `b` with a high watermark of 1; its next high watermark is `later`."""
     history = LogHistory().created().settled(1, 0).produce(1, "a", at=0).produce(1, "b", at=1, acks=1)
     return history.fetch(1, A, B, epoch=0, hw=1).fetch(1, A, epoch=0, hw=later).history
+
+
+def _trimmed(error: Error) -> History:
+    """DeleteRecords up to offset 2 ends with this error."""
+    return LogHistory().created().settled(1, 0).trim(1, 2, error=error).history
 
 
 def _of_a_later_epoch(*, past: bool = False, again: bool = False) -> History:
@@ -37,6 +43,17 @@ def _swept(first: int, last: int) -> History:
 
 ONE_ANSWER = "the answer itself begins and ends it"
 ENTRIES = (
+    Forgiven(
+        DELETION_TIMED_OUT,
+        row="KIP320-DR-02",
+        covered=lambda: _trimmed(Error.REQUEST_TIMED_OUT),
+        near={"described otherwise": lambda: _trimmed(Error.NONE)},
+        applies={
+            "another subject": "it is the answer to the request that is judged",
+            "before it began": ONE_ANSWER,
+            "after it ended": ONE_ANSWER,
+        },
+    ),
     Forgiven(
         TRUNCATED_MEANWHILE,
         row="KIP101-INV-12",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import CHECKPOINT_NOT_DUE, ELECTED_UNCLEANLY_ON_REQUEST
+from conformance.judging.excuses import CHECKPOINT_NOT_DUE, DELETION_TIMED_OUT, ELECTED_UNCLEANLY_ON_REQUEST
 from conformance.judging.log import delete_records
 from protocol.codes import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
@@ -34,10 +34,14 @@ class TestLowWatermark:
     def test_an_answer_below_what_was_asked(self) -> None:
         assert broken(JUDGE, LogHistory().settled(1, 0).trim(1, 2, low=1)) == ["low-watermark"]
 
-    def test_a_time_out_under_a_fault(self) -> None:
+    def test_a_time_out_names_no_low_watermark(self) -> None:
         history = LogHistory().settled(1, 0).hit("pause-past-fencing", 3).trim(1, 2, error=Error.REQUEST_TIMED_OUT)
-        assert held(JUDGE, history) == ["low-watermark"]
-        assert held(JUDGE, LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT)) == []
+        for each in (history, LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT)):
+            assert (held(JUDGE, each), excused(JUDGE, each)) == ([], [("low-watermark", DELETION_TIMED_OUT)])
+
+    def test_a_wrong_low_watermark_beside_a_time_out(self) -> None:
+        history = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT).trim(1, 2, low=1)
+        assert broken(JUDGE, history) == ["low-watermark"]
 
     def test_a_refusal(self) -> None:
         assert held(JUDGE, LogHistory().settled(1, 0).trim(1, 9, error=Error.OFFSET_OUT_OF_RANGE)) == []
