@@ -9,6 +9,7 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.bench import Bench
 from conformance.core.checks import Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import COMBINED
+from conformance.core.waiting import WITHIN
 from conformance.rigs.groups.group_log import OFFSETS_TOPIC
 from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, holds
 from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
@@ -26,7 +27,9 @@ from protocol.groups import CommittedOffset, NewOffset
 from protocol.messages import Topic
 from protocol.records import Record
 from protocol.since import since
+from protocol.topics import NewTopic
 
+NO_OFFSET = -1
 NOT_LOADED_YET = NOT_COORDINATED_YET | {Error.UNSTABLE_OFFSET_COMMIT}
 """Errors of a coordinator that has not read, or not replicated, the committed offsets."""
 GROUPS = 7
@@ -73,20 +76,22 @@ class Commits:
         self.bench.eventually(is_committed, f"a commit of {group}")
         return Commit(group, offset, epoch)
 
-    def fetch(self, commit: Commit) -> CommittedOffset:
-        """Return the offset at the current coordinator once it has loaded, even if not yet replicated (RequireStable).
+    def fetch(self, commit: Commit, topic: Topic | None = None, version: int = -1) -> CommittedOffset:
+        """Return the offset at the current coordinator once it has loaded, even if not yet replicated (RequireStable); that of
+        `topic`, in this version, if they are given.
 
         Without RequireStable the new coordinator returns only what is below the high watermark, which lags on a new
         leader: an older offset is then no loss. Java's consumer always sets it.
         """
+        asked, stable = topic or self.partition.topic, version < 0 or version >= ASKS_FOR_STABLE_FROM
 
         def offset_if_loaded() -> CommittedOffset | None:
             try:
                 node = self.coordinator(commit.group)
                 if node is None:
                     return None
-                wanted = [(self.partition.topic, 0)]
-                answer = node.offset_fetch(commit.group, wanted, require_stable=True, version=self._fetch)
+                number = version if version >= 0 else self._fetch
+                answer = node.offset_fetch(commit.group, [(asked, 0)], require_stable=stable, version=number)
             except WireError:
                 return None
             found = answer.partitions[0] if answer.partitions else None
@@ -112,6 +117,21 @@ class Commits:
             yield held_if(
                 holds(found, commit.offset, commit.epoch), found, case=case, detail=f"sent {commit}, came back {found}"
             )
+
+    def none_of(self, topic: Topic, case: str, version: int) -> Claims:
+        """Observe that no group has an offset of this new topic, once its coordinator answers. It may have to hear of the
+        deletion first.
+        """
+        for commit in self.sent:
+            found: list[CommittedOffset] = []
+
+            def is_gone(commit: Commit = commit, found: list[CommittedOffset] = found) -> bool:
+                found.append(self.fetch(commit, topic, version))
+                return found[-1].error is Error.NONE and found[-1].offset == NO_OFFSET
+
+            gone = self.bench.wait.comes_true(is_gone, f"no offset of {commit.group}", WITHIN)
+            detail = f"{commit} was about a deleted topic; OffsetFetch {version} of the new {topic} answers {found[-1]}"
+            yield held_if(gone, row="GEN-22", case=case, detail=detail)
 
 
 EPOCHS = integers(0, 10**6)
@@ -183,6 +203,66 @@ def offsets_survive_a_move(partition: Partition, offset: int, epoch: int, killed
         after = log.move_leader().leader
         claims = list(commits.all_returned("move"))
     yield premise(after != before, f"{after} took over from {before}")
+    yield from claims
+
+
+# --- the topic is deleted, and another has its name
+
+
+def created_again(partition: Partition, via: str) -> Topic:
+    """Delete the topic, and create one of its name on the broker that is asked. Returns the new one."""
+    node, name = partition.bench.node(via), partition.name
+    require_accepted(node.delete_topics([partition.topic]))
+
+    def is_created() -> Topic | None:
+        answer = node.create_topics([NewTopic(name, ((partition.bench.id_of(via),),))])
+        [topic] = answer.topics
+        return Topic(name, topic.topic_id) if topic.error is Error.NONE else None
+
+    return partition.bench.eventually(is_created, f"another topic {name}")
+
+
+@probe(
+    "GEN-22",
+    rig=fresh_partition(0),
+    cases=["undisturbed"],
+    smoke=False,
+    offset=OFFSETS,
+    epoch=EPOCHS,
+    back=BACK,
+)
+def new_topic_has_no_committed_offsets(partition: Partition, offset: int, epoch: int, back: int) -> Claims:
+    """Groups commit for a topic, which is deleted and created again under its name."""
+    commits = Commits(partition, offset, epoch, back)
+    yield from commits.all_stored()
+    version = choose_version(partition.bench, "OffsetFetch", back, low=1)
+    yield from commits.none_of(created_again(partition, commits.via), "undisturbed", version)
+
+
+@probe(
+    "GEN-22",
+    rig=fresh_partition(0),
+    cases=["coordinator-down"],
+    smoke=False,
+    offset=OFFSETS,
+    epoch=EPOCHS,
+    back=BACK,
+)
+def coordinator_is_down_while_the_topic_is_deleted(partition: Partition, offset: int, epoch: int, back: int) -> Claims:
+    """The coordinator is killed; before another takes over, the topic is deleted and created again under its name."""
+    bench, commits = partition.bench, Commits(partition, offset, epoch, back)
+    yield from commits.all_stored()
+    log = offsets_log(bench, commits.via)
+    before = log.whole().leader
+    commits.via = next(name for name in bench.brokers if bench.id_of(name) != before)
+    version = choose_version(bench, "OffsetFetch", back, low=1)
+    with bench.processes.down(bench.name_of(before), role="group coordinator"):
+        new = created_again(partition, commits.via)
+        meanwhile = log.state(commits.via).leader
+        bench.eventually(lambda: log.state(commits.via).leader not in (-1, before), "another coordinator")
+        claims = list(commits.none_of(new, "coordinator-down", version))
+    whole_again(bench)
+    yield premise(meanwhile in (-1, before), f"{meanwhile} led after the topic was created again, {before} before")
     yield from claims
 
 

@@ -1,0 +1,59 @@
+"""Replicas that were eligible to lead (ELR, KIP-966), and are so no more: what the controller keeps of them."""
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Claims, held_if, premise
+from conformance.rigs.log.eligible_replicas import EligibleReplicas, eligible_replicas
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
+from history.due import STARTS_WITHIN
+
+
+@log_scenario("GEN-SC-04", "GEN-10", rig=eligible_replicas(3), cases=["start"], which=integers(1, 2))
+def min_insync_replicas_change_and_the_topic_goes(replicas: EligibleReplicas, which: int) -> Claims:
+    """A broker was eligible to lead a topic whose min.insync.replicas changed; the topic is deleted, the broker killed again."""
+    strict, asked, hosts = replicas.strict, replicas.asked, replicas.strict.replicas
+    victim = hosts[which]
+    rest = [id for id in hosts if id != victim]
+    strict.kill(victim)
+    strict.until(lambda: strict.in_sync(asked, *rest), f"an ISR without {victim}")
+    eligible = replicas.eligible()
+    replicas.alter_min_insync_replicas("1")
+    strict.start(victim)
+    strict.joins(lambda: strict.in_sync(asked, *hosts), f"{victim} in the ISR again")
+    replicas.delete_topic()
+    strict.kill(victim)
+    replicas.leaves(victim)
+    strict.start(victim)
+    came = strict.bench.wait.comes_true(
+        lambda: replicas.shown.is_listed(asked, victim), f"{victim} unfenced", STARTS_WITHIN
+    )
+    detail = f"{victim} was among the eligible replicas {eligible} of a deleted topic, and is started after a SIGKILL"
+    yield held_if(came, case="start", detail=detail)
+    at_rest(replicas.shown)
+
+
+@log_scenario("GEN-SC-05", "GEN-06", rig=eligible_replicas(2), cases=["partition"], records=integers(1, 3))
+def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int) -> Claims:
+    """A broker that was eligible to lead is removed from the replicas; then the only replica dies: the broker hosts nothing."""
+    strict, asked = replicas.strict, replicas.asked
+    removed, kept = strict.replicas
+    strict.write(*[b"on both"] * records)
+    strict.bench.processes.stop(strict.bench.name_of(removed))
+    strict.until(lambda: strict.in_sync(asked, kept), f"an ISR without {removed}")
+    strict.assign(kept)
+    described = strict.until(lambda: strict.known_to(asked), "a description")
+    yield premise(described.replicas == (kept,), f"{removed} is no replica: {described}")
+    eligible = replicas.eligible()
+    detail = f"replicas {described.replicas}, eligible {eligible}"
+    yield held_if(set(eligible) <= set(described.replicas), case="partition", detail=detail)
+    strict.start(removed)
+    replicas.returns(removed)
+    strict.kill(kept)
+    replicas.leaves(kept)
+    after = strict.until(lambda: strict.known_to(asked), "a description")
+    detail = f"{removed} hosts nothing and was described as eligible in {eligible}: {after}"
+    held = after.leader in (-1, kept)
+    yield held_if(held, case="partition", detail=detail, label="" if held else "elected-without-a-replica")
+    strict.start(kept)
+    at_rest(strict, replicas.shown)

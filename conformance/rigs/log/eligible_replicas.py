@@ -1,0 +1,76 @@
+"""Partitions whose replicas may become eligible to lead (ELR, KIP-966), and a partition that only shows the brokers."""
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.crashes import Crashing
+from conformance.rigs.log.partition import PartitionData, new_partition
+from fixtures.wire.errors import NotOffered
+from history.due import STARTS_WITHIN
+from protocol.codes import Error
+from protocol.configs import ResourceType
+from protocol.errors import KitError
+
+
+class EligibleData(msgspec.Struct, frozen=True):
+    strict: PartitionData
+    shown: PartitionData
+
+
+class EligibleReplicas:
+    """`strict` has as many replicas as its min.insync.replicas: one that leaves the ISR is eligible to lead. `shown` is on all
+    brokers. `asked` is the broker that answers all the time.
+    """
+
+    def __init__(self, bench: Bench, data: EligibleData) -> None:
+        self.bench = bench
+        self.strict = Crashing(bench, data.strict)
+        self.shown = Crashing(bench, data.shown)
+        self.asked, *_ = self.shown.replicas
+
+    def eligible(self) -> tuple[int, ...]:
+        """Return the eligible leader replicas; empty for a release that describes none."""
+        try:
+            [topic] = self.bench.node(self.asked).describe_topic_partitions([self.strict.name]).topics
+        except NotOffered:
+            return ()
+        return topic.partition(self.strict.index).eligible_leader_replicas or ()
+
+    def alter_min_insync_replicas(self, value: str) -> None:
+        self._accepted(
+            self.bench.node(self.asked)
+            .incremental_alter_configs(ResourceType.TOPIC, self.strict.name, {"min.insync.replicas": value})
+            .error
+        )
+
+    def delete_topic(self) -> None:
+        """Delete the topic of `strict`, and wait until the asked broker does not know it any more."""
+        [deleted] = self.bench.node(self.asked).delete_topics([self.strict.name]).topics
+        self._accepted(deleted.error)
+        self.strict.until(lambda: self.strict.known_to(self.asked) is None, "the topic deleted")
+
+    def leaves(self, id: int) -> None:
+        """Wait until the broker is fenced."""
+        self.shown.until(lambda: not self.shown.is_listed(self.asked, id), f"{id} fenced")
+
+    def returns(self, id: int) -> None:
+        """Wait until the broker is unfenced."""
+        self.shown.until(lambda: self.shown.is_listed(self.asked, id), f"{id} unfenced", "node", STARTS_WITHIN)
+
+    def _accepted(self, error: Error) -> None:
+        if error is not Error.NONE:
+            raise KitError(f"a request about {self.strict} was refused: {error.name}")
+
+
+def eligible_replicas(replicas: int) -> Rig[EligibleData, EligibleReplicas]:
+    """Return a rig whose `strict` is on the last `replicas` brokers, and needs all of them."""
+
+    def prepare(bench: Bench) -> EligibleData:
+        ids = tuple(bench.id_of(name) for name in bench.brokers)
+        strict = new_partition(bench, ids[-replicas:], min_insync_replicas=str(replicas))
+        return EligibleData(strict.data, new_partition(bench).data)
+
+    prepare.__qualname__ = f"eligible_replicas_{replicas}"
+    return Rig(QUICK_CLUSTER, prepare, EligibleReplicas)
