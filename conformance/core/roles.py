@@ -141,7 +141,9 @@ class Roles:
         the next fault.
         """
         with suppress(Overdue):
-            return self._bench.eventually(lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1)
+            return self._bench.eventually(
+                lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1, due=None
+            )
         self._leaderless |= {on} | {one for one, newest in self._look().items() if self._acting(newest) is None}
         return None
 

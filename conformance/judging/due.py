@@ -74,7 +74,8 @@ STARTS = Owed("GEN-10", "start")
 def hindrance(history: History) -> str:
     """Return which row the tested system broke, and how, so that an example did not reach its end.
 
-    Empty if the history shows no breach, or if the kit or a process that was killed for lack of memory is the reason.
+    Empty if the history shows no breach, or if the reason is the kit, which may have waited for less than the row's bound, or a
+    process that was killed for lack of memory.
     """
     return _reasons(history, (Overdue, Ended))
 
@@ -93,11 +94,17 @@ def _reasons(history: History, kinds: tuple[type[Overdue] | type[Ended], ...]) -
 
 
 def _is_the_hosts(history: History, event: Overdue | Ended) -> bool:
-    """True if the host or the kit is the reason: it killed a process for lack of memory, or kept a node from answering."""
+    """True if the host or the kit is the reason: it killed a process for lack of memory, kept a node from answering, or waited
+    for less than the row's bound."""
     if isinstance(event, Ended):
         return event.out_of_memory
     wait = FailedWait(history, event)
-    return wait.ran_out_of_memory or wait.hit_by_fault
+    return wait.ran_out_of_memory or wait.hit_by_fault or _is_too_short(event)
+
+
+def _is_too_short(overdue: Overdue) -> bool:
+    """True if the wait was shorter than the row's bound, and not because the kit itself was late: it shows nothing."""
+    return overdue.within < OWED[overdue.due].within and not is_starved(overdue.late, overdue.within)
 
 
 def _reason(event: Overdue | Ended) -> str:

@@ -192,7 +192,9 @@ class TransactionalProducer:
             return None
 
         with suppress(Overdue):
-            return self._bench.eventually(find, f"a coordinator of {self._id}", within=READY_WITHIN, every=0.1)
+            return self._bench.eventually(
+                find, f"a coordinator of {self._id}", within=READY_WITHIN, every=0.1, due=None
+            )
         return self._roles.coordinator(self._id, CoordinatorType.TRANSACTION)
 
 
@@ -205,7 +207,7 @@ def _producer_id(bench: Bench, ask: Callable[[], InitProducerIdAnswer]) -> InitP
         return answers[-1].error not in LOADING
 
     with suppress(Overdue):
-        bench.eventually(is_answered, "a producer id", within=READY_WITHIN, every=0.1)
+        bench.eventually(is_answered, "a producer id", within=READY_WITHIN, every=0.1, due=None)
     if answers[-1].error is not Error.NONE:
         raise Absent(f"no producer id is given: {answers[-1].error.name}")
     return answers[-1]

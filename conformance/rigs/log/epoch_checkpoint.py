@@ -40,7 +40,7 @@ def read_epochs(partition: Partition, broker: int, until: Callable[[File], bool]
         file = bench.read_file(bench.name_of(broker), path)
         return file if until(file) or bench.now().seconds - began > WRITTEN_WITHIN else None
 
-    file = bench.eventually(read, f"a reading of {path} on {broker}", within=WRITTEN_WITHIN + 10)
+    file = bench.eventually(read, f"a reading of {path} on {broker}", within=WRITTEN_WITHIN + 10, due=None)
     if not until(file) and is_starved(bench.wait.recorded_late(WRITTEN_WITHIN), WRITTEN_WITHIN):
         raise bench.wait.overdue("step", f"{path} of {broker} as it must be", WRITTEN_WITHIN)
     return file

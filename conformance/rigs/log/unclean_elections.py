@@ -99,7 +99,7 @@ class UncleanPartition(Partition):
             leaders.add(self.bystander_state().leader)
             return self.bench.now().seconds - began >= within
 
-        self.bench.eventually(over, "the end of the time without a leader", within=within + 10.0, every=0.1)
+        self.bench.eventually(over, "the end of the time without a leader", within=within + 10.0, every=0.1, due=None)
         return LeaderlessTime(leaders, self.bench.now().seconds - began, self._eligible())
 
     def _eligible(self) -> tuple[int, ...]:

@@ -686,16 +686,25 @@ def test_a_step_that_never_comes_hinders_the_example_and_is_no_error(play: Play)
     def waits(log: Log) -> Claims:
         """For a step that is due."""
         yield held_if(True, log.end())
-        log.bench.eventually(lambda: None, "the marker", within=0.01)
+        log.bench.eventually(lambda: None, "the marker", within=0.01, due="write")
 
     check = check_of(waits)
     outcome, history = play.live(check, FakeCluster(5, 7))
     assert (outcome.end, [one.result for one in outcome.observations]) == ("premise lost", ["held"])
-    assert outcome.detail == "GEN-21: the marker: not within 0.01 s"
+    assert outcome.detail == "KIP360-SEQ-01: the marker: not within 0.01 s"
     [event] = [event for event in history.events if isinstance(event, Overdue)]
-    assert (event.due, event.within) == ("step", 0.01)
+    assert (event.due, event.within) == ("write", 0.01)
     again = play.again(check)
     assert (again.end, again.detail, again.observations) == (outcome.end, outcome.detail, outcome.observations)
+
+
+def test_a_check_that_waits_for_less_than_the_bound_is_in_trouble(play: Play) -> None:
+    def waits(log: Log) -> Claims:
+        yield held_if(True, log.end())
+        log.bench.eventually(lambda: None, "the effect", within=0.01, due="step")
+
+    outcome, _ = play.live(check_of(waits), FakeCluster(5, 7))
+    assert (outcome.end, "the effect: not within 0.01 s" in outcome.detail) == ("error", True)
 
 
 @pytest.mark.parametrize(("memory", "ending"), [(False, "premise lost"), (True, "error")])
