@@ -10,7 +10,7 @@ from dataclasses import replace
 import docker
 import pytest
 
-from fixtures.cluster import KRaftCluster, Topology, node
+from fixtures.cluster import KRaftCluster, NotReady, Topology, node
 from fixtures.images import Image, obtain
 from fixtures.runs import RUN_LABEL, Run
 from fixtures.waiting import eventually
@@ -171,18 +171,22 @@ class TestTrouble:
     def test_a_node_that_refuses_its_configuration_is_told_at_once(self, new: Image, run: Run) -> None:
         wrong = Topology(name="wrong", combined=True, brokers=1, config={"log.retention.hours": "never"})
         began = time.monotonic()
-        with pytest.raises(KitError) as raised:
+        with pytest.raises(NotReady) as raised:
             KRaftCluster(wrong, new, run).boot()
         assert time.monotonic() - began < 30
         assert "the wrong cluster of 4.3.1 is not ready: node-1 ended." in str(raised.value)
         assert "--- node-1: exited" in str(raised.value)
-        assert "Invalid value never for configuration log.retention.hours" in str(raised.value)
+        [(node, end)] = raised.value.ends.items()
+        assert (node, end.exit_code, end.out_of_memory) == ("node-1", 1, False)
+        for text in (str(raised.value), end.log):
+            assert "Invalid value never for configuration log.retention.hours" in text
 
     def test_an_image_that_never_becomes_ready_is_told_with_states_and_logs(self, new: Image, run: Run) -> None:
         """Its JVM waits for a debugger that never comes."""
         waiting = replace(new, kafka_opts=("-agentlib:jdwp=transport=dt_socket,server=y,suspend=y,address=5005",))
-        with pytest.raises(KitError) as raised:
+        with pytest.raises(NotReady) as raised:
             KRaftCluster(ONE, waiting, run).boot(within=4)
+        assert (raised.value.ends, raised.value.disagrees) == ({}, False)
         assert "is not ready: a quorum with a leader: not within 4 s" in str(raised.value)
         assert "--- node-1: running\nListening for transport dt_socket" in str(raised.value)
 

@@ -51,6 +51,10 @@ def faults_on(tape: Tape) -> Faults:
 
 
 class FakeWatch:
+    """`owes` is what the cluster owes while it lacks something. Its row has no bound, so that no test waits for one."""
+
+    owes: Due = "write"
+
     def __init__(self, lacks: list[str]) -> None:
         self.lacks = lacks
         self.asked = 0
@@ -65,7 +69,7 @@ class FakeWatch:
         return self.lacks
 
     def due(self) -> Due:
-        return "node"
+        return self.owes
 
     def close(self) -> None:
         pass

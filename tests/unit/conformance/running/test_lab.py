@@ -44,7 +44,7 @@ from strategies.steps import Step
 from tests.support.fake_checks import ROW, TOPIC, Data, check_of, handle
 from tests.support.fake_cluster import TOPOLOGY, FakeCluster
 from tests.support.fake_faults import Recorded
-from tests.support.fake_lab import IMAGE, FakeLab, JudgedMachine, Play, faults_on, of
+from tests.support.fake_lab import IMAGE, FakeLab, FakeWatch, JudgedMachine, Play, faults_on, of
 
 # --- through the tape
 
@@ -427,8 +427,9 @@ def test_a_machine_whose_next_cluster_does_not_come_up_names_the_row(
 
 @pytest.mark.parametrize(("step", "error"), [(Blow(shows=False), "Unwitnessed"), (Blow(heals=False), "Unhealed")])
 def test_a_machine_whose_fault_fails_ends_in_error_and_the_next_example_goes_on(
-    play: Play, step: Blow, error: str
+    play: Play, step: Blow, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(FakeWatch, "owes", "node")
     lab, shard, _ = play(machine_of(step), [[REASON], []], "quick")
     outcomes = [line.outcome for line in of(shard, ExampleLine)]
     assert outcomes == ["error", *["judged"] * (len(outcomes) - 1)]
@@ -524,6 +525,7 @@ def test_a_cluster_that_does_not_become_ready_again_owes_what_its_watch_says(
         raise KitError("the cluster is not ready") from Overdue("all brokers unfenced: not within 60 s", within=60.0)
 
     monkeypatch.setattr(FakeCluster, "wait_ready", not_ready)
+    monkeypatch.setattr(FakeWatch, "owes", "node")
     _, shard, histories = play(check_of(leaves_a_fault, examples=2), [[REASON], []])
     [event] = [event for event in histories[0].events if isinstance(event, events.Overdue)]
     assert (event.due, event.within) == ("node", 60.0)

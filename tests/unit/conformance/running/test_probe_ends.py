@@ -11,7 +11,7 @@ from history.events import AnyEvent, Ended, Example, History, Overdue
 LOST = "broker-1 ended"
 STARTS = Ended(n=0, t=0.0, node="broker-1", exit_code=1)
 FOR_MEMORY = Ended(n=0, t=0.0, node="broker-1", exit_code=137, out_of_memory=True)
-STAYS_BROKEN = Overdue(n=0, t=30.0, due="node", what="broker-1 is up", within=30.0, late=0.0)
+STAYS_BROKEN = Overdue(n=0, t=30.0, due="node", what="broker-1 is up", within=60.0, late=0.0)
 
 
 @pytest.mark.parametrize(
