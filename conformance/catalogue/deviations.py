@@ -125,7 +125,7 @@ def load_deviations(catalogue: Catalogue, *own: Traversable) -> list[Deviation]:
     for (earlier, one), (place, other) in combinations(found, 2):
         if _overlap(one, other):
             raise CatalogueError(
-                f"{place}: {other.requirement}: the entry overlaps that of {earlier}: both are about {_shared(one, other)}, "
+                f"{place}: {other.requirement}: the entry overlaps that of {earlier}: both are about {_in_both(one, other)}, "
                 "and each schedule of one is a schedule of the other; narrow `versions`, `cases`, `says`, `takes` or `meets`, "
                 "or join the two"
             )
@@ -237,5 +237,5 @@ def _includes(wide: Deviation, narrow: Deviation) -> bool:
     )
 
 
-def _shared(one: Deviation, other: Deviation) -> str:
+def _in_both(one: Deviation, other: Deviation) -> str:
     return f"{one.requirement} {', '.join(sorted(set(one.cases) & set(other.cases)))}"

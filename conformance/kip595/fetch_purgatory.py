@@ -7,7 +7,7 @@ import msgspec
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, Claims, held_if, kept_if, premise, probe
-from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, Wait, bound_holds, shortest_of
+from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, RequestWait, bound_holds, shortest_of
 from conformance.rigs.quorum.fetching import log_end
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, took
@@ -47,10 +47,10 @@ def timed_fetch(
     return TimedFetch(answer, took(began, ended), ended.unix_ms)
 
 
-def wait_of(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> Wait:
+def wait_of(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> RequestWait:
     """Return a wait of `lasted` ms that should have ended after `due` ms; `step` is a fetch that did not wait."""
     late = quorum.bench.wait.recorded_late(lasted / 1000) if lasted >= due + AT_ONCE else 0.0
-    return Wait(lasted, step.milliseconds, late)
+    return RequestWait(lasted, step.milliseconds, late)
 
 
 @probe("KIP595-FETCH-05", rig=QUORUM, cases=["diverging"], by=integers(1, FAR), wait=integers(1000, 1500))
@@ -75,11 +75,11 @@ def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int) -> Claims
     yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f"MaxWaitMs was {wait}")
 
 
-def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tuple[list[Wait], list[TimedFetch]]:
+def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tuple[list[RequestWait], list[TimedFetch]]:
     """Fetch with MaxWaitMs `wait`, each time after the same fetch with 0. Return the shortest waits and the answers."""
     seen: list[TimedFetch] = []
 
-    def measure() -> Wait:
+    def measure() -> RequestWait:
         step = ask(0)
         seen.append(ask(wait))
         return wait_of(quorum, seen[-1].milliseconds, step, 0)
@@ -115,7 +115,7 @@ class AtEnd(NamedTuple):
     """A fetch delayed at a log end: the wait, and the answer, which shows whether an append ended it."""
 
     at: SeenAppend
-    wait: Wait
+    wait: RequestWait
     answer: FetchedPartition
 
 
@@ -185,7 +185,7 @@ def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Claims:
     """A fetch delayed at the log end is answered as soon as the leader appends."""
     seen: list[TimedFetch] = []
 
-    def measure() -> Wait:
+    def measure() -> RequestWait:
         step = timed_fetch(quorum, 1, 0)
         seen.append(timed_fetch(quorum, log_end(quorum), wait))
         newest = max((batch.max_timestamp for batch in seen[-1].answer.batches), default=0)

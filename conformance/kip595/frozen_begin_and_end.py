@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
-from conformance.rigs.quorum.bounds import AT_ONCE, Wait, bound_holds, shortest_of
+from conformance.rigs.quorum.bounds import AT_ONCE, RequestWait, bound_holds, shortest_of
 from conformance.rigs.quorum.candidates import BEHIND, other
 from conformance.rigs.quorum.frozen import (
     FROZEN,
@@ -137,7 +137,7 @@ class Candidacy(NamedTuple):
 
     resignation: Resignation
     asked: Received | None
-    wait: Wait
+    wait: RequestWait
 
     @property
     def pre_vote(self) -> bool:
@@ -162,7 +162,7 @@ def candidacy(
     asked = frozen.vote_after(epoch_of(gone.fetch))
     lasted = (asked.at - gone.at) * 1000 if asked else inf
     late = 0.0 if lasted < share + AT_ONCE else frozen.bench.wait.recorded_late(min(lasted / 1000, SOON))
-    return Candidacy(gone, asked, Wait(lasted, (gone.fetch.at - began) * 1000, late))
+    return Candidacy(gone, asked, RequestWait(lasted, (gone.fetch.at - began) * 1000, late))
 
 
 @probe(
@@ -178,7 +178,7 @@ def first_successor_is_a_candidate_at_once(frozen: Frozen, case: str, expected: 
     version = 0 if case == "version-0" else frozen.version("EndQuorumEpoch")
     found: list[Candidacy] = []
 
-    def wait() -> Wait:
+    def wait() -> RequestWait:
         found.append(candidacy(frozen, leader, [frozen.id, *PEERS[:more]], 0, version))
         return found[-1].wait
 

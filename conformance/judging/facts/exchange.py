@@ -109,13 +109,13 @@ class Decoding:
             return ()
         kind = decoders.request
         self.request = msgspec.convert(call.request, kind)
-        self.value = msgspec.convert(answer.value, kind.answer) if is_ok else self._lost()
+        self.value = msgspec.convert(answer.value, kind.answer) if is_ok else self._lost_answer()
         found: list[Attributed] = []
         for decode in called:
             found.extend(decode(self.request, self.value, self))
         return found
 
-    def _lost(self) -> Lost:
+    def _lost_answer(self) -> Lost:
         version = getattr(self.request, "version", None)
         return Lost(
             NEVER_SENT if self.answer.outcome == "fail" else UNKNOWN_OUTCOME, -1 if version is None else version

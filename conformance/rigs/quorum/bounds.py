@@ -21,7 +21,7 @@ SLOWER = 4
 """A step explains a wait that exceeds its bound by less than this many times the longest step."""
 
 
-class Wait(NamedTuple):
+class RequestWait(NamedTuple):
     """The milliseconds of a wait, infinite if nothing came, and of a step just before it that needs no waiting. `late` is the
     most seconds by which the kit itself woke late meanwhile; 0 if the wait was not too long.
     """
@@ -31,16 +31,16 @@ class Wait(NamedTuple):
     late: float = 0.0
 
 
-def shortest_of(wait: Callable[[], Wait], enough: float) -> list[Wait]:
+def shortest_of(wait: Callable[[], RequestWait], enough: float) -> list[RequestWait]:
     """Return up to TRIES waits, ending with the first that is shorter than `enough` milliseconds."""
-    waits: list[Wait] = []
+    waits: list[RequestWait] = []
     while len(waits) < TRIES and not any(one.lasted < enough for one in waits):
         waits.append(wait())
     return waits
 
 
 def bound_holds(
-    waits: list[Wait],
+    waits: list[RequestWait],
     share: float,
     *by: object,
     right: bool = True,
@@ -64,7 +64,7 @@ def bound_holds(
     )
 
 
-def _excuse(waits: list[Wait], share: float) -> Evidence | None:
+def _excuse(waits: list[RequestWait], share: float) -> Evidence | None:
     """Return the excuse for waits that are all too long; None if there is none."""
     if all(is_starved(one.late, SOON if one.lasted == inf else (share + AT_ONCE) / 1000) for one in waits):
         return STARVED

@@ -11,7 +11,7 @@ from conformance.core.checks import Claim, ExcuseClaim, ObservationClaim
 from conformance.judging.excuses import GIVEN_UP, NODE_SLOW, STARVED, Evidence
 from conformance.kip595.frozen_begin_and_end import backoff_ms, is_accepted
 from conformance.kip595.frozen_followers import sole_in_flight
-from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, Wait, bound_holds, shortest_of
+from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, RequestWait, bound_holds, shortest_of
 from conformance.rigs.quorum.frozen import ANSWERS, Frozen, LogEnd, log_end_of
 from conformance.rigs.quorum.quorum import Stored, stored_in
 from fixtures.cluster import Received
@@ -139,13 +139,13 @@ def result(claim: Claim) -> str:
 
 
 def test_a_wait_is_measured_again_only_while_it_is_too_long() -> None:
-    waits = iter([Wait(700.0, 5.0), Wait(260.0, 5.0), Wait(255.0, 5.0)])
+    waits = iter([RequestWait(700.0, 5.0), RequestWait(260.0, 5.0), RequestWait(255.0, 5.0)])
     assert [one.lasted for one in shortest_of(lambda: next(waits), 450.0)] == [700.0, 260.0]
 
 
 def test_a_wait_that_is_the_same_for_all_positions_is_seen() -> None:
     """For the position with the shortest share it is too long, however often it is measured."""
-    waits = shortest_of(lambda: Wait(512.0, 5.0), backoff_ms(1, 3) + AT_ONCE)
+    waits = shortest_of(lambda: RequestWait(512.0, 5.0), backoff_ms(1, 3) + AT_ONCE)
     assert len(waits) == TRIES
     assert result(bound_holds(waits, backoff_ms(1, 3))) == "violated"
     assert result(bound_holds(waits, backoff_ms(1, 2))) == "held"
@@ -155,12 +155,12 @@ def test_a_wait_that_is_the_same_for_all_positions_is_seen() -> None:
     ("lasted", "shown"), [(199.0, "violated"), (250.0, "held"), (449.0, "held"), (450.0, "violated"), (inf, "violated")]
 )
 def test_a_wait_is_neither_shorter_than_its_share_nor_much_longer(lasted: float, shown: Evidence | str) -> None:
-    assert result(bound_holds([Wait(lasted, 5.0)], 250.0)) == str(shown)
+    assert result(bound_holds([RequestWait(lasted, 5.0)], 250.0)) == str(shown)
 
 
 def test_a_wait_of_at_most_a_bound_may_be_shorter() -> None:
-    assert result(bound_holds([Wait(3.0, 5.0)], 1000.0, at_most=True)) == "held"
-    assert result(bound_holds([Wait(1200.0, 5.0)], 1000.0, at_most=True)) == "violated"
+    assert result(bound_holds([RequestWait(3.0, 5.0)], 1000.0, at_most=True)) == "held"
+    assert result(bound_holds([RequestWait(1200.0, 5.0)], 1000.0, at_most=True)) == "violated"
 
 
 @pytest.mark.parametrize(("steps", "shown"), [((5.0, 65.0), NODE_SLOW), ((5.0, 60.0), "violated")])
@@ -168,20 +168,20 @@ def test_a_wait_is_excused_where_a_step_without_waiting_was_similarly_slow(
     steps: tuple[float, float], shown: str
 ) -> None:
     """It is 250 ms too long, which a step of 65 ms explains, as less than four times that."""
-    assert result(bound_holds([Wait(500.0, step) for step in steps], 250.0)) == str(shown)
-    assert result(bound_holds([Wait(inf, step) for step in steps], 250.0)) == "violated"
+    assert result(bound_holds([RequestWait(500.0, step) for step in steps], 250.0)) == str(shown)
+    assert result(bound_holds([RequestWait(inf, step) for step in steps], 250.0)) == "violated"
 
 
 @pytest.mark.parametrize(("late", "shown"), [((0.12, 0.2), STARVED), ((0.12, 0.11), "violated")])
 def test_waits_are_excused_where_the_kit_starved_each_time(late: tuple[float, float], shown: Evidence | str) -> None:
     """A quarter of 450 ms is 112 ms."""
-    assert result(bound_holds([Wait(600.0, 5.0, one) for one in late], 250.0)) == str(shown)
+    assert result(bound_holds([RequestWait(600.0, 5.0, one) for one in late], 250.0)) == str(shown)
 
 
 @pytest.mark.parametrize(("late", "shown"), [(2.5, STARVED), (2.4, "violated")])
 def test_a_wait_without_end_is_excused_only_by_starvation_of_ten_seconds(late: float, shown: Evidence | str) -> None:
-    assert result(bound_holds([Wait(inf, 900.0, late)], 250.0)) == str(shown)
+    assert result(bound_holds([RequestWait(inf, 900.0, late)], 250.0)) == str(shown)
 
 
 def test_slowness_excuses_nothing_else_that_is_wrong() -> None:
-    assert result(bound_holds([Wait(500.0, 400.0)], 250.0, right=False)) == "violated"
+    assert result(bound_holds([RequestWait(500.0, 400.0)], 250.0, right=False)) == "violated"
