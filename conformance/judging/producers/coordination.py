@@ -268,7 +268,10 @@ class Coordination:
         """Yield the outcomes of a request. The first that may have opened the transaction starts its time-out."""
         moved = one.request.node != at.state.node or self.story.timeline.fault_between(at.state.since, one.event)
         first = min(each.request.asked for each in self._open.values())
-        return answers(at.state, one.request._replace(asked=first, failed_over=moved))
+        request = one.request
+        if (first, moved) != (request.asked, request.failed_over):
+            request = request._replace(asked=first, failed_over=moved)
+        return answers(at.state, request)
 
     def _may_time_out(self, state: State, event: int) -> bool:
         time = self.story.timeline.time
@@ -306,9 +309,12 @@ def _since(at: Configuration) -> int:
     return at.state.since
 
 
-def _without_since(at: Configuration) -> Configuration:
+_SINCE = State._fields.index("since")
+
+
+def _without_since(at: Configuration) -> tuple[object, ...]:
     """Return a key that is equal for states that differ only in how long they last: the oldest stands for all."""
-    return at._replace(state=at.state._replace(since=-1))
+    return (*at.state[:_SINCE], *at.state[_SINCE + 1 :], at.done)
 
 
 def _matches(at: Configuration, key: int, outcomes: set[RightAnswer], untouched: bool) -> bool:
