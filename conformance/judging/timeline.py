@@ -257,6 +257,12 @@ class Timeline:
                 began = n
         return self.time(second) - self.time(began)
 
+    @property
+    def saw_the_wait(self) -> bool:
+        """True unless the wait for agreement was in vain, and the kit watched it too rarely or woke too late to know."""
+        began, ended = max(self.healed, 0), self.disagreed
+        return ended < 0 or self.watch_time(began, ended, CONVERGES_WITHIN) == self.time(ended) - self.time(began)
+
     def earlier(self, event: int, within: float) -> int:
         """Return the event that lies `within` seconds before, where no stretch without events counts for more than a
         quarter.

@@ -1,5 +1,6 @@
 """Producer state on replicas: described alike, and in force when another replica leads (KIP-360, KIP-101)."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
@@ -69,23 +70,31 @@ def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) 
     producers = several_states(brokers, partition, sizes)
     followers = brokers.others(brokers.leader_of(partition))
     for producer in producers:
-        leaders = comparable(brokers.producer_state(partition, producer))
         for name in followers:
+            states = partial(states_of, brokers, partition, producer, name)
             met = brokers.bench.wait.comes_true(
-                partial(describes, brokers, partition, producer, name, leaders),
-                f"{name} describing {producer.producer_id} as {leaders}",
+                partial(agree, states),
+                f"{name} describing {producer.producer_id} as the leader does",
                 REPLICATED_WITHIN,
             )
-            found = comparable(brokers.producer_state(partition, producer, brokers.bench.node(name)))
-            held, detail = met.also(leaders is not None), f"the leader has {leaders}, {name} has {found}"
-            yield held_if(held, row="KIP360-SEQ-14", case="described", detail=detail)
-            yield held_if(held, row="KIP360-TXN-07", case="follower", detail=detail)
+            leaders, found = states()
+            detail = f"the leader has {leaders}, {name} has {found}"
+            yield held_if(met, row="KIP360-SEQ-14", case="described", detail=detail)
+            yield held_if(met, row="KIP360-TXN-07", case="follower", detail=detail)
 
 
-def describes(
-    brokers: ThreeBrokers, partition: Partition, producer: CheckProducer, name: str, wanted: tuple[int, ...] | None
-) -> bool:
-    return comparable(brokers.producer_state(partition, producer, brokers.bench.node(name))) == wanted
+State = tuple[int, ...] | None
+
+
+def states_of(brokers: ThreeBrokers, partition: Partition, producer: CheckProducer, name: str) -> tuple[State, State]:
+    """Return the leader's state of a producer, and a follower's, read right after it."""
+    leaders = comparable(brokers.producer_state(partition, producer))
+    return leaders, comparable(brokers.producer_state(partition, producer, brokers.bench.node(name)))
+
+
+def agree(states: Callable[[], tuple[State, State]]) -> bool:
+    leaders, followers = states()
+    return leaders is not None and leaders == followers
 
 
 @probe(

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from conformance.judging.facts.topics import BROKER, GROUP, TOPIC, Resource
 from history.effects import Effects, Process
-from history.events import Answer, AnyEvent, Call, Example, Fault, History, Outcome, Phase, Premise
+from history.events import Answer, AnyEvent, Call, Example, Fault, History, Note, Outcome, Overdue, Phase, Premise
 from protocol.operations import OPERATIONS
 from tests.support import filled
 
@@ -104,8 +104,16 @@ class AdministrationHistory:
         self.events.append(Fault(n=n, t=0.0, fault="kill", phase=phase, role="node", node=node, effects=effects))
         return self
 
+    def in_vain(self, late: float) -> AdministrationHistory:
+        """The kit waited for 30 s in vain for what brokers describe, looked each 5 s, and woke so late meanwhile."""
+        self.events += [Note(n=len(self.events) + look, t=5.0 * look, text="the kit looks on") for look in range(7)]
+        self.events.append(Overdue(n=len(self.events), t=30.0, due="step", what="described", within=30.0, late=late))
+        return self
+
     def at_rest(self, *, met: bool = True) -> AdministrationHistory:
-        self.events.append(Premise(n=len(self.events), t=0.0, what="at rest", met=met))
+        self.events.append(
+            Premise(n=len(self.events), t=self.events[-1].t if self.events else 0.0, what="at rest", met=met)
+        )
         return self
 
     def _asked(

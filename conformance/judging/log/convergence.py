@@ -25,7 +25,7 @@ from conformance.judging.log.registrations import EpochRegistrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
-from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
+from conformance.judging.timeline import NEVER
 from history.due import STARTS_WITHIN
 
 LONG_ALIVE = 15.0
@@ -82,7 +82,7 @@ def end_of(story: PartitionStory) -> FinalState | None:
     look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
     held_since = (held for held in story.on_disk if held.event > since and replicas.include(held.node))
     disk = tuple({held.node: held for held in held_since}.values())
-    certain, watched = timeline.rest >= 0 or _had_time(story), timeline.rest >= 0 or _is_watched(story)
+    certain, watched = timeline.rest >= 0 or _had_time(story), timeline.saw_the_wait
     return FinalState(
         since, certain and watched, watched or not certain, look, leader, others, disk, damage.agree_below(since)
     )
@@ -123,13 +123,6 @@ def _had_time(story: PartitionStory) -> bool:
     waited = end - timeline.time(timeline.healed) >= HAD_TIME
     names = {timeline.names[id] for id in timeline.brokers}
     return waited and all(end - alive.get(name, 0.0) < LATELY for name in names)
-
-
-def _is_watched(story: PartitionStory) -> bool:
-    """True if something was recorded in each quarter of the wait for agreement, by a kit that woke in time."""
-    timeline = story.timeline
-    began, ended = max(timeline.healed, 0), timeline.disagreed
-    return timeline.watch_time(began, ended, CONVERGES_WITHIN) == timeline.time(ended) - timeline.time(began)
 
 
 def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeVar
 
+from conformance.judging.excuses import LOOKED_TOO_RARELY
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.topics import (
     BROKER,
@@ -121,6 +122,12 @@ def _later(answers: list[T], change: ResourceChange) -> Iterator[T]:
 @story_judge("GEN-19", ResourceStory)
 def acknowledged_configuration_is_in_force(story: ResourceStory) -> Iterator[Claim]:
     """At rest every broker concerned describes what was acknowledged last, and it is in force (GEN-19)."""
+    for claim in _described_and_in_force(story):
+        in_vain = isinstance(claim, Finding) and not claim.held and not story.timeline.saw_the_wait
+        yield Excuse(LOOKED_TOO_RARELY, claim.case) if in_vain else claim
+
+
+def _described_and_in_force(story: ResourceStory) -> Iterator[Claim]:
     for described in story.described:
         if story.is_at_rest(described.asked) and _concerns(described):
             for key, change in story.acknowledged_changes(described.asked).items():

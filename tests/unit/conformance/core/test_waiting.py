@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import count
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -117,3 +119,15 @@ def test_a_wait_is_no_bool() -> None:
 
 def test_a_wait_says_in_words_how_it_ended() -> None:
     assert (str(unmet(2.4)), str(unmet(2.5))) == ("False", "False, the kit woke 2.5 s late")
+
+
+def test_no_check_judges_by_the_outcome_of_a_wait_alone() -> None:
+    """`held_if` takes a wait as it is, so that no caller forgets how late the kit was."""
+    calls = [
+        node
+        for path in Path("conformance").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("held_if", "kept_if")
+    ]
+    read = [one for call in calls for argument in call.args for one in ast.walk(argument)]
+    assert [one.lineno for one in read if isinstance(one, ast.Attribute) and one.attr == "outcome"] == []

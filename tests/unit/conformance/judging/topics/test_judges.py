@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import ANSWERED_OPEN, NOT_ANSWERED, SENT_TWICE, Evidence
+from conformance.judging.excuses import ANSWERED_OPEN, LOOKED_TOO_RARELY, NOT_ANSWERED, SENT_TWICE, Evidence
 from conformance.judging.facts.topics import Resource
 from conformance.judging.judge import Judge, judge_history
 from conformance.judging.topics.judges import (
@@ -262,6 +262,16 @@ def test_at_rest_every_broker_describes_what_was_acknowledged(case: str) -> None
 def test_brokers_that_never_come_to_agree_are_judged_once_the_bound_has_passed() -> None:
     history = AdministrationHistory().alter(THE_TOPIC, {"k": "1"}).at_rest(met=False).described(THE_TOPIC, {})
     assert results(history, AS_ACKNOWLEDGED) == [("topic", "violated")]
+
+
+@pytest.mark.parametrize(("late", "found"), [(8.0, [("topic", "violated")]), (9.0, [])])
+def test_a_wait_for_agreement_in_which_the_kit_starved_leaves_it_open(
+    late: float, found: list[tuple[str, str]]
+) -> None:
+    history = AdministrationHistory().alter(THE_TOPIC, {"k": "1"}).in_vain(late).at_rest(met=False)
+    history.described(THE_TOPIC, {})
+    assert results(history, AS_ACKNOWLEDGED) == found
+    assert excuses(history, AS_ACKNOWLEDGED) == ([] if found else [("topic", LOOKED_TOO_RARELY, 1)])
 
 
 def test_a_key_that_was_not_asked_for_is_not_judged() -> None:
