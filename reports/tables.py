@@ -48,10 +48,14 @@ def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Ro
     for row in entries.get(counts.EXCUSE, ()):
         excuses[*_cell(row), row["case"]][row["name"]] += row["a"]
     rows: list[Row] = []
+    attempts = _attempts(entries)
     for version, requirement, case in sorted({*found, *excuses}):
         key = version, requirement, case
         excused, left_out = by_kind(excuses[key])
-        undecided = {"wavering": key in waver, "excused": excused, "left_out": left_out}
+        tried = attempts[version, requirement].of_case(case)
+        undecided = {
+            "wavering": key in waver, "excused": excused, "left_out": left_out, "attempts": tried.made, "lost": tried.lost,
+        }  # fmt: skip
         own = _of_cell((version, requirement), case=case, **_NOTHING)
         rows.append({**own, **found.get(key, {}), **sums[key], **undecided})
     return rows

@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from conformance.catalogue.deviations import Deviation
+from conformance.judging.excuses import INAPPLICABLE
+from history.shards import AttemptCount
 from reports import tables
 from reports.insights import (
     TABLES,
@@ -153,7 +155,8 @@ LINES = (
     "type string, shard string, kafka_version string, requirement string, `check` string, outcome string, rows string, "
     "examples long, seconds double, detail string, evidence string, seen long, tries long, "
     "faults map<string,struct<injected:long,witnessed:long,healed:long>>, premises map<string,struct<met:long,unmet:long>>, "
-    "excuses array<struct<requirement:string,`case`:string,excuse:string,times:long>>"
+    "excuses array<struct<requirement:string,`case`:string,excuse:string,times:long>>, own_rows array<string>, "
+    "attempts map<string,struct<made:long,lost:long,errors:long>>, hindrance string"
 )
 
 
@@ -170,7 +173,8 @@ def _example(rows: Sequence[str] = (), **fields: Any) -> dict[str, Any]:
 
 
 def test_coverage_counts_applicable_cases_examples_and_faults(spark: SparkSession) -> None:
-    seen = [_of(V, A, case="x"), _of(V, A, case="unheard-of"), _of("3.9.2", A, case="y")]
+    seen = [_of(*cell, case=case, examples=1) for *cell, case in ((V, A, "x"), (V, A, "unheard-of"), ("3.9.2", A, "y"))]
+    seen.append(_of(V, A, case="y", examples=0))
     sums = _sums(
         spark,
         _example([A, A], faults={"pause": (2, 1, 1)}),
@@ -236,9 +240,37 @@ def test_checks_that_ran_and_those_that_ended_in_trouble(spark: SparkSession) ->
     )
     killed = [_of(V, A, check="k"), _of(V, B, check="k")]
     assert tables.checks(sums, killed) == [
-        _of(V, A, ran=5, errors=2, trouble="a full disk"),
-        _of(V, B, ran=1, errors=0, trouble=None),
+        _of(V, A, ran=5, errors=2, trouble="a full disk", attempts={}, hindrance=""),
+        _of(V, B, ran=1, errors=0, trouble=None, attempts={}, hindrance=""),
     ]
+
+
+def test_attempts_are_added_up_by_check_and_case_and_weigh_on_own_rows(spark: SparkSession) -> None:
+    ended = {"type": "check", "rows": json.dumps([A, B]), "outcome": "done", "own_rows": [A], "detail": "no engine"}
+    sums = _sums(
+        spark,
+        {**ended, "attempts": {"x": (5, 3, 1), "y": (2, 0, 0)}, "hindrance": "GEN-10: node-1 ended"},
+        {**ended, "shard": "t", "attempts": {"x": (4, 1, 0)}},
+        {**ended, "check": "q", "attempts": {"": (9, 9, 0)}, "own_rows": None},
+        changed=[("t", B)],
+    )
+    own, aims = tables.checks(sums, [])
+    assert own["attempts"] == {
+        ("p", "x"): AttemptCount(made=9, lost=4, errors=1),
+        ("p", "y"): AttemptCount(made=2),
+        ("q", ""): AttemptCount(made=9),
+    }
+    assert aims["attempts"] == {("p", ""): AttemptCount(made=7, errors=1), ("q", ""): AttemptCount(made=9)}
+    assert (own["errors"], aims["errors"], own["trouble"]) == (0, 1, "no engine")
+    assert own["hindrance"] == aims["hindrance"] == "GEN-10: node-1 ended"
+
+
+def test_a_case_that_was_only_excused_has_a_tally_too(spark: SparkSession) -> None:
+    sums = _sums(spark, _example(excuses=[(A, "x", "open", 2), (A, "x", INAPPLICABLE.name, 3)]))
+    [found] = tables.cases([], [], [], sums)
+    assert (found["held"], found["examples"], found["excused"], found["left_out"]) == (
+        0, 0, {"open": 2}, {INAPPLICABLE.name: 3},
+    )  # fmt: skip
 
 
 def test_faults_of_a_column_are_added_up_over_examples(spark: SparkSession) -> None:
@@ -313,7 +345,7 @@ def test_counts_of_a_case_are_added_up_over_its_checks() -> None:
     distinct = [_of(V, A, case="x", inputs=3, examples=4)]
     (found,) = tables.cases(decided, distinct, [_of(V, A, case="x")], {})
     sums = {"held": 4, "violated": 2, "recorded": 0, "kept": 0, "changed": 2, "calm": 0, "calm_examples": 0}
-    none: dict[str, Any] = {"excused": {}, "left_out": {}}
+    none: dict[str, Any] = {"excused": {}, "left_out": {}, "attempts": 0, "lost": 0}
     assert found == _of(V, A, case="x", inputs=3, examples=4, wavering=True, **sums, **none)
     assert not tables.cases(decided, distinct, [_of(V, B, case="x")], {})[0]["wavering"]
 
