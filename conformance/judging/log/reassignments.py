@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from conformance.judging.excuses import REASSIGNED
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.log import FetchResult, PartitionAtBroker, ProduceResult, ReplicaBatch
 from conformance.judging.facts.reassignments import ReassignmentResult
@@ -195,7 +196,7 @@ def _was_before(change: Completed, write: ProduceResult) -> bool:
 # --- cancelled
 
 
-def _cancelling_restores(story: PartitionStory, asked: Sequence[ReassignmentResult], place: int) -> Iterator[Finding]:
+def _cancelling_restores(story: PartitionStory, asked: Sequence[ReassignmentResult], place: int) -> Iterator[Claim]:
     """Judge that the replicas are again those from before the only request that was under way; a broker may describe the
     merged ones for a while.
     """
@@ -205,9 +206,9 @@ def _cancelling_restores(story: PartitionStory, asked: Sequence[ReassignmentResu
         return
     end = min((one.asked for one in asked[place + 1 :]), default=NEVER)
     old, merged = {*former.replicas}, {*former.replicas, *request.replicas}
-    if any(
-        span.began < end and request.asked < span.ended for span in story.derive(ReplicaDamage).hits(_moves_replicas)
-    ):
+    moved = story.derive(ReplicaDamage).hits(_moves_replicas)
+    if any(span.began < end and request.asked < span.ended for span in moved):
+        yield Excuse(REASSIGNED, "cancelled")
         return
     for seen in (one for one in story.metadata if cancelled.event < one.asked and one.event < end):
         now, rest = {*seen.replicas}, 0 <= story.timeline.rest < seen.asked
@@ -227,7 +228,7 @@ def _is_settled(earlier: Sequence[ReassignmentResult], look: PartitionAtBroker) 
 # --- at rest
 
 
-def _has_all_named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Finding]:
+def _has_all_named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Claim]:
     """Judge that at rest the partition has each replica that the last request names, if that was acknowledged.
 
     One broker that describes it so is enough: another may describe former replicas.
@@ -236,7 +237,10 @@ def _has_all_named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -
     if last is None or last.error != NONE or not last.replicas or story.timeline.rest < 0:
         return
     seen = {one.node: one for one in story.metadata if one.asked > max(story.timeline.rest, last.event)}
-    if not seen or _reassigned_by_fault(story, last.asked):
+    if not seen:
+        return
+    if _reassigned_by_fault(story, last.asked):
+        yield Excuse(REASSIGNED, "acknowledged")
         return
     missing = frozenset.intersection(*(frozenset(last.replicas) - {*one.replicas} for one in seen.values()))
     shown = f"at rest the replicas are {[*seen.values()][-1].replicas}, after a reassignment to {last.replicas} was acknowledged"
