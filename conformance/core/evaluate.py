@@ -14,13 +14,17 @@ from conformance.catalogue import Case, Facts, shipped_rows
 from conformance.catalogue.applicability import applies
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, Promise
+from conformance.judging.changes import Lived
 from conformance.judging.due import hindrance
 from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.reading import Reading
 from fixtures.spending import spending
 from history.events import Fault, History, Premise
 from history.observations import Observation
 from history.shards import ExcuseCount
+from history.subjects import subjects
 from protocol.errors import KitError
 
 C = TypeVar("C", Observation, ExcuseCount)
@@ -217,14 +221,19 @@ def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim) 
         example=example.example,
         inputs=canonical(example.inputs),
         events=shown_by,
-        lived=_faults_until(bench, max(shown_by, default=bench.tape.newest_answer())),
+        lived=_lived_through(bench, shown_by or [bench.tape.newest_answer()]),
     )
 
 
-def _faults_until(bench: Bench, until: int) -> list[str]:
-    """Return the faults witnessed up to the event `until`, the last one that shows an observation.
+def _lived_through(bench: Bench, by: Sequence[int]) -> list[str]:
+    """Return the faults by which the subjects of these events had changed.
 
     A stored tape holds all events of its example from the start, so later ones are left out by number.
     """
-    events = bench.tape.history.events[: until + 1]
-    return sorted({event.fault for event in events if type(event) is Fault and event.phase == "witness"})
+    history = History(example=bench.tape.example, events=bench.tape.history.events[: max(by) + 1])
+    if not any(type(event) is Fault and event.phase == "witness" for event in history.events):
+        return []
+    reading = Reading(history.example, [PartitionStory])
+    reading.feed(history.events)
+    partitions = {story.name: story.changed_by or () for story in reading.stories(PartitionStory)}
+    return Lived(history, reading.timeline, partitions).through(subjects(history, by), max(by))

@@ -35,6 +35,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import msgspec
 
 from conformance.catalogue.rows import LATER
+from conformance.judging.changes import Lived
 from conformance.judging.excuses import Evidence
 from conformance.judging.reading import Reading
 from conformance.judging.story import Story
@@ -42,7 +43,7 @@ from conformance.judging.together import Together
 from history.events import Answer, AnyEvent, Call, Example, Fault, History
 from history.observations import KEEPS, KEEPS_NOT, Observation
 from history.shards import ExcuseCount
-from history.subjects import Kind
+from history.subjects import Kind, Subject, subjects
 
 S = TypeVar("S", bound=Story)
 
@@ -251,6 +252,7 @@ class Judging:
         self._claims: dict[tuple[object, str, int], list[tuple[int, list[Claim]]]] = {}
         """By story type or look, name, and number within that name: the judges' numbers, each with its claims."""
         self._versions: dict[tuple[object, str, int], tuple[int, int]] = {}
+        self._lived_until = -1
         self._raised: dict[tuple[object, str, int, int], Raised] = {}
         """The errors of the last look, by the same key and the number of the judge."""
 
@@ -290,8 +292,25 @@ class Judging:
 
     def _observation(self, judge: Judge, finding: Finding, story: Story | None, calm: bool = False) -> Observation:
         lives = story is not None and finding.by and story.timeline.witnessed
-        lived = story.lived_through(max(finding.by)) if story is not None and lives else []
+        lived = self._lived_through(story, finding.by) if story is not None and lives else ()
         return judge.observation(self._history.example.example, finding, lived, calm=calm)
+
+    def _lived_through(self, story: Story, by: Sequence[int]) -> Sequence[str]:
+        """Return the faults by which the subject of the story, or those of the events, had changed."""
+        if story.changed_by is not None:
+            return sorted({fault for fault, changed in story.changed_by if changed <= max(by)})
+        own = {Subject(story.kind, story.name)} if story.name else set[Subject]()
+        return self._lived.through(own | subjects(self._history, by), max(by))
+
+    @property
+    def _lived(self) -> Lived:
+        """The faults that observations lived through, as far as the history goes."""
+        if self._lived_until != len(self._history.events):
+            self._lived_until = len(self._history.events)
+            known = (story for type in self._plan.stories for story in self._reading.stories(type))
+            partitions = {story.name: story.changed_by for story in known if story.changed_by is not None}
+            self._lived_by_then = Lived(self._history, self._reading.timeline, partitions)
+        return self._lived_by_then
 
     def _all(self) -> list[_Claimed]:
         """Return all claims in the order of the judges, each with its story."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+from conformance.judging.changes import ChangedBy
 from conformance.judging.timeline import Timeline
 from history.subjects import Kind
 
@@ -53,9 +54,10 @@ class Story:
         """Requests of unknown outcome that may still reach the next subject of its name."""
         return []
 
-    def lived_through(self, event: int) -> list[str]:
-        """Return the faults, by name, that were witnessed before an event."""
-        return sorted({one.fault for one in self.timeline.witnessed if one.witnessed < event})
+    @property
+    def changed_by(self) -> ChangedBy | None:
+        """The faults from which a change of the subject followed, if the story knows of its changes."""
+        return None
 
     def derive(self, make: Callable[[Any], T]) -> T:
         """Return the result that `make` derives from this story, shared by several judges."""

@@ -7,7 +7,6 @@ import sys
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from math import inf
-from typing import NamedTuple
 
 import msgspec
 
@@ -86,12 +85,24 @@ class FaultSpan(msgspec.Struct):
         return not (self.effects.spares_nodes or {*nodes}.isdisjoint((*self.nodes, *self.touched, *everywhere)))
 
 
-class WitnessedFault(NamedTuple):
-    """A witnessed fault: the events of its injection and of its witness."""
+class WitnessedFault(msgspec.Struct):
+    """A witnessed fault: the events of its injection and of its heal, and all nodes that it was aimed at or hit."""
 
     fault: str
+    nodes: frozenset[str]
+    partition: str
+    effects: Effects
     began: int
-    witnessed: int
+    ended: int = NEVER
+
+    def may_change(self, nodes: Collection[str], partition: str, brokers: Collection[str]) -> bool:
+        """True if a change by which these nodes lost or took a role may follow from it: it hit one of them, or is an election or
+        a reassignment of the partition.
+        """
+        if self.effects.election != "none" or self.effects.moves_replicas:
+            return self.partition in ("", partition) and not self.nodes.isdisjoint(nodes)
+        hit = {*self.nodes, *brokers} if self.effects.every_broker else self.nodes
+        return not (self.effects.spares_nodes or hit.isdisjoint(nodes))
 
 
 class Timeline:
@@ -129,7 +140,7 @@ class Timeline:
         self.disagreed = -1
         """The event of AT_REST where it was not met in time."""
         self.version = 0
-        self._began: dict[str, int] = {}
+        self._injected: dict[str, WitnessedFault] = {}
         self.incarnations: dict[str, int] = {}
         """Which incarnation of each node runs by now; those that are not in it run in their first, number 0."""
         self._starts: dict[str, list[int]] = {}
@@ -164,7 +175,7 @@ class Timeline:
         """Return the timeline as it is now, which further events do not change."""
         kept = copy.copy(self)
         kept.spans, kept.faults = copy.deepcopy(self.spans), [*self.faults]
-        kept.witnessed, kept._began = [*self.witnessed], {**self._began}
+        kept.witnessed, kept._injected = copy.deepcopy(self.witnessed), {**self._injected}
         kept._fault_events = [*self._fault_events]
         kept.incarnations, kept.configured = {**self.incarnations}, [*self.configured]
         kept._starts = {node: [*starts] for node, starts in self._starts.items()}
@@ -188,10 +199,7 @@ class Timeline:
     def _note_fault(self, event: Fault) -> None:
         fault = self._phase_of(event)
         self.version += 1
-        if fault.phase == "inject":
-            self._began[fault.fault] = fault.event
-        elif fault.phase == "witness":
-            self.witnessed.append(WitnessedFault(fault.fault, self._began.get(fault.fault, fault.event), fault.event))
+        self._note_witness(fault, event)
         if fault.effects.stands:
             self._note_span(fault, event)
         if fault.phase == "consequence":  # what the cluster makes of it is no act of the fault
@@ -199,6 +207,22 @@ class Timeline:
         self.faults.append(fault)
         self._fault_events.append(fault.event)
         self._begin_incarnations(fault.effects, fault.nodes, fault.event)
+
+    def _note_witness(self, fault: FaultPhase, event: Fault) -> None:
+        if fault.phase == "inject":
+            nodes = frozenset((*fault.nodes, *event.detail.get("touched", ())))
+            self._injected[fault.fault] = WitnessedFault(
+                fault.fault, nodes, fault.partition, fault.effects, fault.event
+            )
+        elif fault.phase == "witness" and fault.fault in self._injected:
+            one = self._injected[fault.fault]
+            one.nodes |= {*fault.nodes}
+            one.ended = NEVER if fault.effects.stands else fault.event
+            self.witnessed.append(one)
+        elif fault.phase == "heal":
+            for one in self.witnessed:
+                if one.fault == fault.fault and one.ended == NEVER and {*fault.nodes} <= one.nodes:
+                    one.ended = fault.event
 
     def _begin_incarnations(self, effects: Effects, nodes: Sequence[str], event: int) -> None:
         if effects.begins_incarnation:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from conformance.judging.changes import Change, ChangedBy, changed_by
 from conformance.judging.facts.exchange import UNKNOWN_OUTCOME, Exchange
 from conformance.judging.facts.groups import ConsumedRecord, FetchedOffset, OffsetCommitResult, ReaderStep
 from conformance.judging.facts.log import (
@@ -234,13 +235,9 @@ class PartitionStory(Story):
 
     # --- changes
 
-    def lived_through(self, event: int) -> list[str]:
-        """Return witnessed faults after which a broker showed another leader, epoch or ISR before the event."""
-        return sorted({fault for fault, changed in self._changed_by if changed < event})
-
     @cached_property
-    def _changed_by(self) -> list[tuple[str, int]]:
-        """Witnessed faults, each with the first change of leader, epoch or ISR that a broker showed after its injection.
+    def changed_by(self) -> ChangedBy:
+        """The witnessed faults from which a change of leader, epoch or ISR followed, each with the first of them.
 
         A change is one between two answers of the same broker: brokers that differ from each other show none.
         """
@@ -249,11 +246,14 @@ class PartitionStory(Story):
         for seen in self.metadata:
             old = last.get(seen.node, seen)
             if old.state is not seen.state and _leadership(old) != _leadership(seen):
-                changes.append(seen.event)
+                changes.append(Change(seen.event, self._moved(old, seen)))
             last[seen.node] = seen
-        mine = (one for one in self.timeline.witnessed if one.began > self.created_at)
-        first = ((one.fault, bisect_left(changes, one.began)) for one in mine)
-        return [(fault, changes[place]) for fault, place in first if place < len(changes)]
+        return changed_by(self.timeline, changes, self.name, self.created_at)
+
+    def _moved(self, old: PartitionAtBroker, new: PartitionAtBroker) -> frozenset[str]:
+        """Return the brokers that led before or lead now, if that or the epoch differs, and those that left or joined the ISR."""
+        led = {old.leader, new.leader} if (old.leader, old.epoch) != (new.leader, new.epoch) else set()
+        return frozenset(self.timeline.names.get(id, "") for id in led | ({*old.isr} ^ {*new.isr}))
 
     @property
     def created_at(self) -> int:

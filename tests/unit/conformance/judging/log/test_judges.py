@@ -118,6 +118,25 @@ def test_a_fault_that_changed_neither_leader_nor_isr_does_not_count() -> None:
     assert lived(watched(history, 1, 0)) == [[]]
 
 
+def test_a_fault_on_a_broker_that_no_change_concerns_does_not_count() -> None:
+    """A rate limit on 3; 2 replaces 1 as the leader, and an hour later an administrator moves it back."""
+    history = LogHistory().settled(1, 0).hit("rate-limit", 3).settled(2, 1).healed("rate-limit", 3)
+    assert lived(watched(history.later(3600).settled(1, 2), 1, 2)) == [[]]
+
+
+def test_a_change_long_after_a_fault_was_healed_does_not_count() -> None:
+    history = LogHistory().settled(1, 0).hit("rate-limit", 1).healed("rate-limit", 1)
+    assert lived(watched(history.later(60).settled(2, 1), 2, 1)) == [[]]
+    history = LogHistory().settled(1, 0).hit("rate-limit", 1).healed("rate-limit", 1)
+    assert lived(watched(history.later(5).settled(2, 1), 2, 1)) == [["rate-limit"]]
+
+
+def test_a_fault_that_only_sends_requests_does_not_count_for_a_change_of_its_leader() -> None:
+    history = LogHistory().settled(1, 0).hit("roll-by-size", 1).settled(2, 1)
+    assert lived(watched(history, 2, 1)) == [[]]
+    assert lived(watched(LogHistory().settled(1, 0).move(1, 2).settled(2, 1), 2, 1)) == [["move-leader"]]
+
+
 def test_a_shrunk_isr_counts() -> None:
     history = LogHistory().settled(1, 0).kill(3).metadata(1, 1, 0, isr=(1, 2))
     assert lived(watched(history, 1, 0)) == [["kill"]]

@@ -1,0 +1,118 @@
+"""Changes that followed from a fault: of a partition's leader or ISR, of a coordinator, of the quorum's leader.
+
+An observation lived through a fault if that was witnessed on a node or link of its very subject, and the subject then changed
+there: its leader, coordinator or quorum leader is another one or a new process, or a replica left or joined the ISR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from conformance.judging.timeline import CONVERGES_WITHIN, NEVER, Timeline, WitnessedFault
+from history.events import Answer, Call, History
+from history.subjects import QUORUM, Subject, subjects_of, topics_of
+
+
+class Change(NamedTuple):
+    """A change that an answer shows, and the nodes that lost or took a role by it."""
+
+    event: int
+    nodes: frozenset[str]
+
+
+ChangedBy = Sequence[tuple[str, int]]
+"""Faults by name, each with the event of the first change that followed from it."""
+
+SERVED_BY_OTHERS: dict[str, frozenset[str]] = {
+    "group": frozenset(("find_coordinator", "add_offsets_to_txn")),
+    "transactional-id": frozenset(("find_coordinator", "produce", "txn_offset_commit")),
+}
+"""The requests that name a group or a transactional id, but go to other brokers than its coordinator."""
+
+
+def changed_by(timeline: Timeline, changes: Sequence[Change], partition: str = "", after: int = -1) -> ChangedBy:
+    """Return the witnessed faults that began after an event, each with the first change that followed from it.
+
+    It shows while the fault stands, or within the time in which a cluster converges after that.
+    """
+    mine = (fault for fault in timeline.witnessed if fault.began > after)
+    found = ((fault.fault, _first_change(timeline, fault, changes, partition)) for fault in mine)
+    return [(fault, event) for fault, event in found if event is not None]
+
+
+def _first_change(timeline: Timeline, fault: WitnessedFault, changes: Sequence[Change], partition: str) -> int | None:
+    ends = NEVER if fault.ended == NEVER else timeline.time(fault.ended) + CONVERGES_WITHIN
+    later = (one for one in changes if fault.began < one.event and timeline.time(one.event) <= ends)
+    return next((one.event for one in later if fault.may_change(one.nodes, partition, timeline.broker_names)), None)
+
+
+class Lived:
+    """The faults that observations of one history lived through. `partitions` are the changes of each partition, by its name."""
+
+    def __init__(self, history: History, timeline: Timeline, partitions: Mapping[str, ChangedBy]) -> None:
+        self._history, self._timeline, self._partitions = history, timeline, partitions
+        self._known: dict[Subject, ChangedBy] = {}
+
+    def through(self, about: Collection[Subject], event: int) -> list[str]:
+        """Return the faults, by name, from which a change of one of the subjects had followed by an event."""
+        return sorted({fault for one in about for fault, changed in self._changed_by(one) if changed <= event})
+
+    def _changed_by(self, subject: Subject) -> ChangedBy:
+        if subject not in self._known:
+            self._known[subject] = self._find(subject)
+        return self._known[subject]
+
+    def _find(self, subject: Subject) -> ChangedBy:
+        if subject.kind == "partition":
+            return self._partitions.get(subject.name, ())
+        if subject.kind == "topic":
+            own = (name for name in self._partitions if subject in topics_of([Subject("partition", name)]))
+            return [pair for name in own for pair in self._partitions[name]]
+        if subject == QUORUM:
+            return changed_by(self._timeline, [*self._leader_changes()])
+        if subject.kind in SERVED_BY_OTHERS:
+            return changed_by(self._timeline, [*self._coordinator_changes(subject)])
+        return ()
+
+    def _coordinator_changes(self, subject: Subject) -> Iterator[Change]:
+        """Yield the answers that come from another process than the last one that served the subject."""
+        last = ("", -1)
+        for call, answer in self._answers():
+            if call.op in SERVED_BY_OTHERS[subject.kind] or subject not in subjects_of(call):
+                continue
+            if answer.value.get("error_code", 0) == 0:
+                process = (call.node, self._timeline.incarnation(call.node, answer.n))
+                if last[0] and process != last:
+                    yield Change(answer.n, frozenset((last[0], process[0])))
+                last = process
+
+    def _leader_changes(self) -> Iterator[Change]:
+        """Yield the answers that name the quorum's leader of a later epoch than all before."""
+        epoch, leader = -1, -1
+        for call, answer in self._answers():
+            for found in _leaders_in(answer.value) if QUORUM in subjects_of(call) else ():
+                if found[0] > epoch and found[1] >= 0:
+                    if epoch >= 0:
+                        yield Change(answer.n, self._names((leader, found[1])))
+                    epoch, leader = found
+
+    def _names(self, ids: Iterable[int]) -> frozenset[str]:
+        return frozenset(self._timeline.names.get(id, "") for id in ids)
+
+    def _answers(self) -> Iterator[tuple[Call, Answer]]:
+        answered = self._history.answered_calls()
+        return (
+            (call, answer) for call, answer in answered if answer.outcome == "ok" and isinstance(answer.value, dict)
+        )
+
+
+def _leaders_in(value: Any) -> Iterator[tuple[int, int]]:
+    """Yield epoch and id of each leader that is named anywhere in an answer."""
+    if isinstance(value, dict):
+        if isinstance(value.get("leader_epoch"), int) and isinstance(value.get("leader_id"), int):
+            yield value["leader_epoch"], value["leader_id"]
+        value = [*value.values()]
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _leaders_in(one)
