@@ -276,7 +276,7 @@ class _Episode:
         elif self._draw(sampled_from([False, True])):
             yield self._write()
 
-    def _inject(self, name: str, role: str, *, follow: bool) -> Disturb[Any]:
+    def _inject(self, name: str, role: str, *, follow: bool) -> Disturb:
         self._standing += 1
         offered = self._offer.faults[name]
         fault = self._draw(offered.drawn)

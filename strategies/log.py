@@ -2,21 +2,6 @@
 
 from typing import ClassVar, Literal
 
-from fixtures.faults.kinds import (
-    batches,
-    clock,
-    disk,
-    elections,
-    files,
-    frames,
-    full_disk,
-    logs,
-    network,
-    process,
-    shapes,
-    unclean,
-    zombies,
-)
 from strategies import steps
 
 PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0", "lone-0", "drawn-0", "drawn-1", "fleeting-0"]
@@ -28,49 +13,6 @@ CodecName = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODECS: tuple[CodecName, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 ReplicaRole = Literal["leader", "follower", "former-leader"]
 """`former-leader` is the replica that led before the current leader, if it can be reached; else it is the leader."""
-
-LogFault = (
-    clock.ClockShift
-    | zombies.CutOffFromControllers
-    | batches.CutTailAbove
-    | batches.CutTailBelow
-    | disk.FailedDirectory
-    | disk.FailedDisk
-    | frames.Delay
-    | network.Drop
-    | process.Freeze
-    | full_disk.FullDisk
-    | shapes.Isolate
-    | zombies.IsolatedControllerLeader
-    | process.Kill
-    | network.Loss
-    | files.OldEpochCheckpoint
-    | shapes.OneLink
-    | zombies.PausedZombie
-    | process.PausePastFencing
-    | network.RateLimit
-    | files.RemoveEpochCheckpoint
-    | files.RemoveIndexFiles
-    | files.RemoveRebuiltFile
-    | files.RemoveReplica
-    | files.RemoveWatermarkCheckpoint
-    | process.Stop
-    | unclean.UncleanElection
-    | unclean.UncleanElectionByConfig
-    | disk.WipeDisk
-)
-"""Faults that stand until they are healed, while clients go on."""
-
-BriefLogFault = (
-    elections.MoveLeader
-    | elections.PreferredElection
-    | elections.Reassign
-    | logs.RetentionBySize
-    | logs.RetentionByTime
-    | logs.RollBySize
-    | process.RollingRestart
-)
-"""Faults that need a healthy cluster, or are over once they are witnessed."""
 
 
 class PartitionStep(steps.SubjectStep, frozen=True, kw_only=True):
@@ -262,8 +204,8 @@ LogStep = (
     | steps.AlterClusterDefault
     | steps.Echo
     | steps.Sweep
-    | steps.Disturb[LogFault]
-    | steps.DisturbBriefly[BriefLogFault]
+    | steps.Disturb
+    | steps.DisturbBriefly
     | steps.Heal
     | steps.HealPartly
 )

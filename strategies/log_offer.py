@@ -306,18 +306,16 @@ MAIN = (
 """The faults of which each pair is to meet on one partition, in either order."""
 
 
-def transient_faults(on: str) -> SearchStrategy[steps.DisturbBriefly[do.BriefLogFault]]:
+BRIEF = (elections.MoveLeader, elections.PreferredElection, elections.Reassign, process.RollingRestart)
+BRIEF_ON_SEGMENTS = (logs.RetentionBySize, logs.RetentionByTime, logs.RollBySize)
+
+
+def transient_faults(on: str) -> SearchStrategy[steps.DisturbBriefly]:
     """Draw faults that are healed within the step; retention and small segments only where records may be deleted."""
     there: do.PartitionName = _in_place_of_compacted(on)
     return one_of(
-        *(
-            steps.brief_disturbances(kind, (there,))
-            for kind in (elections.MoveLeader, elections.PreferredElection, elections.Reassign, process.RollingRestart)
-        ),
-        *(
-            steps.brief_disturbances(kind, UNCOMPACTED[:3])
-            for kind in (logs.RetentionBySize, logs.RetentionByTime, logs.RollBySize)
-        ),
+        *(steps.brief_disturbances(kind, (there,)) for kind in BRIEF),
+        *(steps.brief_disturbances(kind, UNCOMPACTED[:3]) for kind in BRIEF_ON_SEGMENTS),
     )
 
 

@@ -2,18 +2,6 @@
 
 from typing import ClassVar, Literal, TypeAlias
 
-from fixtures.faults.kinds import (
-    elections,
-    files,
-    logs,
-    network,
-    process,
-    producers,
-    shapes,
-    unclean,
-    upgrade,
-    zombies,
-)
 from strategies import steps
 
 ProducerName = Literal["plain-1", "plain-2", "legacy-1", "legacy-2", "tv2-1", "tv2-2"]
@@ -32,31 +20,6 @@ WrittenPartition = Literal["strict-0", "strict-1", "strict-2", "loose-0"]
 """The `strict` partitions have different leaders at first, and min.insync.replicas=2. `loose` has 1, so that an
 unclean election can lose acknowledged records."""
 ReplicaRole = Literal["leader", "follower", "former-leader"]
-
-ProducerFault = (
-    zombies.CutOffFromControllers
-    | network.Drop
-    | process.Freeze
-    | shapes.Isolate
-    | process.Kill
-    | network.Loss
-    | shapes.OneLink
-    | zombies.PausedZombie
-    | process.PausePastFencing
-    | files.RemoveRebuiltFile
-    | process.Stop
-    | unclean.UncleanElection
-    | upgrade.Upgrade
-)
-BriefProducerFault = (
-    producers.ForgetProducers
-    | elections.MoveCoordinator
-    | elections.MoveLeader
-    | elections.PreferredElection
-    | logs.RetentionBySize
-    | logs.RollBySize
-    | process.RollingRestart
-)
 
 
 class OnPartition(steps.SubjectStep, frozen=True, kw_only=True):
@@ -271,8 +234,8 @@ ProducerStep: TypeAlias = (
     | steps.ReassignPartition
     | steps.CancelReassignment
     | steps.ElectPreferredLeader
-    | steps.Disturb[ProducerFault]
-    | steps.DisturbBriefly[BriefProducerFault]
+    | steps.Disturb
+    | steps.DisturbBriefly
     | steps.Heal
     | steps.HealPartly
     | steps.Echo

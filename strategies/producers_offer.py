@@ -211,22 +211,24 @@ MAIN = ("kill", "stop", "pause-past-fencing", "cut-off-from-controllers", "isola
 """The faults of which each pair is to meet on one partition, in either order."""
 
 
-def brief_faults(on: str) -> SearchStrategy[steps.DisturbBriefly[do.BriefProducerFault]]:
+BRIEF = (
+    elections.MoveLeader,
+    elections.PreferredElection,
+    logs.RollBySize,
+    logs.RetentionBySize,
+    process.RollingRestart,
+)
+
+
+def brief_faults(on: str) -> SearchStrategy[steps.DisturbBriefly]:
     """Draw faults that are healed within the step: leaders and coordinators move, brokers forget producers or restart
     in turn, segments are rolled or deleted."""
     there = (on,)
     coordinators = sampled_from(["transaction coordinator", "transaction coordinator", "group coordinator"])
-    kinds = (
-        elections.MoveLeader,
-        elections.PreferredElection,
-        logs.RollBySize,
-        logs.RetentionBySize,
-        process.RollingRestart,
-    )
     return one_of(
         steps.brief_disturbances(elections.MoveCoordinator, there, role=coordinators),
         steps.brief_disturbances(producers.ForgetProducers, there, own_producer=just(False)),
-        *(steps.brief_disturbances(kind, there) for kind in kinds),
+        *(steps.brief_disturbances(kind, there) for kind in BRIEF),
     )
 
 

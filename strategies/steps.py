@@ -1,20 +1,19 @@
 """Steps that every machine shares: plain data, so that a schedule can be recorded, shrunk and replayed.
 
-A machine's steps are a union of these and of its own, e.g. ``Produce | Disturb[Kill | Pause] | Heal``. Steps name their
+A machine's steps are a union of these and of its own, e.g. ``Produce | Disturb | Heal``. Steps name their
 subject (a partition, a topic, a group) by the machine's own name for it, and never a node: they are aimed by role when they
 are taken.
 """
 
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 from hypothesis.strategies import SearchStrategy, builds, integers, sampled_from
 
 from fixtures.faults.base.fault import Fault
+from fixtures.faults.plans import AnyFault
 from history.subjects import Kind
 from strategies.faults import faults_of
-
-F = TypeVar("F", bound=Fault, covariant=True)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
@@ -37,20 +36,20 @@ class SubjectStep(Step, frozen=True, kw_only=True):
 # --- faults
 
 
-class Disturb(SubjectStep, Generic[F], frozen=True, kw_only=True, tag="disturb"):
+class Disturb(SubjectStep, frozen=True, kw_only=True, tag="disturb"):
     """A fault around the subject, which stands until it is healed. `follow`: the next step waits for the cluster's reaction;
     without it the next one meets the election or the recovery under way."""
 
     disturbs: ClassVar[bool] = True
-    fault: F
+    fault: AnyFault
     follow: bool = True
 
 
-class DisturbBriefly(SubjectStep, Generic[F], frozen=True, kw_only=True, tag="disturb-briefly"):
+class DisturbBriefly(SubjectStep, frozen=True, kw_only=True, tag="disturb-briefly"):
     """A transient fault around the subject: injected, and healed within the same step. Left out while another stands."""
 
     disturbs: ClassVar[bool] = True
-    fault: F
+    fault: AnyFault
 
 
 class Heal(Step, frozen=True, kw_only=True, tag="heal"):
@@ -196,14 +195,14 @@ def index_of(on: str) -> int:
 # --- strategies
 
 
-def disturbances(kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]) -> SearchStrategy[Disturb[Any]]:
+def disturbances(kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]) -> SearchStrategy[Disturb]:
     """Draw standing faults of one kind around any of these subjects; `drawn` replaces parameters' own strategies."""
     return builds(Disturb, on=sampled_from(on), fault=faults_of(kind, **drawn))
 
 
 def brief_disturbances(
     kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]
-) -> SearchStrategy[DisturbBriefly[Any]]:
+) -> SearchStrategy[DisturbBriefly]:
     """Draw transient faults of one kind around any of these subjects; `drawn` is as in `disturbances`."""
     return builds(DisturbBriefly, on=sampled_from(on), fault=faults_of(kind, **drawn))
 

@@ -53,7 +53,6 @@ class ProduceSized(steps.SubjectStep, frozen=True, kw_only=True, tag="produce-si
     size: int
 
 
-TopicsFault: TypeAlias = Kill | PausePastFencing | CutOffFromControllers
 TopicsStep: TypeAlias = (
     steps.CreateTopic
     | steps.DeleteTopic
@@ -65,8 +64,8 @@ TopicsStep: TypeAlias = (
     | RefusedAlteration
     | MisassignPartitions
     | ProduceSized
-    | steps.Disturb[TopicsFault]
-    | steps.DisturbBriefly[MoveLeader]
+    | steps.Disturb
+    | steps.DisturbBriefly
     | steps.Heal
     | steps.HealPartly
     | steps.Echo
@@ -172,16 +171,14 @@ def sized_produces() -> SearchStrategy[ProduceSized]:
 # --- faults
 
 
-def standing_faults() -> SearchStrategy[steps.Disturb[TopicsFault]]:
+STANDING = (Kill, PausePastFencing, CutOffFromControllers)
+
+
+def standing_faults() -> SearchStrategy[steps.Disturb]:
     """Draw faults around the anchor topic, which no step deletes."""
-    drawn: list[SearchStrategy[steps.Disturb[TopicsFault]]] = [
-        steps.disturbances(Kill, (ANCHOR,)),
-        steps.disturbances(PausePastFencing, (ANCHOR,)),
-        steps.disturbances(CutOffFromControllers, (ANCHOR,)),
-    ]
-    return one_of(drawn)
+    return one_of(*(steps.disturbances(kind, (ANCHOR,)) for kind in STANDING))
 
 
-def transient_faults() -> SearchStrategy[steps.DisturbBriefly[MoveLeader]]:
+def transient_faults() -> SearchStrategy[steps.DisturbBriefly]:
     """Draw moves of the leader of the anchor topic, which no step deletes."""
     return steps.brief_disturbances(MoveLeader, (ANCHOR,))

@@ -123,14 +123,14 @@ class StepExecutor(ABC, Generic[S]):
     def await_reaction(self) -> None:
         """Wait, after a fault with `follow`, until the cluster has done what it owes under faults, or is overdue."""
 
-    @run.register(Disturb)
-    def _disturb(self, step: Disturb[Fault]) -> None:
+    @run.register
+    def _disturb(self, step: Disturb) -> None:
         self.standing.append(self._inject(step.on, step.fault, follow=step.follow))
         if step.follow:
             self.await_reaction()
 
-    @run.register(DisturbBriefly)
-    def _disturb_briefly(self, step: DisturbBriefly[Fault]) -> None:
+    @run.register
+    def _disturb_briefly(self, step: DisturbBriefly) -> None:
         if self.standing:
             raise Absent("another fault stands")
         self.faults.heal(self._inject(step.on, step.fault).fault)

@@ -44,7 +44,7 @@ judges look at the history. A machine of one rule, on a `bench` (here any cluste
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, get_args
 
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
@@ -53,6 +53,7 @@ from conformance.core.bench import Bench
 from conformance.core.model import FaultModel
 from conformance.judging.judges import rows_about
 from fixtures.cluster import Topology
+from fixtures.faults.base.fault import Fault
 from history.subjects import Kind
 from strategies.episodes import Steering
 from strategies.steps import Step
@@ -138,6 +139,7 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
     each rule once, so that even the shortest profile tries every rule; Hypothesis draws all other examples. `simpler`
     gives other parameters for a step, the simplest first. `topologies` are other clusters, on which the machine's
     parts take turns, since settings that a broker cannot change while it runs are the same for a whole cluster.
+    `injects` are the faults that its steps inject.
     """
 
     id: str
@@ -149,6 +151,7 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
     opening: Sequence[S]
     simpler: Callable[[S], list[S]] = smaller
     topologies: Sequence[Topology] = ()
+    injects: Sequence[type[Fault]] = ()
 
     @cached_property
     def rows(self) -> tuple[str, ...]:
@@ -186,34 +189,12 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
 
     @property
     def step_types(self) -> list[type[msgspec.Struct]]:
-        return [_class_of(kind) for kind in _members(self.step)]
+        return [self.step] if isinstance(self.step, type) else [*get_args(self.step)]
 
     @property
     def faults(self) -> list[str]:
-        """The names of all faults that a step can inject: those among the types of the steps' fields."""
-        found = {
-            str(_class_of(kind).__struct_config__.tag)
-            for step in _members(self.step)
-            for field in msgspec.structs.fields(step)
-            for kind in _members(field.type)
-            if _class_of(kind).__struct_config__.tag_field == "fault"
-        }
-        return sorted(found)
-
-
-def _members(kind: object) -> list[Any]:
-    """Return the structs of a union, or `kind` itself if it is a struct. Generic structs keep their parameters."""
-    members = [kind] if _is_struct(kind) else get_args(kind)
-    return [member for member in members if _is_struct(member)]
-
-
-def _is_struct(kind: object) -> bool:
-    return isinstance(_class_of(kind), type) and issubclass(_class_of(kind), msgspec.Struct)
-
-
-def _class_of(kind: Any) -> Any:
-    """Return the class without its generic parameters."""
-    return get_origin(kind) or kind
+        """The names of all faults that its steps inject."""
+        return sorted(str(kind.__struct_config__.tag) for kind in self.injects)
 
 
 AnyMachine: TypeAlias = MachineCheck[Any]

@@ -26,11 +26,11 @@ def of_machine(strategy: Callable[[type[Any]], SearchStrategy[T]]) -> SearchStra
 class DisturbRules(KafkaMachine[M]):
     """Faults that stand while other steps go on, until all of them are healed together."""
 
-    standing_faults: ClassVar[SearchStrategy[steps.Disturb[Any]]]
+    standing_faults: ClassVar[SearchStrategy[steps.Disturb]]
 
     @precondition(lambda self: self.model.may_disturb)
     @rule(step=of_machine(lambda machine: machine.standing_faults))
-    def disturb(self, step: steps.Disturb[Any]) -> None:
+    def disturb(self, step: steps.Disturb) -> None:
         self.do(step)
 
     @precondition(lambda self: not self.model.healthy)
@@ -89,11 +89,11 @@ class PartialHealRules(DisturbRules[M]):
 class TransientFaultRules(KafkaMachine[M]):
     """Faults that are healed within their step."""
 
-    transient_faults: ClassVar[SearchStrategy[steps.DisturbBriefly[Any]]]
+    transient_faults: ClassVar[SearchStrategy[steps.DisturbBriefly]]
 
     @precondition(lambda self: self.model.healthy)
     @rule(step=of_machine(lambda machine: machine.transient_faults))
-    def transient_fault(self, step: steps.DisturbBriefly[Any]) -> None:
+    def transient_fault(self, step: steps.DisturbBriefly) -> None:
         self.do(step)
 
 

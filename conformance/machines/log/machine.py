@@ -103,5 +103,6 @@ LOG_MACHINE = machine(
         step=do.LogStep,
         aims=("partition",),
         opening=OPENING,
+        injects=(*(one.kind for one in log_offer.FAULTS), *log_offer.BRIEF, *log_offer.BRIEF_ON_SEGMENTS),
     )
 )

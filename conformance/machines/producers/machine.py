@@ -113,5 +113,11 @@ PRODUCER_MACHINE = machine(
         step=do.ProducerStep,
         aims=("transactional-id", "producer"),
         opening=OPENING,
+        injects=(
+            *(one.kind for one in producers_offer.FAULTS),
+            *producers_offer.BRIEF,
+            MoveCoordinator,
+            ForgetProducers,
+        ),
     )
 )

@@ -114,5 +114,6 @@ TOPICS_MACHINE = machine(
         step=do.TopicsStep,
         aims=("resource",),
         opening=OPENING,
+        injects=(*do.STANDING, MoveLeader),
     )
 )

@@ -17,11 +17,11 @@ from strategies.steps import CreateTopic, Disturb, DisturbBriefly, Echo, Heal, R
 
 
 def disturbed(fault: Fault, *meanwhile: do.LogStep) -> list[do.LogStep]:
-    return [Disturb(on="strict-0", fault=fault), *meanwhile, Heal()]  # type: ignore[arg-type]
+    return [Disturb(on="strict-0", fault=fault), *meanwhile, Heal()]
 
 
 def disturbed_on_loose(fault: Fault, *meanwhile: do.LogStep) -> list[do.LogStep]:
-    return [Disturb(on="loose-0", fault=fault), *meanwhile, Heal()]  # type: ignore[arg-type]
+    return [Disturb(on="loose-0", fault=fault), *meanwhile, Heal()]
 
 
 def cut_off(role: str = "leader") -> zombies.CutOffFromControllers:

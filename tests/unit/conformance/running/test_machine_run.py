@@ -147,6 +147,7 @@ def machine_of(opening: list[Any], *judges: Judge) -> JudgedMachine:
         step=Say | Jolt,
         judges=judges,
         opening=opening,
+        injects=[Recorded],
     )
 
 

@@ -59,6 +59,7 @@ MACHINE = JudgedMachine(
     step=Produce | Trim | Disturb,
     judges=[nothing],
     opening=[],
+    injects=[Recorded, Lonely],
 )
 
 
