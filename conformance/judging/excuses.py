@@ -165,6 +165,14 @@ REASSIGNED = Evidence(
     until="its end",
     kind="left-out",
 )
+MIN_ISR_ALTERED = Evidence(
+    "min-isr-altered",
+    "min.insync.replicas may have had several values, under which the row says different things",
+    about="one partition, and the leader that has to learn of it",
+    since="the request that alters it",
+    until="10 s after its answer, or the heal of a fault on the leader; the answer that settles an unknown outcome",
+    kind="left-out",
+)
 EPOCH_CACHE_LOST = Evidence(
     "leader-epoch-cache-lost",
     "a replica lost leader-epoch-checkpoint, and does not learn the epochs of batches that it kept",

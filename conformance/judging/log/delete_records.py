@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from conformance.judging.excuses import CHECKPOINT_NOT_DUE, DELETION_TIMED_OUT, Evidence
+from conformance.judging.excuses import CHECKPOINT_NOT_DUE, DELETION_TIMED_OUT, NOT_AT_REST, Evidence
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
     DeleteRecordsResult,
@@ -14,7 +14,7 @@ from conformance.judging.facts.log import (
     ProduceResult,
 )
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.convergence import FinalState, end_of
+from conformance.judging.log.convergence import FinalState, differs_by, end_of
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
@@ -50,6 +50,9 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
     yield from _beyond(story, starts)
     yield from _none_returns(story)
     end = end_of(story)
+    left_out = differs_by(story) if end is None else NOT_AT_REST if not end.certain else None
+    if story.deletions and left_out is not None:
+        yield Excuse(left_out, "log-start")
     if end is not None and story.timeline.rest >= 0:
         yield from _fetched_since(story, end)
         yield from _caches(story, end)

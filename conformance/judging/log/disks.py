@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from conformance.judging.excuses import EPOCH_FILE_LOST_BY_FAULT, LAST_KNOWN_LEADER
+from conformance.judging.excuses import EPOCH_FILE_LOST_BY_FAULT, LAST_KNOWN_LEADER, MIN_ISR_ALTERED, REASSIGNED
 from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
 from conformance.judging.log.damage import ReplicaDamage
@@ -29,13 +29,20 @@ def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]
     empties the ELR, and a reassignment brings in other replicas: partitions with either are left out.
     """
     reads = [read for read in story.derive(Leadership).leader_reads if read.full]
-    if not reads or not story.derive(ReplicaDamage).hits(_loses_log) or story.derive(Replicas).may_have_changed:
+    writes = [write for write in story.produced if write.is_committed and write.values]
+    if not reads or not writes or not story.derive(ReplicaDamage).hits(_loses_log):
+        return
+    if story.derive(Replicas).may_have_changed:
+        yield Excuse(REASSIGNED, "disks")
         return
     survivor: tuple[int, int] | None = None
-    for write in (write for write in story.produced if write.is_committed and write.values):
-        lost = _lost_since(story, write)
+    for write in writes:
+        least, until = _min_isr(story, write)
+        lost = _lost_since(story, write, least)
         since = [read for read in reads if 0 <= lost < read.asked]
-        found = _how_it_lasts(story, write, since)
+        if since and since[-1].event >= until:
+            yield Excuse(MIN_ISR_ALTERED, "disks")
+        found = _how_it_lasts(story, write, [read for read in since if read.event < until])
         if isinstance(found, tuple):
             survivor = found
         elif found is not None:
@@ -49,15 +56,21 @@ OUTLIVES_DISKS = tuple(
 )
 
 
-def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
+def _min_isr(story: PartitionStory, write: ProduceResult) -> tuple[int, float]:
+    """Return min.insync.replicas when the record was written, and the event after which it may have another value."""
+    setting = story.derive(min_insync_replicas)
+    least = min(setting.possible(write.asked, write.event), key=int)
+    return int(least), setting.begins(lambda text: text != least, write.asked)
+
+
+def _lost_since(story: PartitionStory, write: ProduceResult, least: int) -> int:
     """Return the event of the first disk lost after the write; -1 for none, or so many that the record may be gone."""
-    possible = story.derive(min_insync_replicas).possible(write.asked, NEVER)
     lost = [span for span in story.derive(ReplicaDamage).hits(_loses_log) if span.began > write.asked]
     crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
     # No controller can know of a disk that is lost after a controlled shutdown.
-    if len(possible) != 1 or not {node for span in lost for node in span.nodes} <= crashed:
+    if not {node for span in lost for node in span.nodes} <= crashed:
         return -1
-    enough = min(int(*possible), story.derive(Replicas).fewest(NEVER))
+    enough = min(least, story.derive(Replicas).fewest(NEVER))
     return min((span.began for span in lost), default=-1) if len(crashed | unsure) < enough else -1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from conformance.judging.excuses import REGISTERED_AGAIN
+from conformance.judging.excuses import MIN_ISR_ALTERED, REGISTERED_AGAIN
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
     FetchResult,
@@ -158,10 +158,10 @@ class _Fenced:
 
 
 @log_judge("KIP101-INV-17", "reads", "produced")
-def acks_all_needs_min_insync_replicas(story: PartitionStory) -> Iterator[Finding]:
+def acks_all_needs_min_insync_replicas(story: PartitionStory) -> Iterator[Claim]:
     """acks=all succeeds only with min.insync.replicas in the ISR; with fewer it fails, and the high watermark waits."""
     looks = _Looks(story)
-    if looks.enough < 2:
+    if not looks.may_need_several:
         return
     for write in story.produced:
         if write.acks == -1:
@@ -170,10 +170,10 @@ def acks_all_needs_min_insync_replicas(story: PartitionStory) -> Iterator[Findin
 
 
 @log_judge("KIP101-INV-17-L", "reads", "produced")
-def high_watermark_waits_for_min_insync_replicas(story: PartitionStory) -> Iterator[Finding]:
+def high_watermark_waits_for_min_insync_replicas(story: PartitionStory) -> Iterator[Claim]:
     """While the ISR is smaller than min.insync.replicas, the high watermark does not advance (KIP-966)."""
     looks = _Looks(story)
-    if looks.enough >= 2:
+    if looks.may_need_several:
         yield from _watermark(looks)
 
 
@@ -182,9 +182,8 @@ class _Looks:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-        possible = possible_min_isr(story)
-        self.enough = max(possible) if len(possible) == 1 else 0
-        """min.insync.replicas; 0 if it was altered, or if a request of unknown outcome leaves it open."""
+        self.may_need_several = max(possible_min_isr(story), default=0) > 1
+        """False if min.insync.replicas was never above 1."""
         self._own: dict[str, list[PartitionAtBroker]] = {}
         for (node, _), seen_by in story.metadata_by_incarnation.items():
             id = story.timeline.ids.get(node)
@@ -208,9 +207,14 @@ class _Looks:
         incarnations = {seen.incarnation for seen in (one, other)}
         return one.epoch == other.epoch and len(incarnations) == 1
 
-    def small(self, seen: PartitionAtBroker) -> bool:
-        """True if the ISR is smaller than min.insync.replicas. A partition with fewer replicas than that needs all of them."""
-        return len(seen.isr) < min(self.enough, len(seen.replicas))
+    def possible(self, node: str, asked: int, event: int) -> set[int]:
+        """Return the values of min.insync.replicas that the leader may go by from a request to its answer.
+
+        It learns of an alteration a moment later, or while a fault stands on it perhaps not at all.
+        """
+        timeline = self.story.timeline
+        hit = any(node in span.nodes for span in timeline.standing(asked, event))
+        return possible_min_isr(self.story, -1 if hit else timeline.earlier(asked, CALM), event)
 
     def refusals(self, before: PartitionAtBroker, event: int) -> list[ProduceResult]:
         """Return the writes that the leader refused before `event`, in the incarnation and epoch of its answer `before`."""
@@ -219,13 +223,11 @@ class _Looks:
         return [write for write in mine if began <= write.asked and write.event < event]
 
     def stays_small(self, before: PartitionAtBroker, asked: int, event: int, after: PartitionAtBroker) -> bool:
-        """True if the ISR was too small in two Metadata answers, and for the leader itself while it served a request in between.
+        """True if the ISR stayed too small after a Metadata answer, for the leader itself too while it served a request.
 
         The leader itself may still count followers that its Metadata no longer lists, unless it refused a write for lack of
         them.
         """
-        if not self.small(after):
-            return False
         if self.alone(before, before.asked, event):
             return True
         refused = self.refusals(before, asked)
@@ -255,11 +257,11 @@ class _Looks:
         idle = all(span.effects.idles for span in timeline.standing(first, second))
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
-    def enough_of_fewer(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
-        """True if the ISR is large enough in both answers, and a replica is outside it or something happened in between."""
+    def is_no_matter_of_course(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
+        """True if a replica is outside the ISR in one of two answers, or something happened in between."""
         fewer = any(len(seen.isr) < len(seen.replicas) for seen in (one, other))
         disturbed = self.story.disturbed_between(one.event, other.event)
-        return (fewer or disturbed) and not (self.small(one) or self.small(other))
+        return fewer or disturbed
 
     def alone(self, seen: PartitionAtBroker, first: int, second: int) -> bool:
         """True if all other replicas were certainly down from one event to the other."""
@@ -267,20 +269,32 @@ class _Looks:
         return all(self.story.timeline.down(self.story.timeline.names.get(id, ""), first, second) for id in others)
 
 
-def _write_findings(looks: _Looks, write: ProduceResult) -> Iterator[Finding]:
+def _is_small(seen: PartitionAtBroker, least: int) -> bool:
+    """True if the ISR is smaller than min.insync.replicas. A partition with fewer replicas than that needs all of them."""
+    return len(seen.isr) < min(least, len(seen.replicas))
+
+
+def _write_findings(looks: _Looks, write: ProduceResult) -> Iterator[Claim]:
     before, after = looks.around(write.node, write.asked, write.event)
-    if before is None:
+    if before is None or (write.error != NONE and write.error not in TOO_FEW):
         return
-    small, shown = looks.small(before), f"{write.node} answered {write.error} with the ISR {before.isr}"
-    if (
-        write.error == NONE
-        and small
-        and after is not None
-        and looks.stays_small(before, write.asked, write.event, after)
-    ):
-        yield Finding(False, "acknowledged", (before.event, write.event), shown)
-    elif write.error == NONE and after is not None and looks.enough_of_fewer(before, after):
-        yield Finding(True, "acknowledged", (before.event, write.event, after.event))
+    possible = looks.possible(write.node, write.asked, write.event)
+    if len({_is_small(before, least) for least in possible}) > 1:
+        yield Excuse(MIN_ISR_ALTERED, "acknowledged" if write.error == NONE else "refused")
+    elif max(possible) > 1:
+        yield from _of_write(looks, write, before, after, max(possible))
+
+
+def _of_write(
+    looks: _Looks, write: ProduceResult, before: PartitionAtBroker, after: PartitionAtBroker | None, least: int
+) -> Iterator[Finding]:
+    small, shown = _is_small(before, least), f"{write.node} answered {write.error} with the ISR {before.isr}"
+    if write.error == NONE and after is not None:
+        small_after = _is_small(after, least)
+        if small and small_after and looks.stays_small(before, write.asked, write.event, after):
+            yield Finding(False, "acknowledged", (before.event, write.event), shown)
+        elif not (small or small_after) and looks.is_no_matter_of_course(before, after):
+            yield Finding(True, "acknowledged", (before.event, write.event, after.event))
     elif write.error in TOO_FEW and small:
         refused = looks.refusals(before, write.asked)
         # By its own Metadata there are too few, and no replica could have joined since: it may not append.
@@ -289,7 +303,7 @@ def _write_findings(looks: _Looks, write: ProduceResult) -> Iterator[Finding]:
         yield Finding(fine, "refused", (before.event, write.event), f"{shown}, after {Error.NOT_ENOUGH_REPLICAS}")
 
 
-def _watermark(looks: _Looks) -> Iterator[Finding]:
+def _watermark(looks: _Looks) -> Iterator[Claim]:
     story = looks.story
     last: dict[Life, FetchResult] = {}
     for read in story.derive(Leadership).leader_reads:
@@ -300,7 +314,13 @@ def _watermark(looks: _Looks) -> Iterator[Finding]:
         if one is None or one.event > read.asked:
             continue
         before, after = looks.around(read.node, one.asked, read.event)
-        if before is None or after is None or not (looks.small(before) and looks.small(after)):
+        if before is None or after is None:
+            continue
+        possible = looks.possible(read.node, one.asked, read.event)
+        small = {_is_small(before, least) and _is_small(after, least) for least in possible}
+        if len(small) > 1:
+            yield Excuse(MIN_ISR_ALTERED, "watermark")
+        if small != {True}:
             continue
         shown = f"HW {one.high_watermark}, then {read.high_watermark} on {read.node} with the ISR {before.isr}"
         by = (before.event, one.event, read.event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from conformance.judging.excuses import COMPACTED, EPOCH_CACHE_LOST, TRUNCATED_MEANWHILE, Evidence
+from conformance.judging.excuses import COMPACTED, EPOCH_CACHE_LOST, REASSIGNED, TRUNCATED_MEANWHILE, Evidence
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import (
     CONSUMER,
@@ -378,21 +378,21 @@ def fetches_at_the_current_epoch_are_served(story: PartitionStory) -> Iterator[F
 
 
 @log_judge("KIP320-OFLE-06", "epoch_ends", "errors")
-def offset_for_leader_epoch_is_fenced(story: PartitionStory) -> Iterator[Finding]:
+def offset_for_leader_epoch_is_fenced(story: PartitionStory) -> Iterator[Claim]:
     """OffsetForLeaderEpoch is refused for an older epoch, and never for the broker's own."""
     yield from _served_and_falsely_fenced(story, "offset_for_leader_epoch")
     yield from _stale_answers(story, "offset_for_leader_epoch")
 
 
 @log_judge("KIP320-LO-05", "listed", "errors")
-def list_offsets_is_fenced(story: PartitionStory) -> Iterator[Finding]:
+def list_offsets_is_fenced(story: PartitionStory) -> Iterator[Claim]:
     """ListOffsets is refused for an older epoch, and never for the broker's own."""
     yield from _served_and_falsely_fenced(story, "list_offsets")
     yield from _stale_answers(story, "list_offsets")
 
 
 @log_judge("KIP320-FETCH-02", "reads", "errors")
-def fetches_at_an_older_epoch_are_fenced(story: PartitionStory) -> Iterator[Finding]:
+def fetches_at_an_older_epoch_are_fenced(story: PartitionStory) -> Iterator[Claim]:
     """A fetch is refused for an epoch that the broker has passed."""
     yield from _stale_answers(story, "fetch")
 
@@ -445,14 +445,18 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
     return 0
 
 
-def _stale_answers(story: PartitionStory, op: str) -> Iterator[Finding]:
+def _stale_answers(story: PartitionStory, op: str) -> Iterator[Claim]:
     """Judge answers at an epoch that the same broker incarnation had passed before it was asked."""
     knowledge, replicas = story.derive(KnownEpochs), story.derive(Replicas)
     answers: list[Served | ErrorResponse] = [one for one in knowledge.answers if one.op == op]
     answers += [one for one in story.errors if one.op == op and one.error == Error.FENCED_LEADER_EPOCH and one.cur >= 0]
     for one in answers:
-        if one.replica_id >= 0 or not replicas.always_include(one.node) or not (proof := knowledge.proof_past(one)):
+        if one.replica_id >= 0 or not (proof := knowledge.proof_past(one)):
+            continue
+        case = "consumer" if op == "fetch" else "older"
+        if not replicas.always_include(one.node):
+            yield Excuse(REASSIGNED, case)
             continue
         fine = isinstance(one, ErrorResponse)
         shown = "" if fine else f"{one.node} answered a request at epoch {one.cur}, which it had passed"
-        yield Finding(fine, "consumer" if op == "fetch" else "older", (proof, one.event), shown, "fence-leak")
+        yield Finding(fine, case, (proof, one.event), shown, "fence-leak")

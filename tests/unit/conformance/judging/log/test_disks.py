@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST
+from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST, MIN_ISR_ALTERED
 from conformance.judging.judge import judge_history
 from conformance.judging.log.disks import OUTLIVES_DISKS
 from history.effects import Effects
@@ -89,8 +89,15 @@ def test_the_disk_was_lost_after_a_controlled_shutdown() -> None:
 @pytest.mark.parametrize("value", ["1", None])
 def test_min_insync_replicas_was_altered(value: str | None) -> None:
     """That empties the ELR."""
-    history = acknowledged().altered("min.insync.replicas", value)
-    assert kept(led(lose(history, 2), 2, gone=True)) == []
+    history = led(lose(acknowledged().altered("min.insync.replicas", value), 2), 2, gone=True)
+    assert kept(history) == []
+    assert excused(LAW, history) == [("disks", MIN_ISR_ALTERED)]
+
+
+def test_min_insync_replicas_was_altered_before_the_write_or_after_the_loss() -> None:
+    before = LogHistory().created().settled(1, 0).altered("min.insync.replicas", "2").produce(1, "a", "b", at=0)
+    assert broken(LAW, led(lose(before, 2), 2, gone=True)) == ["disks"]
+    assert broken(LAW, led(lose(acknowledged(), 2), 2, gone=True).altered("min.insync.replicas", "1")) == ["disks"]
 
 
 def test_no_leader_was_elected_since() -> None:

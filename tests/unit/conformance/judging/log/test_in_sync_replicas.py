@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from conformance.judging.excuses import MIN_ISR_ALTERED
 from conformance.judging.log import in_sync_replicas
 from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
-from tests.support.judging import broken, held, judged_by
+from tests.support.judging import broken, excused, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 
@@ -121,6 +124,35 @@ class TestEnoughReplicas:
         history = LogHistory().created(min_insync_replicas="2").settled(1, 0).altered(key, "1").hit("kill", 2, 3)
         history.metadata(1, 1, 0, isr=(1,), unfenced=(1,)).produce(1, "a", at=0)
         assert broken(self.judge, still_alone(history)) == ([] if key == "min.insync.replicas" else ["acknowledged"])
+
+    def test_an_alteration_counts_while_it_may_be_in_force(self) -> None:
+        def lowered(**how: Any) -> LogHistory:
+            return (
+                LogHistory().created(min_insync_replicas="2").settled(1, 0).altered("min.insync.replicas", "1", **how)
+            )
+
+        def succeeds(history: LogHistory) -> LogHistory:
+            history.hit("kill", 2).hit("stop", 3).metadata(1, 1, 0, isr=(1,), unfenced=(1,))
+            return still_alone(history.produce(1, "a", at=0))
+
+        for history in (lowered(), lowered(lost=True).later(15)):
+            assert excused(self.judge, succeeds(history)) == [("acknowledged", MIN_ISR_ALTERED)]
+        assert broken(self.judge, succeeds(lowered(error=Error.INVALID_CONFIG))) == ["acknowledged"]
+        assert judged_by(self.judge, succeeds(lowered().later(15))) == []
+        raised = (
+            LogHistory().created(min_insync_replicas="1").settled(1, 0).altered("min.insync.replicas", "2").later(15)
+        )
+        assert broken(self.judge, succeeds(raised)) == ["acknowledged"]
+
+    def test_a_later_alteration_excuses_nothing_earlier(self) -> None:
+        history = still_alone(alone().produce(1, "a", at=0)).altered("min.insync.replicas", "1")
+        assert broken(self.judge, history) == ["acknowledged"]
+
+    def test_a_leader_that_may_not_have_heard_of_an_alteration(self) -> None:
+        history = LogHistory().created(min_insync_replicas="1").settled(1, 0).hit("kill", 2).hit("stop", 3)
+        history.hit("cut-off-from-controllers", 1).altered("min.insync.replicas", "2").later(15)
+        history.metadata(1, 1, 0, isr=(1,), unfenced=(1,)).produce(1, "a", at=0)
+        assert excused(self.judge, still_alone(history)) == [("acknowledged", MIN_ISR_ALTERED)]
 
     def test_all_replicas_are_enough_where_there_are_fewer(self) -> None:
         history = LogHistory().created(min_insync_replicas="2").metadata(1, 1, 0, isr=(1,), replicas=(1,))
