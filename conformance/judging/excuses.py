@@ -50,6 +50,14 @@ CHANGED_MEANWHILE = Evidence(
     since="the first answer of the sweep",
     until="its last answer",
 )
+SWEEP_DISTURBED = Evidence(
+    "sweep-disturbed",
+    "a fault stood during a sweep, another request came between, or brokers describe a topic differently or not in full",
+    about="one sweep",
+    since="its first request",
+    until="its last answer",
+    kind="left-out",
+)
 TRUNCATED_MEANWHILE = Evidence(
     "truncated-while-it-was-read",
     "nothing shows the broker past the old epoch before the request, nor served at it later: its log may be truncated meanwhile",

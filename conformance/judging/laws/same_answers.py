@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from conformance.judging.excuses import CHANGED_MEANWHILE
+from conformance.judging.excuses import CHANGED_MEANWHILE, SWEEP_DISTURBED
 from conformance.judging.facts.apis import CASES, Plain
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
@@ -52,8 +52,11 @@ BY_NAME, BY_ID = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION}), frozenset({Error
 # --- GEN-04: together is as one by one
 
 
-def _batch_answers_equal_single_ones(sweep: SweepAtRest) -> Iterator[Claim]:
+def _batch_answers_equal_single_ones(sweep: SweepAtRest | None) -> Iterator[Claim]:
     """An item that was asked for singly is answered as in a batch of the same version."""
+    if sweep is None:
+        yield Excuse(SWEEP_DISTURBED, "metadata")
+        return
     for question, answers in sweep.by_question.items():
         batched = {one.version: one for one in answers if one.several}
         for single in (one for one in answers if not one.several and one.version in batched):
@@ -74,8 +77,11 @@ together_is_as_one_by_one = Judge("GEN-04", sweeps, _batch_answers_equal_single_
 # --- GEN-05: every offered version says the same
 
 
-def _every_version_answers_the_same(sweep: SweepAtRest) -> Iterator[Claim]:
+def _every_version_answers_the_same(sweep: SweepAtRest | None) -> Iterator[Claim]:
     """An answer in a lower version says the same as one in the highest version, and a refusal has the right error."""
+    if sweep is None:
+        yield Excuse(SWEEP_DISTURBED, "metadata")
+        return
     compared = [one for answers in sweep.by_question.values() for one in _representatives(answers)]
     compared.sort(key=attrgetter("event"))
     for _, items in groupby(compared, key=attrgetter("event")):

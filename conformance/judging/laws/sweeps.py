@@ -216,16 +216,15 @@ class SweepAtRest:
 # --- reading
 
 
-def sweeps(history: History, noted: Sequence[AnyEvent]) -> list[SweepAtRest]:
-    """Return the complete sweeps of a history that were taken at rest."""
+def sweeps(history: History, noted: Sequence[AnyEvent]) -> list[SweepAtRest | None]:
+    """Return the complete sweeps of a history; None for one that was not taken at rest."""
     spans = [*_spans(noted)]
     if not spans:
         return []
     timeline = Timeline(history.example, history.events)
     for event in noted:
         timeline.feed(event)
-    found = (_read(history, timeline, begin, end) for begin, end in spans)
-    return [sweep for sweep in found if sweep is not None]
+    return [_read(history, timeline, begin, end) for begin, end in spans]
 
 
 def _spans(noted: Sequence[AnyEvent]) -> Iterator[tuple[int, int]]:

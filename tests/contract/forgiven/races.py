@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.judging.excuses import CHANGED_MEANWHILE, DELETION_TIMED_OUT, RISEN, TRUNCATED_MEANWHILE
+from conformance.judging.excuses import (
+    CHANGED_MEANWHILE,
+    DELETION_TIMED_OUT,
+    RISEN,
+    SWEEP_DISTURBED,
+    TRUNCATED_MEANWHILE,
+)
 from history.events import History
 from protocol.codes import Error
 from tests.contract.forgiven.entry import Forgiven
@@ -30,6 +36,21 @@ def _of_a_later_epoch(*, past: bool = False, again: bool = False) -> History:
         history.settled(2, 1).fetch(3, A, epoch=1, hw=1)
     history.fetch(3, A, stamped(1, 1, "x"), epoch=0, hw=1)
     return (history.fetch(3, A, epoch=0, hw=1) if again else history.settled(2, 1)).history
+
+
+def _swept_beside_a_fault(phase: str) -> History:
+    """A fault begins before a sweep and stands in it, is healed before, or begins afterwards."""
+    history = SweepHistory()
+    if phase != "afterwards":
+        history.fault("inject")
+    if phase == "before":
+        history.fault("heal")
+    history.begun()
+    both = offsets(8, listed(LEADS), listed(FOLLOWS))
+    for one in (both, offsets(8, listed(LEADS)), both):
+        history.ask(*one)
+    history.ended()
+    return (history.fault("inject") if phase == "afterwards" else history).history
 
 
 def _swept(first: int, last: int) -> History:
@@ -63,6 +84,16 @@ ENTRIES = (
             "after it ended": lambda: _of_a_later_epoch(again=True),
         },
         applies={"another subject": "the broker that answers is the one whose fence is known"},
+    ),
+    Forgiven(
+        SWEEP_DISTURBED,
+        row="GEN-04",
+        covered=lambda: _swept_beside_a_fault("during"),
+        near={
+            "before it began": lambda: _swept_beside_a_fault("afterwards"),
+            "after it ended": lambda: _swept_beside_a_fault("before"),
+        },
+        applies={"another subject": "a sweep asks all brokers about all that there is"},
     ),
     Forgiven(
         CHANGED_MEANWHILE,
