@@ -76,7 +76,7 @@ def judging(events: int, example_events: int, out: Path | None, beside: Path | N
             raise WrongUse("--beside needs --conformance-out: both checkouts judge the same")
         print(judges.beside_table(judges.beside(beside, out, rounds, _tell)))
         return
-    histories = judges.stored_histories(out, events) if out else judges.made_up(events, example_events)
+    histories = judges.stored_histories(out, events) if out else judges.made_up_histories(events, example_events)
     print(judges.table(judges.measure(histories, _tell)))
 
 

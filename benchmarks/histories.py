@@ -185,16 +185,16 @@ class _Example:
         """Fetch close to the log end, like a consumer that keeps up."""
         behind = partition.batches[-self._drawn.randint(1, 8) :]
         offset = behind[0].base_offset if behind else partition.start
-        self._read(partition, partition.leader, offset, tuple(behind), CONSUMER)
+        self._record_fetch(partition, partition.leader, offset, tuple(behind), CONSUMER)
 
     def _whole(self, partition: WrittenPartition) -> None:
         """Read the whole log of each replica: a Fetch of its records, and one at its end that returns none."""
         for broker in BROKERS:
             for offset in dict.fromkeys((partition.start, partition.end)):
                 left = tuple(batch for batch in partition.batches if batch.base_offset >= offset)
-                self._read(partition, broker, offset, left, WHOLE)
+                self._record_fetch(partition, broker, offset, left, WHOLE)
 
-    def _read(
+    def _record_fetch(
         self, partition: WrittenPartition, broker: int, offset: int, found: tuple[Batch, ...], replica: int
     ) -> None:
         answer = FetchedPartition(

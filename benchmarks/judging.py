@@ -44,7 +44,7 @@ class Measured(msgspec.Struct, kw_only=True):
         return sum(self.seconds.values())
 
 
-def made_up(events: int, per_example: int) -> Iterator[History]:
+def made_up_histories(events: int, per_example: int) -> Iterator[History]:
     """Generate examples with about that many events in all."""
     for number in range(max(1, events // per_example)):
         yield history(str(number), per_example, number)

@@ -80,29 +80,31 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.process not in ("runs", "frozen")
 
     @property
-    def idles(self) -> bool:
+    def idles_processes(self) -> bool:
         """True if the processes do nothing at all, from the witness until they are let go or started again."""
         return self.process in ("frozen", "down")
 
     @property
-    def restarts(self) -> bool:
+    def certainly_restarts(self) -> bool:
         """True if the processes certainly end and are started again."""
         return self.process in ("restarts", "restarts-when-healed", "down")
 
     @property
-    def crashes(self) -> bool:
+    def certainly_crashes(self) -> bool:
         """True if the processes certainly end without a controlled shutdown."""
-        return self.restarts and self.abrupt
+        return self.certainly_restarts and self.abrupt
 
     @property
-    def starts_uncleanly(self) -> bool:
+    def certainly_starts_uncleanly(self) -> bool:
         """True if the next start certainly finds no .kafka_cleanshutdown, after a crash or because the fault removed
         it.
         """
-        return self.crashes or (self.restarts and not {"clean-shutdown", "log-dir"}.isdisjoint(self.disk))
+        return self.certainly_crashes or (
+            self.certainly_restarts and not {"clean-shutdown", "log-dir"}.isdisjoint(self.disk)
+        )
 
     @property
-    def delays(self) -> bool:
+    def may_delay_messages(self) -> bool:
         """True if messages to and from the nodes may come late or be lost. A fault without any other effect does just that."""
         return self.process != "runs" or self.cut_off or self == Effects()
 

@@ -39,8 +39,8 @@ class HadoopFolder:
         while found.hasNext():
             yield str(found.next().getPath().toUri().getPath())[start:]
 
-    def sizes(self) -> Iterator[tuple[str, int]]:
-        """Yield the name and the bytes of every file below, in no order; Spark's readers skip empty files."""
+    def file_sizes(self) -> Iterator[tuple[str, int]]:
+        """Yield the name and the size in bytes of every file in the folder and its subfolders, in no order."""
         found = self._files.listFiles(self._root, True)
         while found.hasNext():
             file = found.next()

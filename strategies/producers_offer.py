@@ -112,7 +112,7 @@ def ends(on: str) -> SearchStrategy[do.EndTransaction]:
     return builds(do.EndTransaction, producer=_TRANSACTIONAL, commit=booleans())
 
 
-def ends_of_nothing(on: str) -> SearchStrategy[do.EndNothing]:
+def ends_without_transaction(on: str) -> SearchStrategy[do.EndNothing]:
     """Draw EndTxn without an open transaction."""
     return builds(do.EndNothing, producer=_TRANSACTIONAL, commit=booleans())
 
@@ -314,7 +314,7 @@ WORK: dict[str, About] = {
     "bump-as-fenced": fenced_bumps,
     "commit-offset": offset_commits,
     "end-transaction": ends,
-    "end-nothing": ends_of_nothing,
+    "end-nothing": ends_without_transaction,
     "send-as-fenced": fenced_requests,
     "write-as-fenced": fenced_writes,
     "python-write": python_writes,

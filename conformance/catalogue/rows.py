@@ -23,8 +23,8 @@ class CatalogueError(Exception):
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A clause of a row that needs observations of its own.
 
-    `promised` is as in `Requirement`, for the case's own `applies`; `inputs` is the number of its distinct inputs, where it has
-    fewer than the row; `kind` is that of the case, where it needs other observations than the row's.
+    `applies` and `needs` name the versions and levels with this case; `promised` names the KIP behind each end of `applies`.
+    `inputs`, the number of distinct inputs, and `kind`, the kind of check that observes the case, are the row's unless given.
     """
 
     id: str

@@ -15,9 +15,10 @@ SHORT = {"--out": "--conformance-out", "--profile": "--conformance-profile"}
 """The short names that options of pytest's have in each command of the kit."""
 
 
-def complete(word: str) -> str:
-    """Complete a path of the kit's own, such as `conformance/kip320`, from wherever it is typed; any other word stays as it
-    is."""
+def absolute(word: str) -> str:
+    """Make a path in the kit, such as `conformance/kip320`, absolute; return any other word as it is, and also a path that
+    exists in the current folder.
+    """
     path, sign, rest = word.partition("::")
     own = ROOT / path
     is_own = path.split("/")[0] == "conformance" and not Path(path).exists() and own.exists()
@@ -34,7 +35,7 @@ def main() -> int:
     """Run pytest. Its codes for wrong use, and for a selection that matches nothing, become 2; an error that ends it becomes
     3."""
     try:
-        code = int(pytest.main([complete(long_form(word)) for word in sys.argv[1:]]))
+        code = int(pytest.main([absolute(long_form(word)) for word in sys.argv[1:]]))
     except Exception:  # of any plugin; Python's own code for it, 1, is that of a violation
         traceback.print_exc()
         return EXIT_TROUBLE

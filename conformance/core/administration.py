@@ -59,7 +59,7 @@ class TopicAdministration(StepExecutor[S]):
         super().run(step)
 
     @run.register
-    def _create(self, step: steps.CreateTopic) -> None:
+    def _create_topic(self, step: steps.CreateTopic) -> None:
         name = self.topics[step.on].name if step.on in self.topics else self.bench.fresh(step.on)
         self._create_as(step.on, name, step.partitions, step.replication_factor, step.configs)
 
@@ -73,12 +73,12 @@ class TopicAdministration(StepExecutor[S]):
             self.topics[on] = Topic(created.name, created.topic_id)
 
     @run.register
-    def _delete(self, step: steps.DeleteTopic) -> None:
+    def _delete_topic(self, step: steps.DeleteTopic) -> None:
         topic = self.topic(step.on)
         self.asked_broker().delete_topics([topic if topic.id is not None else topic.name])
 
     @run.register
-    def _recreate(self, step: steps.RecreateTopic) -> None:
+    def _recreate_topic(self, step: steps.RecreateTopic) -> None:
         name = self.topic(step.on).name
         self.asked_broker().delete_topics([name])
         self._create_as(step.on, name, step.partitions, step.replication_factor, step.configs)
@@ -97,7 +97,7 @@ class TopicAdministration(StepExecutor[S]):
         self.asked_broker().incremental_alter_configs(*CLUSTER_DEFAULT, {step.key: step.value})
 
     @run.register
-    def _elect(self, step: steps.ElectPreferredLeader) -> None:
+    def _elect_preferred_leader(self, step: steps.ElectPreferredLeader) -> None:
         name = self.topic(step.on).name
         self.asked_broker().elect_leaders([(name, step.partition)], ElectionType.PREFERRED, timeout_ms=ASKED_FOR_MS)
 
@@ -107,7 +107,7 @@ class TopicAdministration(StepExecutor[S]):
         self.asked_broker().elect_leaders([(name, step.partition)], ElectionType.UNCLEAN, timeout_ms=ASKED_FOR_MS)
 
     @run.register
-    def _reassign(self, step: steps.ReassignPartition) -> None:
+    def _reassign_partition(self, step: steps.ReassignPartition) -> None:
         asked, name = self.asked_broker(), self.topic(step.on).name
         partitions = asked.metadata([name]).topic(name).partitions
         held = next((one.replicas for one in partitions if one.partition == step.partition), ())
@@ -118,7 +118,7 @@ class TopicAdministration(StepExecutor[S]):
         asked.metadata([name])
 
     @run.register
-    def _cancel(self, step: steps.CancelReassignment) -> None:
+    def _cancel_reassignment(self, step: steps.CancelReassignment) -> None:
         cancelled = Reassignment(self.topic(step.on).name, step.partition, None)
         self.asked_broker().alter_partition_reassignments([cancelled], timeout_ms=ASKED_FOR_MS)
 

@@ -102,8 +102,11 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
         self._finish()
 
 
-def smaller(step: T) -> list[T]:
-    """Return the step with smaller numbers: first all at once, then each by itself. Roles, subjects and kinds stay."""
+def simpler_steps(step: T) -> list[T]:
+    """Return simpler steps: first the step with all its numbers at their least, then with one number at its least each.
+
+    Kind, subject and roles stay. The list is empty if no number can be smaller.
+    """
     each = [_with(step, path, least) for path, least in _smaller_numbers(step)]
     all_at_once = step
     for path, least in _smaller_numbers(step):
@@ -149,7 +152,7 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
     step: object
     aims: Sequence[Kind]
     opening: Sequence[S]
-    simpler: Callable[[S], list[S]] = smaller
+    simpler: Callable[[S], list[S]] = simpler_steps
     topologies: Sequence[Topology] = ()
     injects: Sequence[type[Fault]] = ()
 

@@ -249,7 +249,7 @@ def _fault_ends(_: History, noted: Sequence[AnyEvent]) -> Sequence[tuple[Fault, 
 
 
 def _stops(effects: Effects | None) -> bool:
-    return effects is not None and (effects.process == "frozen" or effects.restarts)
+    return effects is not None and (effects.process == "frozen" or effects.certainly_restarts)
 
 
 def node_comes_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:

@@ -60,7 +60,7 @@ class Story:
         return None
 
     def derive(self, make: Callable[[Any], T]) -> T:
-        """Return the result that `make` derives from this story, shared by several judges."""
+        """Return the result of `make` for this story; it is made once, and kept for further calls with the same `make`."""
         try:
             found: T = self._derived[make]
         except KeyError:

@@ -333,7 +333,7 @@ class Timeline:
 
     def down(self, node: str, first: int, second: int) -> bool:
         """True if the node certainly did nothing from one event to the other."""
-        return stood_throughout((span for span in self.spans if span.effects.idles), node, first, second)
+        return stood_throughout((span for span in self.spans if span.effects.idles_processes), node, first, second)
 
     def cut_off(self, node: str, first: int, second: int) -> bool:
         """True if the node was certainly cut off from the controllers from one event to the other."""

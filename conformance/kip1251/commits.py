@@ -100,7 +100,7 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> C
         group.await_assignment(hand.new, partition)
         yield group.holding(hand.new, hand.new.epoch, partition)
     elif case == "without-owner":
-        yield group.free(partition)
+        yield group.unassigned(partition)
     yield group.holding(hand.old, hand.now, hand.kept)
     answer = group.commit(hand.old, {partition: offset + 1}, hand.now + ahead)
     after = group.committed_offset(partition)
@@ -122,7 +122,7 @@ def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int)
     """A late commit for a partition that was revoked and has no owner yet is refused and not stored."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
-    yield group.free(hand.lost)
+    yield group.unassigned(hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset}, hand.before)
     after = group.committed_offset(hand.lost)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(-1), answer, after)
@@ -141,7 +141,7 @@ def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int)
 def zombie_at_the_next_coordinator(group: RoutedGroup, bumps: int, offset: int, how: How) -> Claims:
     """On three brokers it is refused as well, also by the coordinator that takes over while a member has yet to be given it."""
     hand = group.hand_over(bumps)
-    yield group.free(hand.lost)
+    yield group.unassigned(hand.lost)
     before = group.commit(hand.old, {hand.lost: offset}, hand.before)
     unset = group.committed_offset(hand.lost)
     yield held_if(before.all_answered(Error.STALE_MEMBER_EPOCH) and unset.shows(-1), before, unset)
@@ -163,7 +163,7 @@ def unowned_partition_at_the_current_epoch(group: Group, case: str, bumps: int, 
         group.await_assignment(hand.new, hand.lost)
         yield group.holding(hand.new, hand.new.epoch, hand.lost)
     else:
-        yield group.free(hand.lost)
+        yield group.unassigned(hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset}, hand.now)
     after = group.committed_offset(hand.lost)
     yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after)
@@ -197,7 +197,7 @@ def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset:
     if sent < member.epoch:
         yield kept_if("KIP1251-GATE-02-L", accepted, pending, taken, case="pending-revocation")
     group.acknowledge(member)
-    yield group.free(partition)
+    yield group.unassigned(partition)
     late = group.commit(member, {partition: offset + 1}, epoch)
     after = group.committed_offset(partition)
     refused = late.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset)

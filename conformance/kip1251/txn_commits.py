@@ -119,7 +119,7 @@ def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) ->
     """The old epoch is refused and the member epoch accepted while no member owns the partition that this one has revoked."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
-    yield group.free(hand.lost)
+    yield group.unassigned(hand.lost)
     producer = group.producer(group.dialect(pick))
     epoch = hand.before if case == "lost-free" else hand.now
     answer = group.txn_commit(producer, hand.old, {hand.lost: 11}, epoch)
@@ -164,7 +164,7 @@ def partition_not_pending_at_that_epoch(group: TxnGroup, case: str, bumps: int, 
     epoch = since[partition] - back
     if case == "pending-acknowledged":
         group.acknowledge(member)
-        yield group.free(partition)
+        yield group.unassigned(partition)
         epoch = min(since[partition] + back - 1, member.epoch)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {partition: 7}, epoch)

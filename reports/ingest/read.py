@@ -62,5 +62,5 @@ def _bare(name: str) -> Column:
 def empty_files(spark: SparkSession, folder: str) -> bool:
     """True if there is an empty shard file: its worker died, or a disk was full, before the header was written."""
     return any(
-        not size and name.endswith(SHARDS.removeprefix("*")) for name, size in HadoopFolder(spark, folder).sizes()
+        not size and name.endswith(SHARDS.removeprefix("*")) for name, size in HadoopFolder(spark, folder).file_sizes()
     )

@@ -98,7 +98,7 @@ def test_it_is_aimed_at_roles_that_there_are(kind: type[Fault]) -> None:
 
 
 @every_fault
-@pytest.mark.parametrize("act", ["available", "prepare", "inject", "witness", "consequence", "heal", "restoration"])
+@pytest.mark.parametrize("act", ["availability", "prepare", "inject", "witness", "consequence", "heal", "restoration"])
 def test_its_acts_take_what_those_of_every_fault_take(kind: type[Fault], act: str) -> None:
     own, of_all = (list(inspect.signature(getattr(one, act)).parameters) for one in (kind, Fault))
     assert own == of_all
@@ -231,7 +231,7 @@ def test_what_the_miniature_does_is_what_the_fault_declares(fault: Fault) -> Non
     if declared.process != "may-restart":
         wanted = {"down": "exited", "frozen": "paused"}.get(declared.process, "running")
         assert {during.status[name] for name in hit} == {wanted}
-        assert healed.restarted_since(before) == (hit if declared.restarts else set())
+        assert healed.restarted_since(before) == (hit if declared.certainly_restarts else set())
         assert hit == set(during.status) or not declared.every_broker
     assert (during.epoch > before.epoch) or declared.election == "none"
     assert (during.replicas != before.replicas) == declared.moves_replicas

@@ -40,8 +40,8 @@ def target() -> Iterator[FaultTarget]:
 @pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind is not FailedDirectory], ids=lambda kind: kind().name)
 def test_a_fault_that_is_not_injected_is_not_witnessed(kind: type[Fault], target: FaultTarget) -> None:
     """But a failed log directory: that takes brokers with several."""
-    if kind is Upgrade and not kind().available(target):
-        pytest.skip(kind().available(target).reason)
+    if kind is Upgrade and not kind().availability(target):
+        pytest.skip(kind().availability(target).reason)
     assert_noticed(without_effect(kind(role=kind.roles[0])), target)
 
 

@@ -118,7 +118,7 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
         target: Any = self.target
         target.done.append(f"{what} {self.on}")
 
-    def available(self, target: Any) -> Availability:
+    def availability(self, target: Any) -> Availability:
         return AVAILABLE if self.possible else Availability("it cannot be")
 
     def aim(self, target: Any, *, amid: bool = False) -> None:

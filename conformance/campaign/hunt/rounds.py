@@ -96,7 +96,7 @@ def untried_schedules(hunt: Hunt, column: str, kept: Sequence[KeptSchedule]) -> 
     """Return the names of schedules that were neither played nor found on this column in this night, new findings
     first."""
     tonight = [one for one in hunt.rounds_of(column) if one.night == len(hunt.nights) - 1]
-    tried = {name for one in tonight for name in (*one.schedules, *hunt.found_in(one.number))}
+    tried = {name for one in tonight for name in (*one.schedules, *hunt.findings_of_round(one.number))}
     known = {one.name for one in hunt.findings if one.is_known}
     return sorted((one.name for one in kept if one.name not in tried), key=lambda name: (name in known, name))
 

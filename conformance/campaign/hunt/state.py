@@ -83,7 +83,7 @@ class Hunt(msgspec.Struct, kw_only=True):
             columns[one.column] = columns.get(one.column, Totals()) + one.totals
         return columns
 
-    def found_in(self, number: int) -> Mapping[str, HuntFinding]:
+    def findings_of_round(self, number: int) -> Mapping[str, HuntFinding]:
         """Return the findings that were seen in a round, by name."""
         return {one.name: one for one in self.findings if any(s.round == number for s in one.sightings)}
 

@@ -60,7 +60,10 @@ class OfTransaction(Exchange, frozen=True, gc=False):
 
 
 class PartitionsAdded(OfTransaction, frozen=True, gc=False):
-    """AddPartitionsToTxn. `errors` has one for each partition, `topic-0`; `verify_only` adds none (KIP-890)."""
+    """AddPartitionsToTxn. `errors` holds the error of each partition, which is written as `topic-0`.
+
+    A request with `verify_only` asks only whether the transaction has the partitions; it adds no partition (KIP-890).
+    """
 
     errors: tuple[tuple[str, int], ...]
     verify_only: bool = False

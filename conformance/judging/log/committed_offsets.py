@@ -152,11 +152,11 @@ def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
     """True if no fault on the coordinator, or on a running controller, delays what the coordinator hears from controllers."""
     brokers = story.timeline.broker_names
     return all(
-        not span.effects.delays
+        not span.effects.may_delay_messages
         or (
             fetch.node not in span.nodes
             and not span.effects.every_broker
-            and (span.effects.idles or brokers.issuperset(span.nodes))
+            and (span.effects.idles_processes or brokers.issuperset(span.nodes))
         )
         for span in story.timeline.standing(fetch.asked, fetch.event)
     )

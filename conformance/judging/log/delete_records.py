@@ -134,7 +134,7 @@ def _nodes_reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator
         return
     spans = story.timeline.standing(before.asked, after.event)
     for id, node in story.timeline.names.items():
-        spared = all(span.effects.idles and node not in span.nodes for span in spans)
+        spared = all(span.effects.idles_processes and node not in span.nodes for span in spans)
         if node != trim.node and spared and _live(before, id) and _live(after, id) and replicas.always_include(node):
             yield node
 

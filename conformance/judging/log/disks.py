@@ -86,7 +86,7 @@ def _ended_by(span: FaultSpan) -> int:
 
 
 def _crashes(effects: Effects) -> bool:
-    return effects.crashes and not effects.fails_directory
+    return effects.certainly_crashes and not effects.fails_directory
 
 
 def _may_restart(effects: Effects) -> bool:

@@ -254,7 +254,7 @@ class _Looks:
         timeline = self.story.timeline
         began = timeline.time(first)
         lately = any(one.event < second and began - timeline.time(one.event) < CALM for one in timeline.faults)
-        idle = all(span.effects.idles for span in timeline.standing(first, second))
+        idle = all(span.effects.idles_processes for span in timeline.standing(first, second))
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
     def is_no_matter_of_course(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:

@@ -241,7 +241,7 @@ def a_restarted_leader_starts_a_new_epoch(story: PartitionStory) -> Iterator[Fin
     disturbed = [span for span in story.timeline.spans if set(span.nodes) - story.timeline.broker_names]
     for crash in story.timeline.spans:
         led = leadership.newest_epoch_before(crash.began)
-        if not crash.effects.crashes or (leadership.leaders.get(led),) != crash.nodes:
+        if not crash.effects.certainly_crashes or (leadership.leaders.get(led),) != crash.nodes:
             continue
         # A broker whose disk refuses writes ends itself only at its next one.
         ended = crash.ended if crash.effects.fails_writes else crash.witnessed

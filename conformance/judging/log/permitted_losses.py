@@ -350,7 +350,7 @@ def _all_started_uncleanly(story: PartitionStory, eligible: tuple[int, ...] | No
 
 def started_uncleanly(story: PartitionStory, node: str, first: int, second: int) -> bool:
     """True if the node's process, started again between two events, found no sign of a clean shutdown."""
-    hits = (span for span in story.timeline.spans if node in span.nodes and span.effects.starts_uncleanly)
+    hits = (span for span in story.timeline.spans if node in span.nodes and span.effects.certainly_starts_uncleanly)
     return any(_starts_between(span, first, second) for span in hits)
 
 

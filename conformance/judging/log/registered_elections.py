@@ -89,7 +89,7 @@ def _since(story: PartitionStory, epoch: int, known: int) -> int:
 def _may_lag_more(story: PartitionStory, seen: PartitionAtBroker) -> bool:
     """True if the broker did nothing, or was cut off from the controllers, until shortly before."""
     spans = story.timeline.standing(_earlier(story, seen.event), seen.event)
-    away = (span for span in spans if span.effects.idles or span.effects.cut_off)
+    away = (span for span in spans if span.effects.idles_processes or span.effects.cut_off)
     return any(seen.node in span.nodes or span.effects.every_broker for span in away)
 
 

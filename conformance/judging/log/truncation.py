@@ -120,7 +120,7 @@ def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResu
         return None
     restarted = any(
         read.node in fault.nodes
-        and fault.effects.restarts
+        and fault.effects.certainly_restarts
         and fault.phase == ("heal" if fault.effects.fails_directory else "inject")
         for fault in story.timeline.faults_between(before.event, read.asked)
     )

@@ -206,7 +206,9 @@ def _may_be_stale(coordination: Coordination, one: AnsweredRequest) -> bool:
     """
     node, served = one.request.node, coordination.served_by
     spans = coordination.story.timeline.standing(coordination.served_at, one.event)
-    hit = any(node in span.nodes and span.effects.delays and not span.effects.begins_incarnation for span in spans)
+    hit = any(
+        node in span.nodes and span.effects.may_delay_messages and not span.effects.begins_incarnation for span in spans
+    )
     return hit and one.write is None and served not in ("", node)
 
 

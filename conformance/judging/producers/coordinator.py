@@ -290,7 +290,7 @@ def _end_again(state: State, request: CoordinatorRequest) -> Next:
 
 
 def _bump(state: State, request: CoordinatorRequest) -> State:
-    """Return the state once EndTxn is decided, at the next epoch; also for the abort of one that added nothing."""
+    """Return the state after EndTxn, with the decision and the next epoch. An empty transaction can be aborted, too."""
     after = state._replace(status=_prepare_status(request), epoch=state.epoch + 1, former_id=NO_ID)
     after = _with_new_id(after, state) if state.epoch >= LAST_EPOCH else after
     return after._replace(since=request.event, node=request.node)

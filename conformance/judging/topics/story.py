@@ -79,7 +79,7 @@ class ResourceStory(Story):
 
     def _controller_may_be_unheard(self, change: ResourceChange) -> bool:
         """True if a fault delayed messages of a controller, or of the broker that was asked, while the request was under way."""
-        spans = (span for span in self.timeline.standing(change.asked, change.event) if span.effects.delays)
+        spans = (span for span in self.timeline.standing(change.asked, change.event) if span.effects.may_delay_messages)
         hit = {node for span in spans for node in span.nodes}
         return change.node in hit or not hit <= self.timeline.broker_names
 

@@ -200,7 +200,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         Judges see from the answers in between whether it came."""
         self._describe_directories()
         effects = [fault.effects for fault, _ in self.standing if fault.role not in CONTROLLER_ROLES]
-        if len(effects) == len(self.standing) and all(one.idles or one.fails_directory for one in effects):
+        if len(effects) == len(self.standing) and all(one.idles_processes or one.fails_directory for one in effects):
             with suppress(Overdue):
                 self.bench.eventually(
                     lambda: not self.roles.leaderless(), "a leader", within=CONVERGES_WITHIN + 2, every=0.5, due=None

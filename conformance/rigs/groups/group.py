@@ -351,7 +351,7 @@ class Group:
         what = f"{member.id} at epoch {member.epoch} has to revoke {partition}: {shown}"
         return premise(met and not others, what, promised=("KIP1251-BASE-02", "acknowledged") if others else None)
 
-    def free(self, partition: int) -> PremiseClaim:
+    def unassigned(self, partition: int) -> PremiseClaim:
         """Return the premise that no member has the partition."""
         holders = [found for found in self.describe().members if partition in self.of(found)]
         return premise(not holders, f"no member has partition {partition}: {holders}")

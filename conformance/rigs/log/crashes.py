@@ -65,7 +65,10 @@ class Crashing(Partition):
     # --- actions
 
     def write_acknowledged(self, *values: bytes, by: int | None = None) -> list[AcknowledgedRecord]:
-        """Write one batch for each value with acks=all, to the leader; if others are down, to `by` once it leads."""
+        """Write one batch for each value with acks=all to the leader.
+
+        While other replicas are down, `by` names the broker that is to lead; this waits until it does.
+        """
         state = self.await_agreement() if by is None else self.led_by(by)
         return [
             AcknowledgedRecord(self._write_committed(state.leader, value), state.leader_epoch, value)

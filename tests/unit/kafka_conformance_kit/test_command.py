@@ -36,12 +36,12 @@ def test_its_packages_come_before_a_users_and_a_users_options_last() -> None:
 def test_a_check_is_named_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     own = "conformance/kip320/fencing.py"
-    assert checks.complete(f"{own}::one") == f"{ROOT / own}::one"
-    assert checks.complete("conformance/nothing.py") == "conformance/nothing.py"
-    assert checks.complete("--requirement") == "--requirement"
+    assert checks.absolute(f"{own}::one") == f"{ROOT / own}::one"
+    assert checks.absolute("conformance/nothing.py") == "conformance/nothing.py"
+    assert checks.absolute("--requirement") == "--requirement"
     (tmp_path / "conformance" / "kip320").mkdir(parents=True)
     (tmp_path / own).touch()
-    assert checks.complete(own) == own
+    assert checks.absolute(own) == own
 
 
 def test_every_package_is_in_the_wheel() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.core.machines import smaller
+from conformance.core.machines import simpler_steps
 from conformance.running.evidence.folder import Schedule as StoredSchedule
 from conformance.running.evidence.report import SEEN_AGAIN
 from conformance.running.machine.discovery import Discovery, Reproduced
@@ -37,7 +37,7 @@ def violation(row: str) -> Observation:
 
 class FakeCheck:
     id = "machines.Fake"
-    simpler = staticmethod(smaller)
+    simpler = staticmethod(simpler_steps)
 
 
 class Cluster:
