@@ -105,17 +105,23 @@ class ReplicaDamage:
         """Nodes that lost leader-epoch-checkpoint alone, with the event of the first time."""
         return self._first_hits(_loses_epochs)
 
-    def agree_below(self, event: int) -> float:
+    def agree_below(self, event: int, *nodes: str) -> float:
         """Return the offset below which logs must agree by an event; infinite if every replica has its leader epochs.
 
         A replica that lost leader-epoch-checkpoint truncates to its high watermark. Its suffix above that may differ until the
-        replica has rejoined the ISR.
+        replica has rejoined the ISR. If nodes are named, another's loss matters to them only where it leads after it.
         """
-        lost = [span for span in self.hits(_loses_epochs) if span.began < event]
+        lost = [(span, node) for span in self.hits(_loses_epochs) if span.began < event for node in span.nodes]
+        if nodes:
+            lost = [(span, node) for span, node in lost if node in nodes or self._has_led_since(node, span)]
         return min(
-            (self._mark_before(n, s.began) for s in lost for n in s.nodes if not self._has_rejoined(n, s, event)),
+            (self._mark_before(n, s.began) for s, n in lost if not self._has_rejoined(n, s, event)),
             default=inf,
         )
+
+    def _has_led_since(self, node: str, span: FaultSpan) -> bool:
+        id = self._story.timeline.ids.get(node, -1)
+        return any(seen.leader == id and seen.event > span.began for seen in self._story.metadata)
 
     def checkpointed_mark(self, node: str, event: int) -> int:
         """Return a high watermark that the node certainly had on its disk at an event; 0 for none."""

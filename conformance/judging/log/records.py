@@ -78,7 +78,10 @@ def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
         if may_be_compacted(story, other.event):
             yield Excuse(COMPACTED, "prefix")
             continue
-        low, high = max(one.log_start, other.log_start), min(shared, damage.agree_below(other.event) - 1)
+        low, high = (
+            max(one.log_start, other.log_start),
+            min(shared, damage.agree_below(other.event, one.node, other.node) - 1),
+        )
         mine, theirs = (_between(_sound(story, read), low, high) for read in (one, other))
         if mine == theirs and high < shared:
             rest = [_between(_sound(story, read), low, shared) for read in (one, other)]
@@ -138,7 +141,6 @@ def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
 def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Claim]:
     """At rest every replica holds the same batches: leader epoch and CRC as they are read, all bytes as they are on disk."""
     if story.timeline.rest >= 0:
-        high = story.derive(ReplicaDamage).agree_below(story.timeline.rest)
         reads: dict[str, FetchResult | ReplicaOnDisk] = {
             read.node: read for read in story.full_reads if story.is_at_rest(read)
         }
@@ -150,6 +152,7 @@ def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Cl
                 yield Excuse(COMPACTED, "replicated")
                 continue
             low = max(one.log_start, other.log_start)
+            high = story.derive(ReplicaDamage).agree_below(story.timeline.rest, one.node, other.node)
             mine, theirs = (_within(low, high, held) for held in (one, other))
             if mine == theirs and high < inf and _within(low, inf, one) != _within(low, inf, other):
                 yield Excuse(EPOCHS_LOST, "replicated")

@@ -111,7 +111,9 @@ def _not_intact(story: PartitionStory, read: FetchResult) -> Evidence | None:
         return COMPACTED
     if not story.derive(Replicas).always_include(read.node):
         return REASSIGNED
-    return damage.of(read.node, read.event) or (EPOCHS_LOST if damage.agree_below(read.event) < inf else None)
+    return damage.of(read.node, read.event) or (
+        EPOCHS_LOST if damage.agree_below(read.event, read.node) < inf else None
+    )
 
 
 def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from conformance.judging.excuses import EVERY_EVIDENCE, Evidence
-from tests.contract.forgiven import clocks, coordinators, due, producers, races, topics
+from tests.contract.forgiven import clocks, coordinators, due, logs, losses, producers, races, topics
 
-MODULES = (clocks, coordinators, due, producers, races, topics)
+MODULES = (clocks, coordinators, due, logs, losses, producers, races, topics)
 CENSUS = {entry.evidence: entry for module in MODULES for entry in module.ENTRIES}
 
 PAGE = "docs/forgiveness.md"
