@@ -11,6 +11,7 @@ import pytest
 import conformance
 from conformance.judging.excuses import EVERY_EVIDENCE, Evidence
 from tests.contract.forgiven.census import CENSUS, PAGE, page
+from tests.contract.forgiven.early_returns import NOTHING_TO_JUDGE, early_returns
 from tests.contract.forgiven.entry import Forgiven, Near
 
 ROOT = Path(conformance.__file__).parent
@@ -33,6 +34,14 @@ def _makes(path: Path) -> Iterator[int]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Evidence":
             yield node.lineno
+
+
+def test_no_judge_returns_early_in_silence() -> None:
+    """One that declines to judge yields an excuse, unless there is nothing to judge."""
+    found = [*early_returns(ROOT / "judging")]
+    silent = [f"{judge} in line {line}" for judge, line in found if judge not in NOTHING_TO_JUDGE]
+    assert not silent, "yield an excuse of the registry, or say in early_returns.py why there is nothing to judge"
+    assert NOTHING_TO_JUDGE.keys() == {judge for judge, _ in found}
 
 
 @pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in EVERY_EVIDENCE if one not in PENDING])
