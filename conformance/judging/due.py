@@ -253,10 +253,11 @@ def _stops(effects: Effects | None) -> bool:
 
 
 def node_comes_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
-    """Yield findings for each node that is back in every ISR: one for all nodes, one for its kind of fault."""
+    """Yield findings for each node that is back in every ISR: one if it was started, one for its kind of fault."""
     began, ended = healed
+    started = [STARTS.case] if began.effects is not None and began.effects.certainly_restarts else []
     for _ in began.node.split(","):
-        for case in (STARTS.case, *_hit(began.effects)):
+        for case in (*started, *_hit(began.effects)):
             yield Finding(True, case, (began.n, ended.n))
 
 
@@ -281,16 +282,38 @@ REACTIONS: dict[str, Due] = {
 """By role, the reaction that the cluster owes when it loses the node in that role; a step for any other role."""
 
 
-def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]:
+class _Reaction(NamedTuple):
+    """A reaction of the cluster that came in time, and the step that it was due as."""
+
+    event: Fault
+    due: Due
+
+
+def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[_Reaction]:
     """Return the reactions of the cluster that came in time. It is not known here whether a missing one was due."""
-    return [e for e in noted if isinstance(e, Fault) and e.phase == "consequence" and e.detail.get("met")]
+    injected: dict[str, Effects] = {}
+    found = []
+    for event in noted:
+        if isinstance(event, Fault) and event.phase == "inject":
+            injected[event.fault] = event.effects or Effects()
+        elif isinstance(event, Fault) and event.phase == "consequence" and event.detail.get("met"):
+            found.append(_Reaction(event, _due_as(event, injected.get(event.fault, Effects()))))
+    return found
 
 
-def _reacts(row: str) -> Callable[[Fault], Iterator[Finding]]:
-    def cluster_reacts(event: Fault) -> Iterator[Finding]:
-        owed = OWED[REACTIONS.get(event.role, "step")]
+def _due_as(event: Fault, effects: Effects) -> Due:
+    """Return the step that a reaction shows: a leader or a coordinator only if another one took the place of a lost one."""
+    due = REACTIONS.get(event.role, "step")
+    shown = event.detail.get(due if due in ("leader", "coordinator") else "", [])
+    elected = len(shown) == 2 and shown[0] != shown[1] and effects.election == "none" and not effects.spares_nodes
+    return due if elected or due == "quorum" else "step"
+
+
+def _reacts(row: str) -> Callable[[_Reaction], Iterator[Finding]]:
+    def cluster_reacts(reaction: _Reaction) -> Iterator[Finding]:
+        owed = OWED[reaction.due]
         if owed.row == row:
-            yield Finding(True, owed.case, (event.n,))
+            yield Finding(True, owed.case, (reaction.event.n,))
 
     return cluster_reacts
 

@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from operator import itemgetter
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 import msgspec
 
@@ -291,8 +291,12 @@ class Judging:
         ]
 
     def _observation(self, judge: Judge, finding: Finding, story: Story | None, calm: bool = False) -> Observation:
-        lives = story is not None and finding.by and story.timeline.witnessed
-        lived = self._lived_through(story, finding.by) if story is not None and lives else ()
+        if story is None:
+            lived: Sequence[str] = [
+                event.fault for event in map(self._history.events.__getitem__, finding.by) if _reacted(event)
+            ]
+        else:
+            lived = self._lived_through(story, finding.by) if finding.by and story.timeline.witnessed else ()
         return judge.observation(self._history.example.example, finding, lived, calm=calm)
 
     def _lived_through(self, story: Story, by: Sequence[int]) -> Sequence[str]:
@@ -371,6 +375,11 @@ class Judging:
 
 
 _Claimed: TypeAlias = tuple[Judge, Claim, Story | None]
+
+
+def _reacted(event: AnyEvent) -> TypeGuard[Fault]:
+    """True if the event is itself the change that followed from a fault."""
+    return type(event) is Fault and event.phase == "consequence" and event.detail.get("met") is True
 
 
 def _is_witness(event: AnyEvent) -> bool:

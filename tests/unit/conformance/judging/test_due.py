@@ -351,7 +351,8 @@ def test_each_node_that_was_started_again_counts_once_the_cluster_is_whole() -> 
     ],
 )
 def test_a_node_that_came_back_counts_for_what_happened_to_it(effects: Effects, case: str) -> None:
-    assert cases(fault(0, "inject", effects=effects), fault(1, "heal", seconds=3.0)) == ["start", case]
+    started = [] if effects.process == "frozen" else ["start"]
+    assert cases(fault(0, "inject", effects=effects), fault(1, "heal", seconds=3.0)) == [*started, case]
 
 
 def test_a_process_that_merely_runs_or_never_ended_is_no_observation() -> None:
@@ -362,17 +363,41 @@ def test_a_process_that_merely_runs_or_never_ended_is_no_observation() -> None:
 # --- reactions
 
 
-@pytest.mark.parametrize(
-    ("role", "row"),
-    [("leader", "GEN-08"), ("group coordinator", "GEN-08"), ("follower", "GEN-21"), ("broker", "GEN-21")],
-)
-def test_a_reaction_in_time_counts_for_its_row_and_a_missing_one_is_not_judged_here(role: str, row: str) -> None:
-    def consequence(met: bool) -> Fault:
-        seconds = {"met": met, "seconds": 31.0}
-        return Fault(n=1, t=0.0, fault="some", phase="consequence", role=role, node="broker-2", detail=seconds)
+def reaction(role: str, *, met: bool = True, effects: Effects = DOWN, **shown: Any) -> list[AnyEvent]:
+    detail = {"met": met, "seconds": 31.0, **shown}
+    hit = fault(0, "inject", effects=effects)
+    return [hit, Fault(n=1, t=0.0, fault="some", phase="consequence", role=role, node="broker-2", detail=detail)]
 
-    assert seen(consequence(True)) == [(row, "held")]
-    assert seen(consequence(False)) == []
+
+@pytest.mark.parametrize(
+    ("role", "shown", "row", "case"),
+    [
+        ("leader", {"leader": [2, 1]}, "GEN-08", "clean"),
+        ("group coordinator", {"coordinator": [2, 1]}, "GEN-08", "coordinator"),
+        ("follower", {"ISR": [[1, 2], [1]]}, "GEN-21", "step"),
+        ("broker", {"fenced": ["broker-2"]}, "GEN-21", "step"),
+    ],
+)
+def test_a_reaction_in_time_counts_for_its_row_and_a_missing_one_is_not_judged_here(
+    role: str, shown: dict[str, Any], row: str, case: str
+) -> None:
+    [found] = judge_all(PROMISES, history_of(*reaction(role, **shown)))
+    assert (found.requirement, found.case, found.result, found.lived) == (row, case, "held", ["some"])
+    assert seen(*reaction(role, met=False, **shown)) == []
+
+
+@pytest.mark.parametrize(
+    ("effects", "shown"),
+    [
+        (Effects(appends=True, spares_nodes=True), {"segments": [1, 2]}),
+        (Effects(election="clean", spares_nodes=True), {"leader": [2, 1]}),
+        (Effects(process="may-restart", election="unclean"), {"leader": [2, 1]}),
+        (DOWN, {"leader": [2, 2]}),
+    ],
+    ids=["a new segment", "a leader that was moved", "an unclean election", "the same leader"],
+)
+def test_what_is_no_election_after_the_loss_of_a_leader_is_only_a_step(effects: Effects, shown: dict[str, Any]) -> None:
+    assert seen(*reaction("leader", effects=effects, **shown)) == [("GEN-21", "held")]
 
 
 # --- the quorum
