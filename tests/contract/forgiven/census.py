@@ -20,8 +20,13 @@ def page() -> Iterator[str]:
         "# Forgiveness",
         "",
         "A judge leaves an instance undecided only by evidence that is registered in `conformance/judging/excuses.py`. Each",
-        "use is counted by its name, row and case; `matrix.md`, the site and `./kit explain` show the counts. The last column",
-        "says which near histories a test keeps from being forgiven. `./kit python -m tests.contract.forgiven` makes this page.",
+        "use is counted by its name, row and case; `matrix.md`, the site and `explain` show the counts. The last column says",
+        "which near histories a test keeps from being forgiven. The second command makes this page.",
+        "",
+        "```sh",
+        "./kit explain KIP101-INV-05 --kafka-version 4.3.1",
+        "./kit python -m tests.contract.forgiven",
+        "```",
     )
     for kind, found in groupby(sorted(EVERY_EVIDENCE, key=lambda one: one.kind), key=lambda one: one.kind):
         yield from ("", f"## {kind.capitalize()}s", "", "| name | evidence | about | from | until | not covered |")
