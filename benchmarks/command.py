@@ -14,14 +14,14 @@ from benchmarks import reports as scaled
 from benchmarks import small_merges as merges
 from benchmarks import startup as starts
 from fixtures.errors import WrongUse
-from fixtures.images import newest, obtain
+from fixtures.images import newest_version, obtain_image
 from fixtures.leases import workers
 
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
 
 on_version = click.option(
-    "--kafka-version", metavar="V", default=newest(), help="a released version; default: the newest"
+    "--kafka-version", metavar="V", default=newest_version(), help="a released version; default: the newest"
 )
 out = click.option(
     "--conformance-out", "--out", "out", type=PATH, metavar="DIR", help="the folder of a run, instead of generated data"
@@ -38,7 +38,7 @@ def benchmarks() -> None:
 @click.option("--rounds", metavar="N", type=COUNT, default=5, help="default: 5")
 def startup(kafka_version: str, rounds: int) -> None:
     """Start a cluster beside one plain broker process."""
-    image = obtain(kafka_version, progress=_tell)
+    image = obtain_image(kafka_version, progress=_tell)
     print(starts.table(image, starts.measure(image, rounds, _tell)))
 
 
@@ -48,7 +48,7 @@ def startup(kafka_version: str, rounds: int) -> None:
 @click.option("--clusters", metavar="N", type=COUNT, default=workers(), help="default: as many as -n auto")
 def faults(kafka_version: str, minutes: float, clusters: int) -> None:
     """Count witnessed faults an hour, on several clusters under traffic."""
-    image = obtain(kafka_version, progress=_tell)
+    image = obtain_image(kafka_version, progress=_tell)
     print(fault_cycles.table(image, fault_cycles.measure(image, minutes, clusters, _tell)))
 
 
@@ -57,7 +57,7 @@ def faults(kafka_version: str, minutes: float, clusters: int) -> None:
 @click.option("--rounds", metavar="N", type=COUNT, default=3, help="default: 3")
 def other_faults(kafka_version: str, rounds: int) -> None:
     """Time all other kinds of faults, on one cluster, without a sum."""
-    print(fault_cycles.others(obtain(kafka_version, progress=_tell), rounds, _tell))
+    print(fault_cycles.others(obtain_image(kafka_version, progress=_tell), rounds, _tell))
 
 
 @benchmarks.command()

@@ -16,7 +16,7 @@ import msgspec
 from benchmarks.histories import history
 from benchmarks.processes import watch_run
 from benchmarks.shards import MACHINE, RUN, SKEWED, header
-from fixtures.images import newest
+from fixtures.images import newest_version
 from history.events import End, History
 from history.shards import Footer, ObservationLine, encode_line
 from history.store import HistoryWriter
@@ -38,7 +38,7 @@ def write_run(out: Path, events: int) -> int:
 
 
 def _rename(example: History, name: str) -> History:
-    opened = msgspec.structs.replace(example.example, example=name, check=MACHINE, column=newest())
+    opened = msgspec.structs.replace(example.example, example=name, check=MACHINE, column=newest_version())
     return History(example=opened, events=example.events, end=End(example=name, outcome="judged"))
 
 
@@ -75,7 +75,7 @@ def _write(out: Path, worker: str, examples: Sequence[History] | Iterator[Histor
         HistoryWriter(out / "histories" / RUN / f"{worker}.jsonl.zst") as histories,
         (out / "shards" / f"{worker}.jsonl").open("wb") as shard,
     ):
-        shard.write(encode_line(header(worker, worker, newest(), {})))
+        shard.write(encode_line(header(worker, worker, newest_version(), {})))
         for number, one in enumerate(examples):
             for line in (one.example, *one.events, *([one.end] if one.end else [])):
                 histories.write(line)

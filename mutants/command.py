@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from fixtures.errors import WrongUse
-from fixtures.images import from_image, obtain
+from fixtures.images import from_image, obtain_image
 from history.exit_codes import exit_code_of
 from mutants import Mutant, mutant
 from mutants.build import mutant_image
@@ -35,7 +35,7 @@ def build_image(planted: Mutant, kafka_version: str, kafka_image: str) -> None:
     """Build an image of Kafka with one planted bug, and print its reference for --kafka-image."""
     if bool(kafka_version) == bool(kafka_image):
         raise WrongUse("mutants build: give either --kafka-version or --kafka-image")
-    base = from_image(kafka_image, progress=_tell) if kafka_image else obtain(kafka_version, progress=_tell)
+    base = from_image(kafka_image, progress=_tell) if kafka_image else obtain_image(kafka_version, progress=_tell)
     print(mutant_image(planted.name, base, _tell).reference)
 
 

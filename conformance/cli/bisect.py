@@ -40,7 +40,7 @@ from conformance.running.columns import WantedColumn, wanted_columns
 from conformance.running.profiles import MINUTES
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
-from fixtures.images import newest_patches, patches, released_versions
+from fixtures.images import newest_patches, released_versions, select_patches
 from history.exit_codes import EXIT_INTERRUPTED, exit_code_of
 from history.shards import ObservationLine, Shard, read_shards
 from reports.commands.options import Form, form, out_option, print_json
@@ -245,7 +245,7 @@ def bisect(
     own, folder = means or Means(), out or Path("out") / f"bisect-{row}"
     options = ["--requirement", row, "--conformance-profile", profile, *rest]
     releases, builds = (
-        patches([word for text in versions for word in text.replace(",", " ").split()]),
+        select_patches([word for text in versions for word in text.replace(",", " ").split()]),
         _own_builds(columns),
     )
     refuse_wrong(options, column_runs_for([*builds, *wanted_columns(releases)]), own.pytest)

@@ -7,7 +7,7 @@ import click
 from conformance.cli.group import HELP
 from conformance.cli.options import VERSIONS, progress_apart
 from fixtures.engine import ensure
-from fixtures.images import select
+from fixtures.images import select_versions
 from fixtures.ready import have_ready
 from fixtures.runs import forget
 from fixtures.runs import sweep as sweep_engine
@@ -26,7 +26,7 @@ def setup(kafka_version: Sequence[str]) -> None:
 
 def make_ready(versions: Sequence[str]) -> None:
     """Make sure that an engine answers, and get the images of some versions. Raises UnknownVersion and KitError."""
-    wanted = select(list(versions))
+    wanted = select_versions(list(versions))
     have_ready(wanted, say)
     if wanted:
         say(f"ready: the Docker engine, and Kafka {', '.join(wanted)}")

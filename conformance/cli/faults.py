@@ -14,8 +14,17 @@ from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, summa
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
 from fixtures.faults.base.fault import Fault
-from fixtures.faults.selftest import SelfTest, Targets, as_expected, choose, kinds, lab_of, self_test, table
-from fixtures.images import newest, obtain, select
+from fixtures.faults.selftest import (
+    SelfTest,
+    Targets,
+    as_expected,
+    choose_faults,
+    fault_kinds,
+    lab_of,
+    results_table,
+    self_test,
+)
+from fixtures.images import newest_version, obtain_image, select_versions
 from fixtures.runs import Run
 from history.exit_codes import exit_code_of
 from reports.commands.options import Form, form, out_option, print_json
@@ -34,13 +43,13 @@ def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool,
 
     The exit code is 0 if every fault showed its witness and its consequence, and healed; with --sabotage, if no witness showed.
     """
-    wanted = choose(list(fault), every_role=every_role)
+    wanted = choose_faults(list(fault), every_role=every_role)
     with progress_apart(form):
-        tested = _test(select(list(kafka_version)), wanted, sabotage=sabotage)
+        tested = _test(select_versions(list(kafka_version)), wanted, sabotage=sabotage)
     if form == "json":
         print_json(msgspec.to_builtins(tested))
     else:
-        say(table(tested))
+        say(results_table(tested))
     expected = all(as_expected(rows, sabotage=sabotage) for rows in tested.values())
     return exit_code_of(troubled=not expected)
 
@@ -49,13 +58,13 @@ def _test(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool) -
     make_ready(versions)
     with Run.begin() as run:
         try:
-            return {one: self_test(obtain(one), wanted, run, say, sabotage=sabotage) for one in versions}
+            return {one: self_test(obtain_image(one), wanted, run, say, sabotage=sabotage) for one in versions}
         finally:
             run.end(connect())
 
 
 @click.command(context_settings=HELP)
-@click.option("--kafka-version", default=newest(), metavar="V", help="default: the newest")
+@click.option("--kafka-version", default=newest_version(), metavar="V", help="default: the newest")
 @click.option("--cycles", type=click.IntRange(min=1), default=200, metavar="N", help="default: 200")
 @click.option("--seed", default=0, metavar="N", help="the same faults in the same order; default: 0")
 @by_name
@@ -77,14 +86,14 @@ def storm(
 
     The exit code is 0 if every one showed its witness and its consequence.
     """
-    plans = drawn_plans(seed, kinds(list(fault)), at_once=at_once)
+    plans = drawn_plans(seed, fault_kinds(list(fault)), at_once=at_once)
     version = _one(kafka_version)
     with progress_apart(form):
         make_ready([version])
     with Run.begin() as run:
         try:
-            lab = lab_of(kinds(fault) if fault else ())
-            raged = Storm(Targets(obtain(version), run, lab), say, out / run.id)
+            lab = lab_of(fault_kinds(fault) if fault else ())
+            raged = Storm(Targets(obtain_image(version), run, lab), say, out / run.id)
             try:
                 with progress_apart(form):
                     raged.rage(plans, cycles, minutes)
@@ -104,6 +113,6 @@ def _tell(storm: Storm, form: Form) -> None:
 
 def _one(text: str) -> str:
     """Return the one version or image that is named. Raises WrongUse, UnknownVersion."""
-    if len(versions := select([text])) > 1:
+    if len(versions := select_versions([text])) > 1:
         raise WrongUse(f"--kafka-version {text!r}: a storm has one cluster, so give one version, not {len(versions)}.")
     return versions[0]

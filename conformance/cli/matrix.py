@@ -44,7 +44,7 @@ from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
-from fixtures.images import select
+from fixtures.images import select_versions
 from fixtures.leases import workers
 from fixtures.runs import kept_of
 from history.command import COMMAND
@@ -171,7 +171,7 @@ def _rerun(asked: MatrixOptions, means: Means) -> int:
     """Run violated rows only, with another seed, into the same folder; earlier observations are kept."""
     out, versions = asked.out, list(asked.columns.versions)
     globs, rest = _requirements(asked.rest)
-    violated = violated_in(out, globs, select(versions) if versions else ())
+    violated = violated_in(out, globs, select_versions(versions) if versions else ())
     if not violated:
         say(f"none of these rows is violated in {out / 'matrix' / 'matrix.json'}: nothing is run")
         return EXIT_SATISFIED

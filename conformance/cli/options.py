@@ -24,7 +24,7 @@ from conformance.running.columns import (
 )
 from conformance.running.settings import AS_HELP, DEVIATIONS_HELP, LABEL_HELP, LIBS_HELP
 from fixtures.errors import WrongUse
-from fixtures.images import refuse_home, select
+from fixtures.images import refuse_home, select_versions
 from reports.commands.options import Form
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,7 +43,7 @@ class Chosen(NamedTuple):
     def columns(self) -> list[WantedColumn]:
         """The columns; the newest version if nothing was asked for. Raises UnknownVersion, WrongUse."""
         own = self.images or self.homes
-        versions = select(list(self.versions)) if self.versions or not own else ()
+        versions = select_versions(list(self.versions)) if self.versions or not own else ()
         return self.with_versions(versions)
 
     def with_versions(self, versions: Sequence[str]) -> list[WantedColumn]:

@@ -22,7 +22,7 @@ from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.base.together import clash, pairs_of
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.plans import Calm, Overlap, Plan, Single, Skipped, run
-from fixtures.faults.selftest import Targets, stage
+from fixtures.faults.selftest import Targets, stage_role
 from fixtures.faults.traffic import Writer
 from fixtures.runs import Progress
 from fixtures.waiting import eventually
@@ -195,7 +195,7 @@ def attempt(injector: Injector, plan: Plan) -> list[Cycle]:
     """Run a plan and return its cycles. An error is recorded in the last one, never raised."""
     cycles: list[Cycle] = []
     try:
-        with stage(injector, plan.fault.role if isinstance(plan, Single) else ""):
+        with stage_role(injector, plan.fault.role if isinstance(plan, Single) else ""):
             cycles.extend(_cycle(plan, step) for step in run(plan, injector) if not isinstance(step, Calm))
     except Unwitnessed as trouble:
         cycles.append(_cycle_in_trouble(plan, "unwitnessed", trouble))

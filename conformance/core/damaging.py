@@ -12,13 +12,13 @@ from conformance.core.faulting import record
 from fixtures.cluster.node import ClusterNode
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from fixtures.disk.held import held_replicas
-from fixtures.disk.log_dirs import beside, log_dir_of
+from fixtures.disk.log_dirs import log_dir_of, path_in_log_dir
 from fixtures.disk.producers import is_whole, snapshot_name, snapshot_offsets
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
-from fixtures.disk.volume import cut, on_volume, remove, write
+from fixtures.disk.volume import on_volume, remove_command, truncate_command, write_command
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.kinds.batches import CutTailAbove, cut_tail
-from fixtures.faults.kinds.damage import Place, places
+from fixtures.faults.kinds.damage import Place, batch_places
 from fixtures.faults.kinds.disk import FailedDirectory, fail_directory, is_directory
 from fixtures.faults.kinds.files import (
     OldEpochCheckpoint,
@@ -141,7 +141,7 @@ class Disk:
             replica = read_replica(node, self._partition)
             wanted = [one for one in snapshot_offsets(replica.files) if one > above]
             files = (f"{self._partition}/{snapshot_name(one)}" for one in wanted)
-            on_volume(node, remove(*files), within=replica.log_dir)
+            on_volume(node, remove_command(*files), within=replica.log_dir)
             left = snapshot_offsets(read_replica(node, self._partition).files)
             return Changed(bool(wanted), any(one > above for one in left))
 
@@ -159,7 +159,7 @@ class Disk:
             node = self._down()
             place = self._place(node, path)
             whole = node.read_file(place)
-            on_volume(node, cut(place, len(whole) // 2))
+            on_volume(node, truncate_command(place, len(whole) // 2))
             return Changed(True, True, node.read_file(place))
 
         fault = TornProducerSnapshot(role=self._name)
@@ -199,7 +199,7 @@ class Disk:
             node = self._down()
             place = self._place(node, path)
             before = node.exists(place)
-            on_volume(node, write(place, content))
+            on_volume(node, write_command(place, content))
             return Changed(before, True, node.read_file(place))
 
         fault = OldEpochCheckpoint(role=self._name)
@@ -213,7 +213,7 @@ class Disk:
             node = self._down()
             place = self._place(node, path)
             before = node.exists(place)
-            on_volume(node, remove(place))
+            on_volume(node, remove_command(place))
             return Changed(before, node.exists(place))
 
         self._inject(fault, {"path": path})
@@ -225,7 +225,7 @@ class Disk:
 
     def _place(self, node: ClusterNode, path: str) -> str:
         """Return the path, below the data directory, of a file in the log directory that has the partition."""
-        return beside(log_dir_of(node, self._partition), path)
+        return path_in_log_dir(log_dir_of(node, self._partition), path)
 
     def _down(self) -> ClusterNode:
         node = self._node()
@@ -247,7 +247,7 @@ class Disk:
 
 
 def _batch_at(replica: Replica, offset: int) -> Place:
-    found = [place for place in places(replica, range(offset, replica.log_end)) if place[1].base_offset == offset]
+    found = [place for place in batch_places(replica, range(offset, replica.log_end)) if place[1].base_offset == offset]
     if not found:
         raise KitError(f"no batch of {replica.directory} on {replica.node} begins at {offset}: nothing to cut there")
     return found[0]

@@ -13,7 +13,7 @@ from conformance.rigs.log.led_together import FIVE, SpreadPartitions
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.producers.transactions import FirstTransaction, coordinator_of
 from fixtures.views.nodes import ask_until_served
-from fixtures.wire.records import batches, encode_batch
+from fixtures.wire.records import encode_batch, read_batches
 from fixtures.wire.retriable import require_accepted
 from protocol.cluster import CoordinatorType
 from protocol.groups import NewOffset
@@ -49,7 +49,7 @@ def leader_sets_its_epoch(partition: Partition, written: int, codec: Codec, reco
     answer, stored = append_and_read(partition, sent)
     yield premise(partition.epoch() == epoch and written != epoch, f"one epoch, {epoch}, and not the one written")
     yield held_if(stored.leader_epoch == epoch, answer, case="stamp")
-    [as_sent] = batches(encode_batch(sent))
+    [as_sent] = read_batches(encode_batch(sent))
     yield held_if(stored.crc_valid and stored.crc == as_sent.crc, answer, case="checksum")
 
 

@@ -11,13 +11,13 @@ from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_ON_FORMER_LEVEL, RoutedGroup
 from conformance.rigs.restarts import answering_again
 from fixtures.faults.kinds.upgrade import Upgrade
-from fixtures.images import select
+from fixtures.images import select_versions
 from protocol.codes import Error
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
-FORMER = sampled_from(select(["4.0..4.2"]))
+FORMER = sampled_from(select_versions(["4.0..4.2"]))
 """Releases of the consumer protocol without assignment epochs."""
-WITH_EPOCHS = select(["4.3.."])
+WITH_EPOCHS = select_versions(["4.3.."])
 """Releases of the protocol with assignment epochs; both kinds understand each other's records."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from fixtures.images import LIBS, Image, from_home, from_image, obtain
+from fixtures.images import LIBS, Image, from_home, from_image, obtain_image
 from fixtures.runs import Progress, quiet
 from history.releases import PRE_RELEASE, RELEASED
 
@@ -49,7 +49,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
 
     def _image(self, progress: Progress) -> Image:
         if self.option == VERSION:
-            return obtain(self.name, progress=progress)
+            return obtain_image(self.name, progress=progress)
         if self.option == IMAGE:
             return from_image(self.name, libs=self.libs or LIBS, judged_as=self.judged_as, progress=progress)
         return from_home(Path(self.name), judged_as=self.judged_as, progress=progress)

@@ -40,7 +40,7 @@ from conformance.running.search import Search
 from conformance.running.settings import Settings, make_writable, read
 from fixtures.engine import ensure
 from fixtures.errors import WrongUse
-from fixtures.images import Image, newest, refuse_home, select
+from fixtures.images import Image, newest_version, refuse_home, select_versions
 from fixtures.runs import Run, kept_of, sweep
 from fixtures.spending import counted_in, spending
 from history.command import COMMAND
@@ -352,7 +352,7 @@ def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers
 def _versions(settings: Settings) -> tuple[str, ...]:
     """Return the released versions to run: those named, or the newest if no version, image or home is named."""
     own = settings.images or settings.homes
-    return select(settings.versions or [newest()]) if settings.versions or not own else ()
+    return select_versions(settings.versions or [newest_version()]) if settings.versions or not own else ()
 
 
 def _refuse_empty_globs(settings: Settings) -> None:

@@ -11,7 +11,7 @@ import docker
 import pytest
 
 from fixtures.cluster import KRaftCluster, NotReady, Topology, node
-from fixtures.images import Image, obtain
+from fixtures.images import Image, obtain_image
 from fixtures.runs import RUN_LABEL, Run
 from fixtures.waiting import eventually
 from fixtures.wire import Unanswered
@@ -32,12 +32,12 @@ NODE = "node-1"
 
 @pytest.fixture(scope="module")
 def old() -> Image:
-    return obtain("3.9.2")
+    return obtain_image("3.9.2")
 
 
 @pytest.fixture(scope="module")
 def new() -> Image:
-    return obtain("4.3.1")
+    return obtain_image("4.3.1")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from conformance.core.evaluate import ExampleOutcome, evaluate
 from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.running.lab import Lab
 from conformance.running.settings import Settings
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from fixtures.tape import StoredTape
 from history.events import End, Fault, History
@@ -67,7 +67,7 @@ def own_results(outcome: ExampleOutcome) -> list[str]:
 @pytest.fixture(scope="module")
 def recorded(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[History, Lab]]:
     out: Path = tmp_path_factory.mktemp("out")
-    lab = Lab(Settings(versions=["4.3.1"], out=str(out)), run, "gw0", {"4.3.1": obtain("4.3.1")})
+    lab = Lab(Settings(versions=["4.3.1"], out=str(out)), run, "gw0", {"4.3.1": obtain_image("4.3.1")})
     standing = lab.standing("4.3.1", PAIR.topology)
     tape = lab.tape(CHECK.id, standing)
     bench = lab.bench(tape, standing)

@@ -9,12 +9,12 @@ from fixtures.cluster.node import ClusterNode
 from fixtures.disk import producers, quorum_state
 from fixtures.disk.checkpoint import RECOVERY_POINTS
 from fixtures.disk.metadata_log import DIRECTORY, MetadataSchemas, read_metadata_log
-from fixtures.disk.replicas import Replica, compare, read_offsets, read_replica, read_replicas
+from fixtures.disk.replicas import Replica, compare_replicas, read_offsets, read_replica, read_replicas
 from fixtures.disk.segments import read_segment
-from fixtures.disk.volume import on_volume, overwrite
+from fixtures.disk.volume import on_volume, overwrite_command
 from fixtures.engine import connect
 from fixtures.faults.base.target import FaultTarget
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from fixtures.waiting import eventually
 from history.readings import EpochEntry
@@ -31,7 +31,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[FaultTarget]:
     with Run.begin() as run:
         try:
             with (
-                KRaftCluster(topology, obtain(request.param), run).boot() as cluster,
+                KRaftCluster(topology, obtain_image(request.param), run).boot() as cluster,
                 FaultTarget.on(cluster) as target,
             ):
                 yield target
@@ -62,19 +62,19 @@ def test_replicas_of_running_nodes_have_what_was_written(target: FaultTarget, di
         assert [record.value for record in with_producer.records()] == [b"c"]
         assert (replica.log_start, replica.log_end, replica.unmapped_epochs()) == (0, 3, [])
         assert replica.epochs == (EpochEntry(0, 0),)
-    assert compare(found, upto=3) is None
+    assert compare_replicas(found, upto=3) is None
 
 
 def test_a_node_is_read_while_it_is_written_to(target: FaultTarget, directory: str) -> None:
     for _ in range(3):
         target.write(b"x" * 1_000)
-        assert compare(replicas(target, directory)) is None
+        assert compare_replicas(replicas(target, directory)) is None
 
 
 def test_the_quorum_state_is_what_the_quorum_says(target: FaultTarget) -> None:
     controller = target.watch.controller()
     assert controller is not None
-    state = quorum_state.parse(controller_of(target).read_file(quorum_state.PATH))
+    state = quorum_state.parse_quorum_state(controller_of(target).read_file(quorum_state.PATH))
     assert (state.leader_id, state.leader_epoch) == (controller.id, controller.epoch)
 
 
@@ -87,7 +87,7 @@ def test_the_metadata_log_names_the_topic_on_all_nodes(target: FaultTarget) -> N
         assert records[0].type == "LeaderChangeMessage"
         topics = {one.fields["name"]: one.fields["topic_id"] for one in records if one.type == "TopicRecord"}
         assert topics[target.topic.name] == target.topic.id
-    assert compare(read_replicas(list(target.cluster.nodes.values()), DIRECTORY)) is None
+    assert compare_replicas(read_replicas(list(target.cluster.nodes.values()), DIRECTORY)) is None
 
 
 def test_what_a_controller_was_formatted_with(target: FaultTarget) -> None:
@@ -103,17 +103,17 @@ def test_a_flipped_byte_on_a_stopped_node_is_a_difference(target: FaultTarget, d
     held = read_replica(node, directory)
     assert read_offsets(node, RECOVERY_POINTS)[directory] == held.log_end
     assert producers.is_whole(node.read_dir(directory)[producers.snapshot_name(held.log_end)])
-    assert compare(replicas(target, directory)) is None
+    assert compare_replicas(replicas(target, directory)) is None
     flipped = held.batches()[1]
     path = f"{directory}/{held.segments[0].name}.log"
-    on_volume(node, overwrite(path, flipped.position + flipped.size - 1, b"\x7f"))
-    difference = compare(replicas(target, directory))
+    on_volume(node, overwrite_command(path, flipped.position + flipped.size - 1, b"\x7f"))
+    difference = compare_replicas(replicas(target, directory))
     assert difference is not None
     assert (difference.offset, difference.what) == (flipped.base_offset, "bytes")
-    on_volume(node, overwrite(path, flipped.position + flipped.size - 1, flipped.data[-1:]))
+    on_volume(node, overwrite_command(path, flipped.position + flipped.size - 1, flipped.data[-1:]))
     node.start()
     eventually(lambda: not target.lacking(), within=60, what="the cluster is whole again", state=target.states)
-    assert compare(replicas(target, directory)) is None
+    assert compare_replicas(replicas(target, directory)) is None
 
 
 def new_producer(target: FaultTarget) -> InitProducerIdAnswer:

@@ -13,7 +13,7 @@ from fixtures.faults.kinds.process import Kill, Pause, PausePastFencing, Stop
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.faults.plans import Calm, Overlap, Plan, Quiet, Repeat, Rotate, Skipped, Step, run
 from fixtures.faults.selftest import Targets
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from fixtures.waiting import eventually
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.docker
 @pytest.fixture(scope="module")
 def target() -> Iterator[FaultTarget]:
     with Run.begin() as begun:
-        targets = Targets(obtain("4.3.1"), begun)
+        targets = Targets(obtain_image("4.3.1"), begun)
         yield targets.target()
         targets.close()
         assert begun.end(connect()) == []

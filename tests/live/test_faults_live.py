@@ -9,7 +9,7 @@ from fixtures.faults.base.fault import Fault
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.upgrade import Upgrade, next_release
 from fixtures.faults.selftest import Targets, run_once
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 
 pytestmark = pytest.mark.docker
@@ -20,7 +20,7 @@ VERSION = "4.3.1"
 @pytest.fixture(scope="module")
 def targets() -> Iterator[Targets]:
     with Run.begin() as run:
-        found = Targets(obtain(VERSION), run)
+        found = Targets(obtain_image(VERSION), run)
         yield found
         found.close()
         assert run.end(connect()) == [], "a fault left something on the engine"

@@ -9,14 +9,14 @@ import pytest
 from fixtures.cluster import KRaftCluster
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injector
-from fixtures.faults.base.links import Piece, rule
+from fixtures.faults.base.links import Piece, rule_piece
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.frames import Delay
 from fixtures.faults.kinds.network import Drop, RateLimit
 from fixtures.faults.kinds.process import start_all
 from fixtures.faults.kinds.shapes import OneLink
 from fixtures.faults.lab import LAB
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from fixtures.waiting import eventually
 from protocol.errors import KitError
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.docker
 def target() -> Iterator[FaultTarget]:
     with (
         Run.begin() as run,
-        KRaftCluster(LAB, obtain("4.3.1"), run).boot() as cluster,
+        KRaftCluster(LAB, obtain_image("4.3.1"), run).boot() as cluster,
         FaultTarget.on(cluster) as target,
     ):
         yield target
@@ -74,7 +74,7 @@ def test_two_limits_stand_side_by_side(target: FaultTarget) -> None:
 
 def test_what_was_half_put_is_taken_whole(target: FaultTarget) -> None:
     node = target.cluster.brokers[0]
-    dropped = rule("filter", "half", "OUTPUT -p tcp --dport 9 -j DROP")
+    dropped = rule_piece("filter", "half", "OUTPUT -p tcp --dport 9 -j DROP")
     with pytest.raises(KitError, match="ended with 1"):
         target.links.place(node, "half", [dropped, Piece("false", "false"), dropped])
     assert target.links.existing_rules() == [f"{node} has rules of half"]

@@ -17,7 +17,7 @@ from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
 from fixtures.faults.lab import LAB
 from fixtures.faults.selftest import without_effect
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from fixtures.waiting import eventually
 
@@ -30,7 +30,7 @@ SOON = 3.0
 def target() -> Iterator[FaultTarget]:
     with Run.begin() as run:
         with (
-            KRaftCluster(LAB, obtain("4.3.1"), run).boot() as cluster,
+            KRaftCluster(LAB, obtain_image("4.3.1"), run).boot() as cluster,
             FaultTarget.on(cluster, min_insync_replicas="1") as found,
         ):
             yield found

@@ -7,7 +7,7 @@ import docker.errors
 import pytest
 
 from fixtures.errors import ImageUnavailable, NotKafka
-from fixtures.images import Image, build, derive, from_home, from_image, layers, obtain
+from fixtures.images import Image, build, derive_image, from_home, from_image, layers, obtain_image
 from fixtures.images.base import base
 from fixtures.images.image import version_of
 from fixtures.runs import HOST_LABEL, Run, host_id, quiet
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.docker
 @pytest.mark.usefixtures("state")
 class TestARealImage:
     def test_what_is_known_about_it(self, client: docker.DockerClient) -> None:
-        image = obtain(VERSION, client=client)
+        image = obtain_image(VERSION, client=client)
         assert (image.version, image.label) == (VERSION, VERSION)
         assert image.class_path == tuple(sorted(image.class_path))
         assert f"/opt/kafka/libs/kafka-clients-{VERSION}.jar" in image.class_path
@@ -35,7 +35,7 @@ class TestARealImage:
         assert _left(client) == []
 
     def test_its_class_archive_fits_its_class_path(self, client: docker.DockerClient) -> None:
-        image = obtain(VERSION, client=client)
+        image = obtain_image(VERSION, client=client)
         if image.cds is None:
             pytest.skip("pulled images bring no class archive of the kit")
         java = ["java", *image.java_options, "-Xshare:on", "-cp", ":".join(image.class_path), "-version"]
@@ -44,12 +44,12 @@ class TestARealImage:
             assert bench.wait(timeout=60)["StatusCode"] == 0, bench.logs().decode()
 
     def test_one_derived_from_it(self, client: docker.DockerClient) -> None:
-        image = obtain(VERSION, client=client)
+        image = obtain_image(VERSION, client=client)
         with Run.begin() as run:
             tag = f"kafka-conformance/test-derived:{run.id}"
             files = {"/opt/agent/agent.jar": b"agent"}
             options = '-javaagent:/opt/agent/agent.jar=a -Dquoted="$x"'
-            derived = derive(image, files, {"KAFKA_OPTS": options}, tag, run=run, client=client)
+            derived = derive_image(image, files, {"KAFKA_OPTS": options}, tag, run=run, client=client)
             assert derived.kafka_opts == ("-javaagent:/opt/agent/agent.jar=a", '-Dquoted="$x"')
             assert (derived.label, derived.cds) == (f"{VERSION}@{tag}", image.cds)
             assert from_image(tag, client=client) == Image(
@@ -57,7 +57,7 @@ class TestARealImage:
             )
             other = f"{tag}-other"
             files = {"/opt/agent/agent.jar": b"other"}
-            changed = derive(image, files, {"KAFKA_OPTS": options}, other, run=run, client=client)
+            changed = derive_image(image, files, {"KAFKA_OPTS": options}, other, run=run, client=client)
             assert len({image.jars, derived.jars, changed.jars}) == 3, "an agent is code of the build"
             assert sorted(run.end(client)) == [f"image {tag}", f"image {other}"]
         assert layers.present(client, image.reference) is not None
@@ -68,7 +68,7 @@ class TestARealImage:
         image = from_home(home, judged_as=VERSION, client=client)
         try:
             assert (image.version, image.build, image.label) == (VERSION, "9.3.1-ccs", f"9.3.1-ccs@{home}")
-            assert image.jars != obtain(VERSION, client=client).jars
+            assert image.jars != obtain_image(VERSION, client=client).jars
             assert image.cds == build.ARCHIVE
             assert from_home(home, client=client).id == image.id
             plain = from_home(home, client=client)

@@ -19,7 +19,7 @@ from conformance.running.standing import REPLACED_NOTE
 from fixtures.engine import connect
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.lab import LAB
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from fixtures.tape import StoredTape
 from history.shards import CheckLine, ExampleLine, read_shards
@@ -71,7 +71,7 @@ class Checked:
 
     def __init__(self, body: Body, run: Run, out: Path) -> None:
         self.check = Check(own_rows=("KIP320-FETCH-02",), rig=RIG, cases=("consumer",), examples=1, body=body)
-        lab = Lab(Settings(versions=["4.3.1"], out=str(out)), run, "gw0", {"4.3.1": obtain("4.3.1")})
+        lab = Lab(Settings(versions=["4.3.1"], out=str(out)), run, "gw0", {"4.3.1": obtain_image("4.3.1")})
         ProbeRun(self.check, lab, "4.3.1").run()
         lab.close()
         [self.shard] = read_shards(out / "shards")

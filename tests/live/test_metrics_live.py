@@ -4,7 +4,7 @@ import pytest
 
 from fixtures import metrics
 from fixtures.cluster import ClusterNode, KRaftCluster, Topology
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.metrics import BROKER_METADATA, RAFT, NoMetrics
 from fixtures.runs import Run
 from fixtures.waiting import eventually
@@ -20,7 +20,7 @@ def last_applied(broker: ClusterNode) -> int:
 @pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
 def test_a_node_tells_what_the_quorum_and_its_broker_are_at(version: str, run: Run) -> None:
     topology = Topology(name="metrics", controllers=1, brokers=1, metrics=True)
-    with KRaftCluster(topology, obtain(version), run).boot() as cluster:
+    with KRaftCluster(topology, obtain_image(version), run).boot() as cluster:
         controller, broker = cluster.node("controller-101"), cluster.node("broker-1")
         metric = metrics.read(controller, RAFT)
         assert (metric["current-state"], int(metric["current-leader"])) == ("leader", 101)
@@ -34,7 +34,7 @@ def test_a_node_tells_what_the_quorum_and_its_broker_are_at(version: str, run: R
 
 def test_other_nodes_have_none(run: Run) -> None:
     with (
-        KRaftCluster(Topology(name="one", combined=True, brokers=1), obtain("4.3.1"), run).boot() as cluster,
+        KRaftCluster(Topology(name="one", combined=True, brokers=1), obtain_image("4.3.1"), run).boot() as cluster,
         pytest.raises(NoMetrics, match="metrics=True"),
     ):
         metrics.read(cluster.node("node-1"), RAFT)

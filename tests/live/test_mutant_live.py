@@ -3,7 +3,7 @@
 import pytest
 
 from fixtures.cluster import KRaftCluster, Topology
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from mutants import mutant
 from mutants.build import mutant_image
@@ -22,7 +22,7 @@ def install_line(output: str) -> str:
 
 def test_broker_serves_an_older_epoch() -> None:
     """Restarting the only replica raises its epoch, from 4.0 on also on a node that is its own controller."""
-    base = obtain("4.3.1")
+    base = obtain_image("4.3.1")
     image = mutant_image(PLANTED, base)
     assert mutant_image(PLANTED, base).id == image.id != base.id
     topology = Topology(name="mutant", brokers=1, combined=True)

@@ -11,7 +11,7 @@ import pytest
 from fixtures.cluster import KRaftCluster, Peers, Received, Topology
 from fixtures.cluster.network import FixedNetwork
 from fixtures.cluster.relay import RelayContainer
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from fixtures.wire import NodeClient, PassThrough
 from protocol.codes import Error
@@ -28,7 +28,7 @@ FROZEN = Topology(
 
 @pytest.fixture(scope="module", params=["3.3.2", "4.3.1"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[KRaftCluster]:
-    with Run.begin() as run, KRaftCluster(FROZEN, obtain(request.param), run).boot() as cluster:
+    with Run.begin() as run, KRaftCluster(FROZEN, obtain_image(request.param), run).boot() as cluster:
         yield cluster
 
 

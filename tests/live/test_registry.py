@@ -19,7 +19,7 @@ import pytest
 import requests
 
 from fixtures.errors import ImageUnavailable
-from fixtures.images import from_image, maven, obtain, pull, sources
+from fixtures.images import from_image, maven, obtain_image, pull, sources
 from fixtures.waiting import eventually
 
 pytestmark = pytest.mark.docker
@@ -90,7 +90,7 @@ class TestRealRegistry:
     ) -> None:
         monkeypatch.setenv(pull.REGISTRY_VARIABLE, registry)
         with pushed(client, f"{registry}/apache/kafka:3.3.0", "3.3.0") as reference:
-            image = obtain("3.3.0", client=client)
+            image = obtain_image("3.3.0", client=client)
             assert (image.reference, image.version, image.label) == (reference, "3.3.0", "3.3.0")
             assert image.class_path == ("/opt/kafka/libs/kafka-clients-3.3.0.jar",)
             assert image.cds is None
@@ -106,7 +106,7 @@ class TestRealRegistry:
             pushed(client, f"{registry}/apache/kafka:3.3.1", "3.3.0"),
             pytest.raises(ImageUnavailable, match=r"holds Kafka 3\.3\.0, not 3\.3\.1"),
         ):
-            obtain("3.3.1", client=client)
+            obtain_image("3.3.1", client=client)
 
     def test_what_it_does_not_have_is_built(
         self, client: docker.DockerClient, registry: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -120,7 +120,7 @@ class TestRealRegistry:
         monkeypatch.setattr(sources, "own_tag", lambda version: f"kafka-conformance/test:{version}")
         monkeypatch.setattr(maven, "jars", lambda *_: tmp_path)
         progress: list[str] = []
-        image = obtain("3.4.0", client=client, progress=progress.append)
+        image = obtain_image("3.4.0", client=client, progress=progress.append)
         client.images.remove(image.reference, force=True)
         assert image.reference == "kafka-conformance/test:3.4.0"
         assert progress == [f"{registry}/apache/kafka:3.4.0: the registry doesn't have it"]
@@ -138,7 +138,7 @@ class TestRealRegistry:
         with answering(status) as address:
             monkeypatch.setenv(pull.REGISTRY_VARIABLE, address)
             with pytest.raises(ImageUnavailable, match="can't be pulled"):
-                obtain("3.3.0", client=client)
+                obtain_image("3.3.0", client=client)
 
     def test_a_users_image_that_nobody_has(self, client: docker.DockerClient) -> None:
         with pytest.raises(ImageUnavailable, match="neither on the engine nor can it be pulled"):

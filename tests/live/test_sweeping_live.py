@@ -16,7 +16,7 @@ from conformance.judging.laws.same_answers import every_version_says_the_same, t
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.running.lab import Lab
 from conformance.running.settings import Settings
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from history.events import Call, End, History, Note
 from history.taken import SWEEP_NOTE, SWEPT_NOTE
@@ -67,7 +67,7 @@ def requests(history: History) -> list[int]:
 
 def swept_on(version: str, run: Run, out: Path) -> History:
     """All turns on a cluster of its own."""
-    with closing(Lab(Settings(versions=[version], out=str(out)), run, "gw0", {version: obtain(version)})) as lab:
+    with closing(Lab(Settings(versions=[version], out=str(out)), run, "gw0", {version: obtain_image(version)})) as lab:
         standing = lab.standing(version, CLUSTER)
         tape = lab.tape("sweep", standing)
         bench = lab.bench(tape, standing)

@@ -8,7 +8,7 @@ from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.faults.lab import QUICK
 from fixtures.faults.selftest import without_effect
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.docker
 class TestTwoReleases:
     def test_what_coordinators_of_the_newer_release_wrote_is_read_after_the_way_back(self, run: Run) -> None:
         topology = Topology(name="two-releases", controllers=1, brokers=3, config=QUICK)
-        with KRaftCluster(topology, obtain("3.9.2"), run).boot() as cluster, FaultTarget.on(cluster) as target:
+        with KRaftCluster(topology, obtain_image("3.9.2"), run).boot() as cluster, FaultTarget.on(cluster) as target:
             injector = Injector(target)
             with injector.under(Upgrade(role="all nodes", to="4.3.1")):
                 self._commit(target)
@@ -50,7 +50,7 @@ class TestTwoReleases:
         topology = Topology(
             name="old-level", controllers=3, brokers=3, config=QUICK, features={"metadata.version": "3.9-IV0"}
         )
-        with KRaftCluster(topology, obtain("4.3.1"), run).boot() as cluster, FaultTarget.on(cluster) as target:
+        with KRaftCluster(topology, obtain_image("4.3.1"), run).boot() as cluster, FaultTarget.on(cluster) as target:
             injector = Injector(target)
             with pytest.raises(Unwitnessed):  # the act left out
                 injector.inject(without_effect(Upgrade(role="leader", to="3.9.2")))

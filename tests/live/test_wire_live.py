@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fixtures.cluster import KRaftCluster, Topology
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 from fixtures.waiting import eventually
 from fixtures.wire import ConnectionClosed, NodeClient
@@ -52,7 +52,7 @@ TAP = Checking()
 @pytest.fixture(scope="module", params=["3.3.2", "4.3.1"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[KRaftCluster]:
     topology = Topology(name="wire", brokers=1, combined=True)
-    with Run.begin() as run, KRaftCluster(topology, obtain(request.param), run).boot() as cluster:
+    with Run.begin() as run, KRaftCluster(topology, obtain_image(request.param), run).boot() as cluster:
         yield cluster
 
 

@@ -10,13 +10,13 @@ from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import PausePastFencing
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.faults.lab import LAB
-from fixtures.images import obtain
+from fixtures.images import obtain_image
 from fixtures.runs import Run
 
 
 def test_it_holds_a_partition_and_a_frozen_broker() -> None:
     run = Run.begin()
-    cluster = KRaftCluster(LAB, obtain("4.3.1"), run).boot()
+    cluster = KRaftCluster(LAB, obtain_image("4.3.1"), run).boot()
     injector = Injector(FaultTarget.on(cluster))
     injector.inject(CutOffFromControllers(role="leader"))
     injector.inject(PausePastFencing(role="follower"))

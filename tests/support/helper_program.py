@@ -4,13 +4,13 @@ import shlex
 import sys
 from pathlib import Path
 
-from fixtures.helper import command, files
+from fixtures.helper import program_command, program_files
 
 
 def helper_command(scratch: Path, *arguments: object) -> list[str]:
     """The arguments of a process on this machine."""
-    here = {path: scratch / path.lstrip("/") for path in files()}
-    for path, content in files().items():
+    here = {path: scratch / path.lstrip("/") for path in program_files()}
+    for path, content in program_files().items():
         here[path].write_bytes(content)
-    _, *words = shlex.split(command(*arguments))
+    _, *words = shlex.split(program_command(*arguments))
     return [sys.executable, *(str(here.get(word, word)) for word in words)]

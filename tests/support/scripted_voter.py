@@ -25,7 +25,7 @@ from fixtures.tape import LiveTape
 from fixtures.waiting import Overdue
 from fixtures.wire import NodeClient, Tap
 from fixtures.wire.calls import Reply
-from fixtures.wire.records import batches, encode_batch
+from fixtures.wire.records import encode_batch, read_batches
 from history.due import Due
 from history.events import Example, ProcessEnd
 from history.shards import Column
@@ -300,7 +300,7 @@ class Voter:
                 self.stands_at = float("inf")
             if (diverging := part.get("diverging_epoch")) and "keeps-tail" not in self.bugs:
                 self.truncate(diverging["epoch"], diverging["end_offset"])
-            for one in batches(part["records"]):
+            for one in read_batches(part["records"]):
                 self.log.append(no_ops(len(one.records), one.base_offset, one.leader_epoch))
             self.high_watermark = max(self.high_watermark, part["high_watermark"])
 

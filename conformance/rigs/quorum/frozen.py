@@ -16,7 +16,7 @@ from fixtures.cluster.config import peer_host, peer_port
 from fixtures.views.quorum import leader_known_to
 from fixtures.wire import NodeClient
 from fixtures.wire.quorum import VOTER_KEYS_FROM
-from fixtures.wire.records import batches, encode_batch
+from fixtures.wire.records import encode_batch, read_batches
 from history.due import Due, is_starved
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
@@ -311,7 +311,7 @@ class Frozen:
 
     def log_on_disk(self) -> tuple[Batch, ...]:
         """Return the batches of the voter's log, which has one segment only."""
-        return batches(self.bench.read_file(self.name, SEGMENT).content)
+        return read_batches(self.bench.read_file(self.name, SEGMENT).content)
 
     def log_end(self) -> LogEnd:
         """Return the log end as the voter reports it to a new leader."""

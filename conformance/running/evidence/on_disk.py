@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fixtures.cluster.config import INDEXES
 from fixtures.disk.checkpoint import MalformedFile
-from fixtures.disk.log_dirs import beside, replica_in
+from fixtures.disk.log_dirs import path_in_log_dir, replica_in
 from fixtures.disk.metadata_log import metadata_log_of
 from fixtures.disk.replicas import Replica, log_start_in, replica_of
 from fixtures.disk.segments import Segment, StoredBatch
 from fixtures.disk.transactions import in_words
-from fixtures.disk.volume import copies
+from fixtures.disk.volume import copy_log_dirs
 from protocol.cluster import CoordinatorType
 from protocol.coordinators import LOGS
 from protocol.records import Record
@@ -36,7 +36,7 @@ def replicas(
     brokers = [node for node in cluster.nodes.values() if node.member.is_broker]
     lines: list[str] = []
     lacking: list[str] = []
-    for name, files in copies(brokers, *partitions).items():
+    for name, files in copy_log_dirs(brokers, *partitions).items():
         _write(folder / name, files)
         for partition in partitions:
             _, inside = replica_in(files, partition)
@@ -51,7 +51,7 @@ def controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[li
     nodes = [node for node in cluster.nodes.values() if node.member.is_controller]
     lines: list[str] = []
     lacking: list[str] = []
-    for name, files in copies(nodes, directory).items():
+    for name, files in copy_log_dirs(nodes, directory).items():
         _write(folder / name, files)
         _, inside = replica_in(files, directory)
         lines += _controller(name, inside) if inside else []
@@ -70,7 +70,7 @@ def _replica(node: str, partition: str, files: Mapping[str, bytes], about: Seque
     log_dir, inside = replica_in(files, partition)
     try:
         replica = replica_of(node, partition, inside, log_start_in(files, log_dir, partition))
-        yield f"{node} {beside(log_dir, partition)}: {replica.log_start} to {replica.log_end}; {_epochs(replica)}"
+        yield f"{node} {path_in_log_dir(log_dir, partition)}: {replica.log_start} to {replica.log_end}; {_epochs(replica)}"
     except MalformedFile as error:
         yield f"{node} {partition}: {error}"
         return

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fixtures.wire.records import batches
+from fixtures.wire.records import read_batches
 from history.readings import EpochEntry
 from protocol.codes import Error
 from protocol.log import READ_COMMITTED, READ_UNCOMMITTED
@@ -93,7 +93,7 @@ def _produced(broker: Broker, key: Key, asked: Plain, request: Plain) -> Plain:
 
 def _appended_before(replica: Replica, data: bytes) -> int | None:
     """The offset of a producer's batch that is there already."""
-    found = [replica.log.producers.appended(batch) for batch in batches(data)]
+    found = [replica.log.producers.appended(batch) for batch in read_batches(data)]
     return found[0] if found else None
 
 
@@ -101,7 +101,7 @@ def _unwelcome(replica: Replica, data: bytes, request: Plain) -> Error:
     """The reason why a producer's batch must not be appended: its epoch, its sequence, its transaction."""
     name, adds = request["transactional_id"], request["version"] >= TRANSACTIONS_BEGIN_FROM
     abortable = request["version"] >= ABORTABLE_FROM
-    for batch in batches(data):
+    for batch in read_batches(data):
         if batch.transactional:
             whose, key = (name or "", batch.producer_id, batch.producer_epoch), replica.state.key
             error = replica.broker.cluster.transactions.verify(*whose, key, adds=adds, abortable=abortable)
@@ -119,7 +119,7 @@ def _acknowledged(key: Key, error: Error, base: int = -1, start: int = -1) -> Pl
 
 def whole_batches(data: bytes) -> Iterator[bytes]:
     at = 0
-    for read in batches(data):
+    for read in read_batches(data):
         yield bytes(data[at : at + read.size])
         at += read.size
 
@@ -130,7 +130,7 @@ def _unfit(replica: Replica, data: bytes, acks: int) -> Error:
         return Error.NOT_LEADER_OR_FOLLOWER
     broker, key = replica.broker, replica.state.key
     if "compact" in broker.config(key[0], "cleanup.policy") and any(
-        record.key is None for read in batches(data) for record in read.records
+        record.key is None for read in read_batches(data) for record in read.records
     ):
         return Error.INVALID_RECORD
     if len(data) > int(broker.config(key[0], "max.message.bytes")) and "limit-not-in-force" not in replica.bugs:

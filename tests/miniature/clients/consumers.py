@@ -8,7 +8,7 @@ import msgspec
 
 from fixtures.consumers import Assignment, CommitDone, CommittedPartition, Consumer, ConsumerTrouble, OffsetOf
 from fixtures.wire import Tap
-from fixtures.wire.records import batches
+from fixtures.wire.records import read_batches
 from history.readings import Assigned, DeliveredRecord, Polled
 from protocol.codes import Error
 from tests.miniature.apis.handlers import HANDLERS
@@ -139,7 +139,7 @@ class MiniConsumer(Consumer):
         return max(0, int(HANDLERS["ListOffsets"](leader, asked)["topics"][0]["partitions"][0]["offset"]))
 
     def _delivered(self, key: Key, offset: int, data: bytes) -> list[DeliveredRecord]:
-        found = [(one, record) for one in batches(data) for record in one.records if record.offset >= offset]
+        found = [(one, record) for one in read_batches(data) for record in one.records if record.offset >= offset]
         if found:
             self._positions[key] = (found[-1][1].offset + 1, found[-1][0].leader_epoch)
         return [DeliveredRecord(*key, record.offset, one.leader_epoch, record.value) for one, record in found]

@@ -7,7 +7,7 @@ import hashlib
 import struct
 from collections.abc import Iterable, Sequence
 
-from fixtures.wire.records import batches
+from fixtures.wire.records import read_batches
 from history.readings import EpochEntry, HeldBatch
 from protocol.records import Batch
 from tests.miniature.core.producer_state import ProducerStates
@@ -35,12 +35,12 @@ class Stored:
     def appended(data: bytes, base: int, epoch: int) -> Stored:
         """A producer's batch at its offset and leader epoch, both of which the CRC does not cover."""
         placed = OFFSET.pack(base) + data[OFFSET.size : STAMP_AT] + STAMP.pack(epoch) + data[STAMP_AT + STAMP.size :]
-        [read] = batches(placed)
+        [read] = read_batches(placed)
         times, keys = tuple(one.timestamp for one in read.records), tuple(one.key for one in read.records)
         return Stored(base, read.last_offset, epoch, placed, read, times, keys)
 
     def held(self) -> HeldBatch:
-        [read] = batches(self.data)
+        [read] = read_batches(self.data)
         digest = hashlib.sha256(self.data).hexdigest()[:16]
         return HeldBatch(
             base_offset=self.base,

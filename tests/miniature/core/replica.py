@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from fixtures.wire.records import batches, encode_batch
+from fixtures.wire.records import encode_batch, read_batches
 from history.readings import EpochEntry
 from protocol.codes import Error
 from protocol.records import NewBatch, NewRecord
@@ -296,7 +296,7 @@ class Replica:
 
     def _encoded(self, stored: Stored) -> Stored:
         """The same records with another time, as a broker that encodes them itself would write them."""
-        [read] = batches(stored.data)
+        [read] = read_batches(stored.data)
         records = tuple(NewRecord(record.value, record.key, record.headers) for record in read.records)
         encoded = NewBatch(records, timestamp=self.broker.cluster.unix_ms)
         return Stored.appended(encode_batch(encoded), stored.base, stored.epoch)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fixtures.faults.base.fault import Measured, Unavailable
 from fixtures.faults.kinds import logs
-from fixtures.faults.kinds.producers import forgotten
+from fixtures.faults.kinds.producers import forgotten_producers
 from protocol.codes import Error
 from protocol.errors import KitError
 from tests.miniature.core.controller import PartitionState
@@ -240,7 +240,7 @@ class ProducersForgotten(Effect):
                 held.log.producers.expire()
 
     def consequence(self) -> Measured | None:
-        gone = forgotten(self._known, self._idle())
+        gone = forgotten_producers(self._known, self._idle())
         return {"forgotten producers": gone} if gone else None
 
     def _idle(self) -> dict[str, list[int]]:

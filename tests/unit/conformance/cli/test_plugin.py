@@ -24,7 +24,7 @@ from conformance.running.evidence.folder import Schedule
 from conformance.running.planning.budget import PARTS, cost_of
 from conformance.running.session import _parts, exit_code
 from conformance.running.settings import Settings
-from fixtures.images import newest
+from fixtures.images import newest_version
 from history.shards import Column
 from tests.support.older_schema import aged
 
@@ -102,8 +102,8 @@ def test_checks_are_listed_without_an_engine(kit: Kit, monkeypatch: pytest.Monke
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     listed = kit.listed("--conformance-profile", "nightly")
     machines = {id for id, check in KNOWN.items() if isinstance(check, MachineCheck)}
-    parts = [(id, f"{newest()} part {part}") for id in machines for part in range(2, PARTS["nightly"] + 1)]
-    assert sorted(listed) == sorted([*((id, newest()) for id in KNOWN), *parts])
+    parts = [(id, f"{newest_version()} part {part}") for id in machines for part in range(2, PARTS["nightly"] + 1)]
+    assert sorted(listed) == sorted([*((id, newest_version()) for id in KNOWN), *parts])
 
 
 def is_first(check: AnyCheck) -> bool:
@@ -163,8 +163,8 @@ def test_machines_can_be_chosen_by_name(kit: Kit) -> None:
     names = ("log", "producers", "topics")
     log, *others = (next(id for id in KNOWN if id.startswith(f"machines.{name}.")) for name in names)
     given = ["--conformance-profile", "nightly", "--conformance-machines"]
-    assert kit.listed(*given, "log") == [(log, newest())]
-    assert sorted(kit.listed(*given, "all")) == [(id, newest()) for id in (log, *others)]
+    assert kit.listed(*given, "log") == [(log, newest_version())]
+    assert sorted(kit.listed(*given, "all")) == [(id, newest_version()) for id in (log, *others)]
 
 
 def test_machines_share_the_workers() -> None:
@@ -179,7 +179,7 @@ def test_a_replay_chooses_its_check(kit: Kit) -> None:
     schedule = Schedule(check="kip320.fencing.older_epoch_is_fenced", column=COLUMN, case="consumer")
     file = kit.folder / "schedule.json"
     file.write_bytes(msgspec.json.encode(schedule))
-    assert kit.listed("--replay", str(file)) == [(schedule.check, newest())]
+    assert kit.listed("--replay", str(file)) == [(schedule.check, newest_version())]
 
 
 @pytest.mark.parametrize("way", ["option", "environment", "ini"])

@@ -43,7 +43,7 @@ class Disks:
 @pytest.fixture
 def disks(monkeypatch: pytest.MonkeyPatch) -> Disks:
     found = Disks({**DISKS, "controller-101": {"__cluster_metadata-0/quorum-state": STATE}})
-    monkeypatch.setattr(on_disk, "copies", found.copies)
+    monkeypatch.setattr(on_disk, "copy_log_dirs", found.copies)
     return found
 
 
