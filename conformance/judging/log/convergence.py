@@ -11,6 +11,7 @@ from conformance.judging.excuses import (
     BYTES_FLIPPED,
     COMPACTED,
     DISK_REPLACED,
+    EPOCH_CACHE_LOST,
     EPOCHS_LOST,
     LOOKED_TOO_RARELY,
     NOT_AT_REST,
@@ -218,8 +219,8 @@ def _same_on_disk(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         shown = "" if mine == theirs else f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
         yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
         # A replica learns the leader epochs of batches that it fetches again, not of those that it kept.
-        if {led[0].node, other.node} & damage.epoch_caches_lost.keys():
-            yield Excuse(EPOCHS_LOST, "maps")
+        if EPOCH_CACHE_LOST in {damage.of(held.node, held.event) for held in (led[0], other)}:
+            yield Excuse(EPOCH_CACHE_LOST, "maps")
             continue
         maps = [_entries(held, low) for held in (led[0], other)]
         shown = (
@@ -232,8 +233,8 @@ def _same_on_disk(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 def _cache_starts(story: PartitionStory, *replicas: ReplicaOnDisk) -> list[int]:
     """Return the first offsets of trimmed leader epoch caches: a crash may set a log start back below them."""
-    trimmed = story.derive(LogStarts).may_fall
-    return [held.epochs[0][1] for held in replicas if held.epochs] if trimmed else []
+    starts = story.derive(LogStarts)
+    return [held.epochs[0][1] for held in replicas if held.epochs and starts.may_fall(held.event)]
 
 
 def _entries(held: ReplicaOnDisk, low: int) -> dict[int, int | None]:

@@ -29,16 +29,10 @@ class ReplicaDamage:
         return [span for span in self.faults if does(span.effects)]
 
     def all_hit(self, ids: Iterable[int], by: int, does: Callable[[Effects], bool]) -> bool:
-        """True if faults with these effects hit each of the brokers before the event."""
+        """True if faults with these effects hit each of the brokers before the event, and it has not rejoined the ISR."""
         names = {self._story.timeline.names.get(id, "") for id in ids}
-        return names <= {node for span in self.hits(does) if span.began < by for node in span.nodes}
-
-    def _first_hits(self, does: Callable[[Effects], bool]) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for span in self.hits(does):
-            for node in span.nodes:
-                found.setdefault(node, span.began)
-        return found
+        hits = ((span, node) for span in self.hits(does) if span.began < by for node in span.nodes if node in names)
+        return names <= {node for span, node in hits if by <= self.rejoins_at(node, span)}
 
     # --- records
 
@@ -99,11 +93,6 @@ class ReplicaDamage:
         return min((span.began for span in self.hits(lambda effects: effects.appends)), default=inf)
 
     # --- leader epoch caches
-
-    @cached_property
-    def epoch_caches_lost(self) -> dict[str, int]:
-        """Nodes that lost leader-epoch-checkpoint alone, with the event of the first time."""
-        return self._first_hits(_loses_epochs)
 
     def agree_below(self, event: int, *nodes: str) -> float:
         """Return the offset below which logs must agree by an event; infinite if every replica has its leader epochs.

@@ -209,8 +209,7 @@ def _caches(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """
     starts = {read.node: read.log_start for read in (end.leader, *end.others) if read is not None}
     done = [facts[-1].event for facts in (story.deletions, story.timeline.faults) if facts]
-    trimmed = story.derive(LogStarts).may_fall
-    for held in end.disk if trimmed else ():
+    for held in (disk for disk in end.disk if story.derive(LogStarts).may_fall(disk.event)):
         start, entries = starts.get(held.node, 0), held.epochs or ()
         if start <= 0 or not entries:
             continue

@@ -243,7 +243,7 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
 
 def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
     """Return the part of the log that shows the divergence; empty for none or unknown (catalogue, section M)."""
-    if read.incarnation and story.derive(LogStarts).may_fall:
+    if read.incarnation and story.derive(LogStarts).may_fall(read.event):
         return ""  # a crash may have set it back below the first entry of a leader epoch cache that was trimmed
     later = own.after_epoch(read.last)
     if later is not None and max(later.base, read.log_start) < read.fetch_offset:

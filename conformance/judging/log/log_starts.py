@@ -61,11 +61,17 @@ class LogStarts:
         deleted = (max(one.offset, one.low_watermark) if one.offset >= 0 else inf for one in self._story.deletions)
         return max([0.0, *deleted, *(read.log_start for read in self._story.reads)])
 
+    def may_fall(self, event: int) -> bool:
+        """True if a log start was moved into a segment before an event: a crash may set it back below the leader epoch
+        cache's first entry.
+        """
+        return self._inside_from < event
+
     @cached_property
-    def may_fall(self) -> bool:
-        """True if a log start was moved into a segment: a crash may set it back below the leader epoch cache's first entry."""
-        spans = self._story.timeline.spans
-        return bool(self._story.deletions) or any(span.effects.start_inside_segment for span in spans)
+    def _inside_from(self) -> float:
+        """The event after which a log start may be inside a segment; infinite for none."""
+        faults = self._story.derive(ReplicaDamage).hits(lambda effects: effects.start_inside_segment)
+        return min([*self._events, *(span.began for span in faults)], default=inf)
 
     # --- retention
 

@@ -255,7 +255,7 @@ def _cache_begin(story: PartitionStory, leader: FetchResult, ends: list[EpochEnd
     The answer to -2, an epoch before all, tells which it is.
     """
     before_all = [end.end for end in ends if end.asked_epoch == -2]
-    trimmed = story.derive(LogStarts).may_fall
+    trimmed = story.derive(LogStarts).may_fall(leader.event)
     set_back = restarted and trimmed and bool(before_all) and before_all[-1] > leader.log_start
     return before_all[-1] if set_back else leader.log_start
 

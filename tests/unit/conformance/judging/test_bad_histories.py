@@ -14,6 +14,7 @@ from conformance.judging.excuses import (
     APPENDED_BY_FAULT,
     BYTES_FLIPPED,
     DELETED_BY_SETTING,
+    DELETION_TIMED_OUT,
     MOVED_BY_FAULT,
     REGISTERED_AGAIN,
     RISEN,
@@ -360,6 +361,7 @@ EXCUSED = {
     },
     "record that a fault appended": {("GEN-16", APPENDED_BY_FAULT)},
     "wrong CRC after bytes were flipped": {("GEN-16", BYTES_FLIPPED)},
+    "low watermark of a request that timed out": {("KIP320-DR-02", DELETION_TIMED_OUT)},
 }
 """The legal histories that leave a row undecided, with the names of the excuses."""
 

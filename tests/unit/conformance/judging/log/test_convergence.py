@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST, LOOKED_TOO_RARELY, NOT_AT_REST
+from conformance.judging.excuses import DISK_REPLACED, EPOCH_CACHE_LOST, EPOCHS_LOST, LOOKED_TOO_RARELY, NOT_AT_REST
 from conformance.judging.log import convergence
 from protocol.records import Batch
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
@@ -210,7 +210,7 @@ class TestAgreement:
         disk = held_on_disk(2, *LOG, epochs=MAP), held_on_disk(3, *LOG, epochs=((1, 1),))
         history = ended(lost, LOG, LOG, LOG).on_disk(*disk)
         assert broken(self.judge, history) == []
-        assert excused(self.judge, history) == [("maps", EPOCHS_LOST)]
+        assert excused(self.judge, history) == [("maps", EPOCH_CACHE_LOST)]
 
     def test_compacted_replicas_and_examples_without_an_end(self) -> None:
         history = LogHistory().created(cleanup_policy="compact").settled(2, 1)

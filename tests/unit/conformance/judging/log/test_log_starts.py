@@ -10,6 +10,7 @@ import pytest
 
 from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE
 from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.timeline import NEVER
 from history.effects import Effects
 from protocol.codes import Error
 from tests.support.histories import LogHistory
@@ -117,6 +118,12 @@ def test_the_highest_log_start_is_the_highest_that_was_asked_for_or_read() -> No
 
 
 def test_a_log_start_may_fall_once_it_was_moved_into_a_segment() -> None:
-    assert not starts(begun()).may_fall
-    assert starts(begun().trim(1, 1)).may_fall
-    assert starts(begun().hit("trim", 1, effects=Effects(start_inside_segment=True))).may_fall
+    inside = Effects(start_inside_segment=True)
+    assert not starts(begun()).may_fall(NEVER)
+    for history in (begun().trim(1, 1), begun().hit("trim", 1, effects=inside)):
+        assert [starts(history).may_fall(event) for event in (1, NEVER)] == [False, True]
+    for history in (
+        begun().trim(1, 1, error=Error.OFFSET_OUT_OF_RANGE),
+        begun().hit("trim", 1, effects=inside, partition="other-0"),
+    ):
+        assert not starts(history).may_fall(NEVER)
