@@ -171,8 +171,8 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
     """A leaderless partition gets a leader from ISR or ELR, its last known leader once both are empty, or another by
     permission.
 
-    Only a live replica that may not lead puts this to the test. While there is no leader, ISR and ELR lose members and gain
-    none. If the metadata log was read, `conformance.judging.log.registered_elections` judges by that.
+    Only an election while a replica is alive that may not lead puts this to the test. While there is no leader, ISR and ELR
+    lose members and gain none. If the metadata log was read, `conformance.judging.log.registered_elections` judges by that.
     """
     if story.registered_states:
         return
@@ -181,11 +181,10 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
         successor = leadership.leaders.get(before.epoch + 1)
         elected = story.timeline.ids.get(successor, -1) if successor is not None else -1
         case = election_case(story, before.electable, before.event)
-        unseen = elected < 0 and before.epoch < leadership.newest_epoch_before(NEVER)
-        if before.electable is None or unseen:
+        if before.electable is None or elected < 0:
             continue
         by = (before.event, max(before.event, leadership.first_named(before.epoch + 1)))
-        if elected < 0 or _may_lead(story, before, elected):
+        if _may_lead(story, before, elected):
             if before.others_alive or case == "last-known":
                 yield Finding(True, case, by)
         elif (permission := _permits(story, before)) is not None:

@@ -14,6 +14,21 @@ from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.producer_state import may_be_forgotten
 from conformance.judging.log.records import moment_of
 from conformance.judging.log.story import PartitionStory, log_judge
+from protocol.codes import Error
+
+KNOWN = frozenset(
+    (
+        NONE,
+        Error.DUPLICATE_SEQUENCE_NUMBER,
+        Error.INVALID_PRODUCER_EPOCH,
+        Error.INVALID_TXN_STATE,
+        Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        Error.PRODUCER_FENCED,
+        Error.TRANSACTION_ABORTABLE,
+        Error.UNKNOWN_PRODUCER_ID,
+    )
+)
+"""The answers by which a leader shows that it looked for the producer. After other errors it may not have seen the copy."""
 
 
 @log_judge("GEN-02", "produced", "produced_to_deleted")
@@ -23,7 +38,7 @@ def late_copy_of_a_produce_appends_nothing(story: PartitionStory) -> Iterator[Cl
     for write in (write for write in story.produced if write.producer_id >= 0 and write.base_sequence >= 0):
         identity = (write.producer_id, write.producer_epoch, write.base_sequence, write.values)
         original = first.get(identity)
-        if original is not None and original.event < write.asked and _is_answered(write):
+        if original is not None and original.event < write.asked and write.error in KNOWN:
             yield _again(story, original, write)
         elif original is None and write.is_committed:
             first[identity] = write
@@ -33,12 +48,8 @@ def late_copy_of_a_produce_appends_nothing(story: PartitionStory) -> Iterator[Cl
             yield Finding(late.error != NONE, "produce-by-id", (late.event,), shown, "late-copy-acted")
 
 
-def _is_answered(write: ProduceResult) -> bool:
-    return write.error != UNKNOWN_OUTCOME and not write.failed
-
-
 def _again(story: PartitionStory, original: ProduceResult, copy: ProduceResult) -> Claim:
-    """Judge a repeated request: it may be answered with the original's offset, or with any error."""
+    """Judge a repeated request: it may be answered with the original's offset, or with an error."""
     appended = copy.error == NONE and copy.offset != original.offset
     since = moment_of(story, original)
     if appended and (excuse := may_be_forgotten(story, original.offset, since, copy)):

@@ -182,10 +182,9 @@ def every_change_of_leader_raises_the_epoch(story: PartitionStory) -> Iterator[F
                 continue
             if before.leader >= 0 and seen.leader >= 0 and before.leader != seen.leader:
                 yield _epoch_rises(before, seen, "moved")
-            elif (before.leader < 0) != (seen.leader < 0) and seen.epoch > before.epoch:
-                yield _epoch_rises(before, seen, "leaderless")
             elif before.leader < 0 and leader is not None and _has_resigned(leader, before, seen):
-                yield _epoch_rises(leader, seen, "leaderless")
+                if len(gap) == 1 or seen.epoch <= leader.epoch:
+                    yield _epoch_rises(leader, seen, "leaderless")
             elif before.leader < 0 <= seen.leader and _was_without(story, leader, gap, seen):
                 yield _epoch_rises(before, seen, "leaderless")
 
@@ -209,23 +208,23 @@ def _epoch_rises(before: Described, seen: Described, case: str) -> Finding:
 
 
 def _has_resigned(leader: PartitionAtBroker, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
-    """True if the leader of this epoch is alive but does not lead. A fenced leader is not named either, though it leads on.
+    """True if the former leader is alive but does not lead any more. A fenced leader is not named either, though it leads on.
 
     Brokers and partitions of one answer may be of two moments, so it takes two answers.
     """
-    alone = seen.leader < 0 and leader.epoch == before.epoch == seen.epoch
+    alone = seen.leader < 0 and before.epoch == seen.epoch
     return alone and leader.leader in before.unfenced and leader.leader in seen.unfenced
 
 
 def _was_without(
     story: PartitionStory, led: PartitionAtBroker | None, gap: list[PartitionAtBroker], seen: PartitionAtBroker
 ) -> bool:
-    """True if the partition certainly had no leader at the epoch at which it has one now.
+    """True if the partition certainly had no leader at the epoch that was described before it has one now.
 
     Two answers in a row have to name no leader, while that broker stays alive, or is fenced and goes on as the same
     process. A restarted broker is fenced until it has registered, and may lead all the while (KAFKA-18106).
     """
-    same = [one for one in gap if one.epoch == seen.epoch]
+    same = [one for one in gap if one.epoch == gap[-1].epoch]
     if len(same) < 2 or same[-1].asked < same[-2].event:
         return False
     node = story.timeline.names.get(seen.leader, "")

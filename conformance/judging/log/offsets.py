@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from conformance.judging.excuses import COMPACTED, RISEN
 from conformance.judging.facts.exchange import by_event
@@ -89,8 +90,7 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
         if together and (one.timestamp, two.timestamp) == (EARLIEST, LATEST):
             shown = f"earliest {one.offset}, latest {two.offset}"
             yield Finding(one.offset <= two.offset, "listed", (two.event,), shown)
-    for latest, later, bound in _latest(story):
-        yield Finding(latest.offset <= bound, "listed", (latest.event, later.event), _beyond(latest, later, bound))
+    yield from (latest.judge("listed") for latest in _latest(story))
 
 
 def _disordered_cases(read: FetchResult) -> list[str]:
@@ -101,20 +101,42 @@ def _disordered_cases(read: FetchResult) -> list[str]:
 
 @log_judge("KIP320-LO-01", "listed")
 def latest_offset_is_within_the_fetch_limit(story: PartitionStory) -> Iterator[Finding]:
-    """The latest offset is no higher than the offset up to which the leader lets consumers read afterwards."""
-    for latest, later, bound in _latest(story):
-        case = "last-stable-offset" if latest.isolation_level == READ_COMMITTED else "high-watermark"
-        yield Finding(latest.offset <= bound, case, (latest.event, later.event), _beyond(latest, later, bound))
+    """The latest offset is no higher than the offset up to which the leader lets consumers read afterwards, and no lower than
+    that before.
+    """
+    for latest in _latest(story):
+        yield latest.judge(
+            "last-stable-offset" if latest.listed.isolation_level == READ_COMMITTED else "high-watermark"
+        )
 
 
-def _beyond(latest: OffsetLookup, later: FetchResult, bound: int) -> str:
-    return (
-        f"{latest.node} listed {latest.offset} as the latest offset, and lets consumers read up to {bound} after that"
-    )
+class _Latest(NamedTuple):
+    """A latest offset, and the fetch limits that the same leader showed at the same epoch before it was asked and afterwards.
+
+    Where the limit before is not known, it is -1.
+    """
+
+    listed: OffsetLookup
+    later: FetchResult
+    before: int
+    after: int
+
+    @property
+    def shows_something(self) -> bool:
+        """True if a leader that never looks at its log could not have answered by chance: the limits exclude lower offsets."""
+        return self.before > 0 or self.listed.offset == self.after > 0 or self.listed.offset > self.after
+
+    def judge(self, case: str) -> Finding:
+        one = self.listed
+        shown = (
+            f"{one.node} listed {one.offset} as the latest offset, let consumers read up to {self.before} before, and lets them "
+            f"read up to {self.after} after that"
+        )
+        return Finding(self.before <= one.offset <= self.after, case, (one.event, self.later.event), shown)
 
 
-def _latest(story: PartitionStory) -> Iterator[tuple[OffsetLookup, FetchResult, int]]:
-    """Pair latest offsets listed to consumers with a later answer of the same leader at the same epoch and its fetch limit.
+def _latest(story: PartitionStory) -> Iterator[_Latest]:
+    """Yield the latest offsets listed to consumers between answers of the same leader at the same epoch.
 
     Neither the high watermark nor the last stable offset of a leader falls within its epoch.
     """
@@ -125,10 +147,16 @@ def _latest(story: PartitionStory) -> Iterator[tuple[OffsetLookup, FetchResult, 
         if one.timestamp == LATEST and one.replica_id == CONSUMER:
             own = reads.get((one.node, one.incarnation), [])
             later = next((read for read in own if read.asked > one.event), None)
-            before = {read.cur for read in own if read.event < one.asked}
-            if later is not None and (later.cur == one.cur or later.cur in before):
+            before = [read for read in own if read.event < one.asked]
+            if later is not None and (later.cur == one.cur or later.cur in {read.cur for read in before}):
                 committed = one.isolation_level == READ_COMMITTED and later.last_stable_offset >= 0
-                yield one, later, later.last_stable_offset if committed else later.high_watermark
+                limits = [_limit(read, committed) for read in before if read.cur == later.cur]
+                found = _Latest(one, later, max(limits, default=-1), _limit(later, committed))
+                yield from [found] if found.shows_something else []
+
+
+def _limit(read: FetchResult, committed: bool) -> int:
+    return read.last_stable_offset if committed else read.high_watermark
 
 
 def _racing_answers(reads: list[FetchResult]) -> set[int]:

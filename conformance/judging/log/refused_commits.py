@@ -23,11 +23,14 @@ DEFINITE = REFUSED - {NEVER_SENT} | {
 
 @log_judge("GEN-01", "committed")
 def refused_commits_are_not_shown(story: PartitionStory) -> Iterator[Finding]:
-    """No OffsetFetch of a group shows an offset whose commit was refused before, unless another commit may have stored it."""
+    """No OffsetFetch of a group shows an offset whose commit was refused before, unless another commit may have stored it.
+
+    An answer without an offset shows nothing: a coordinator that stores no commit at all gives it too.
+    """
     refused = [one for one in story.commits if is_refused(one)]
     for fetch in sorted(story.committed, key=by_asked) if refused else ():
         before = [one for one in refused if one.group == fetch.group and one.event < fetch.asked]
-        if before:
+        if before and fetch.offset >= 0:
             wrong = next((one for one in before if _shows(fetch, one)), None)
             traced = wrong is not None and not any(_shows(fetch, one) for one in _open(story, fetch))
             shown = "" if wrong is None else _message(fetch, wrong)

@@ -35,12 +35,14 @@ def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Cl
 
 
 def _judge(story: PartitionStory, log: RegisteredStates, before: Word, after: Word) -> Iterator[Claim]:
-    """Judge one election. Only a live replica that may not lead puts it to the test."""
+    """Judge one election. Only one while a replica is alive that may not lead is a test; none at all shows nothing."""
+    if after.leader < 0:
+        return
     electable = frozenset((*before.isr, *before.eligible))
     by = _known_by(story, log, after.epoch)
     case = election_case(story, electable, by)
     others_alive = ({*after.replicas} & {*after.unfenced}) - electable
-    if after.leader < 0 or after.leader in (electable or before.last_known):
+    if after.leader in (electable or before.last_known):
         if others_alive:
             yield Finding(True, case, (log.event,))
     elif (permission := _permission(story, log, after.epoch, by)) is not None:

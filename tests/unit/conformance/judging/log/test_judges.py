@@ -58,6 +58,7 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
     cut = held_on_disk(2, after, last, epochs=((1, 3), (2, 4), (3, 5)), start=3)
     history.on_disk(whole, cut)
     leaderless = LogHistory().settled(1, 0, isr=(1,)).kill(1).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3))
+    leaderless.start(1).settled(1, 2, isr=(1,))
     moved = LogHistory().settled(1, 0, replicas=(1, 2), isr=(1, 2)).reassigned(1, 3)
     moved.settled(1, 0, replicas=(1, 2, 3), isr=(1, 2, 3)).settled(1, 1, replicas=(1, 3), isr=(1, 3))
     again = LogHistory().settled(1, 0)

@@ -52,6 +52,11 @@ def test_a_copy_is_answered_with_the_offset_of_the_original_or_refused() -> None
     assert results(written().produce(1, "a", lost=True, producer=FIRST)) == []
 
 
+@pytest.mark.parametrize("error", [Error.UNKNOWN_SERVER_ERROR, Error.NOT_LEADER_OR_FOLLOWER, Error.CORRUPT_MESSAGE])
+def test_an_error_that_says_nothing_of_the_producer_shows_nothing(error: Error) -> None:
+    assert results(written().produce(1, "a", error=error, producer=FIRST)) == []
+
+
 def test_a_copy_that_is_appended_again() -> None:
     again = written().produce(1, "a", at=2, producer=FIRST)
     assert (broken(PRODUCE, again), labels(PRODUCE, again)) == (["produce"], {"late-copy-acted"})

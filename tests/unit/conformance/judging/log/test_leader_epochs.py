@@ -156,10 +156,14 @@ class TestChangesOfLeader:
         assert held(self.judge, history) == []
 
     def test_epochs_that_rise_with_the_leaders(self) -> None:
-        history = (
-            LogHistory().metadata(1, 1, 3).metadata(1, 2, 4).metadata(1, 2, 5).metadata(1, -1, 6).metadata(1, 1, 9)
-        )
+        """Two answers in a row show that there is no leader, though the former one is alive."""
+        history = LogHistory().metadata(1, 1, 3).metadata(1, 2, 4).metadata(1, 2, 5)
+        history.metadata(1, -1, 6).metadata(1, -1, 6).metadata(1, -1, 6).metadata(1, 1, 9)
         assert held(self.judge, history) == ["moved", "leaderless", "leaderless"]
+
+    def test_one_answer_without_a_leader_shows_nothing(self) -> None:
+        history = LogHistory().metadata(1, 2, 5).metadata(1, -1, 6).metadata(1, 1, 9)
+        assert judged_by(self.judge, history) == []
 
     def test_a_broker_that_has_not_heard_yet(self) -> None:
         history = LogHistory().settled(1, 3).metadata(1, 2, 4).metadata(2, 1, 3).metadata(2, 2, 4)

@@ -7,6 +7,7 @@ from copy import deepcopy
 import pytest
 
 from conformance.judging.excuses import RISEN
+from conformance.judging.judge import Judge
 from conformance.judging.log import offsets
 from history.effects import Effects
 from protocol.codes import Error
@@ -77,6 +78,8 @@ class TestWatermark:
 
 # --- offsets of one answer (KIP101-INV-09)
 
+LATEST = offsets.latest_offset_is_within_the_fetch_limit
+
 
 class TestOffsetsOfOneAnswer:
     judge = offsets.offsets_of_one_answer_are_ordered
@@ -98,6 +101,27 @@ class TestOffsetsOfOneAnswer:
 
     def test_an_earliest_offset_above_the_latest(self) -> None:
         assert broken(self.judge, LogHistory().settled(1, 0).earliest(1, 3).latest(1, 2)) == ["listed"]
+
+    def listed(self, offset: int, before: int = 1) -> LogHistory:
+        """A leader lists its latest offset between two answers to consumers, with these high watermarks."""
+        history = LogHistory().settled(1, 0).fetch(1, A, epoch=0, hw=before).latest(1, offset, epoch=0)
+        return history.fetch(1, A, B, epoch=0, hw=2)
+
+    @pytest.mark.parametrize("judge", [offsets.offsets_of_one_answer_are_ordered, LATEST])
+    def test_a_latest_offset_below_or_above_what_consumers_may_read(self, judge: Judge) -> None:
+        for offset in (0, 3):
+            assert [one.result for one in judged_by(judge, self.listed(offset)) if one.case != "stable"] == ["violated"]
+        for offset in (1, 2):
+            assert [one.result for one in judged_by(judge, self.listed(offset)) if one.case != "stable"] == ["held"]
+
+    def test_a_latest_offset_that_any_broker_could_have_listed(self) -> None:
+        assert judged_by(LATEST, self.listed(0, before=0)) == []
+        assert [one.result for one in judged_by(LATEST, self.listed(2, before=0))] == ["held"]
+        assert judged_by(LATEST, LogHistory().settled(1, 0).latest(1, 0, epoch=0).fetch(1, A, epoch=0, hw=1)) == []
+
+    def test_a_latest_offset_of_a_new_process(self) -> None:
+        history = LogHistory().settled(1, 0).fetch(1, A, epoch=0, hw=2).restart(1)
+        assert judged_by(LATEST, history.latest(1, 0, epoch=0).fetch(1, A, epoch=0, hw=2)) == []
 
     def test_honest_offsets(self) -> None:
         history = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1).earliest(1, 0).latest(1, 1)

@@ -23,7 +23,12 @@ def results(history: LogHistory) -> list[tuple[str, str]]:
 def test_a_refused_offset_is_not_shown(error: Error) -> None:
     refused = settled().commit(1, 5, 0, error=error)
     assert results(refused) == []
-    assert results(refused.committed(1, -1, -1)) == [("offsets", "held")]
+    assert results(refused.commit(1, 3, 0).committed(1, 3, 0)) == [("offsets", "held")]
+
+
+def test_an_answer_without_an_offset_shows_nothing() -> None:
+    refused = settled().commit(1, 5, 0, error=Error.STALE_MEMBER_EPOCH)
+    assert results(refused.committed(1, -1, -1)) == []
 
 
 def test_a_refused_offset_that_is_shown() -> None:

@@ -43,10 +43,10 @@ class TestElections:
 
     def test_out_of_the_isr_later(self) -> None:
         history = LogHistory().settled(1, 0).registrations(ALONE, word(-1, 1, (1,)), word(2, 2, (2,)))
-        assert [(one.case, one.result) for one in judged_by(JUDGE, history)] == [
-            ("silent", "held"),
-            ("silent", "violated"),
-        ]
+        assert [(one.case, one.result) for one in judged_by(JUDGE, history)] == [("silent", "violated")]
+
+    def test_a_partition_that_never_gets_a_leader_shows_nothing(self) -> None:
+        assert judged_by(JUDGE, LogHistory().settled(1, 0).registrations(ALONE, word(-1, 1, (1,)))) == []
 
     def test_of_the_isr(self) -> None:
         history = LogHistory().settled(1, 0).registrations(word(1, 0, (1, 2)), word(2, 1, (2,)))
