@@ -17,25 +17,27 @@ MENDED: tuple[Verdict, ...] = ("satisfied", "recorded")
 NONE: Literal[""] = ""
 
 
-def compare(before: Mapping[str, Verdict], after: Mapping[str, Verdict]) -> list[VerdictChange]:
+def compare_verdicts(before: Mapping[str, Verdict], after: Mapping[str, Verdict]) -> list[VerdictChange]:
     """Return the change of each row: rows of `after` in its order, then those that only `before` has, in its own."""
     rows = [*after, *(row for row in before if row not in after)]
-    return [_change(row, before.get(row, NONE), after.get(row, NONE)) for row in rows]
+    return [_verdict_change(row, before.get(row, NONE), after.get(row, NONE)) for row in rows]
 
 
-def better(change: VerdictChange) -> bool:
+def is_mended(change: VerdictChange) -> bool:
     """True if the row was broken and is mended now."""
     return change.before in BROKEN and change.after in MENDED
 
 
-def _change(row: str, before: Verdict | Literal[""], after: Verdict | Literal[""]) -> VerdictChange:
+def _verdict_change(row: str, before: Verdict | Literal[""], after: Verdict | Literal[""]) -> VerdictChange:
     kind: ChangeKind = (
         "added" if not before else "removed" if not after else "changed" if before != after else "unchanged"
     )
-    return VerdictChange(requirement=row, kind=kind, before=before, after=after, worse=_rank(after) < _rank(before))
+    return VerdictChange(
+        requirement=row, kind=kind, before=before, after=after, worse=_verdict_rank(after) < _verdict_rank(before)
+    )
 
 
-def _rank(verdict: Verdict | Literal[""]) -> int:
+def _verdict_rank(verdict: Verdict | Literal[""]) -> int:
     return BROKEN.index(verdict) if verdict in BROKEN else len(BROKEN)
 
 
@@ -51,7 +53,7 @@ class ChangedRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def turn(self) -> Turn:
-        return "worse" if self.change.worse else "better" if better(self.change) else "other"
+        return "worse" if self.change.worse else "better" if is_mended(self.change) else "other"
 
 
 class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,21 +71,21 @@ class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
 def between_columns(seen: ComparedMatrix, old: str, new: str) -> ColumnDifference:
     """Compare two columns of a matrix. Raises ReportError for a missing column."""
     before, after = (seen.column(column_named(label, seen.kafka_versions)) for label in (old, new))
-    return _difference(old, new, before, after)
+    return _column_difference(old, new, before, after)
 
 
 def between_matrices(old: ComparedMatrix, new: ComparedMatrix) -> list[ColumnDifference]:
-    """Compare the columns of each pair that `pairs` returns. Raises ReportError if there is none."""
-    found = pairs(old, new)
+    """Compare the columns of each pair that `column_pairs` returns. Raises ReportError if there is none."""
+    found = column_pairs(old, new)
     if not found:
         raise ReportError(
             f"The two matrices share no column: the old one has {', '.join(old.kafka_versions)}, the new one "
             f"{', '.join(new.kafka_versions)}. Compare two columns of one matrix instead: diff OLD NEW --matrix FILE."
         )
-    return [_difference(before, after, old.column(before), new.column(after)) for before, after in found]
+    return [_column_difference(before, after, old.column(before), new.column(after)) for before, after in found]
 
 
-def pairs(old: ComparedMatrix, new: ComparedMatrix) -> list[tuple[str, str]]:
+def column_pairs(old: ComparedMatrix, new: ComparedMatrix) -> list[tuple[str, str]]:
     """Return the columns that correspond: of one label, or a user's new image (`4.3.1@image`) and the old release.
 
     If there are none and each matrix has one column, these two correspond.
@@ -99,18 +101,18 @@ def pairs(old: ComparedMatrix, new: ComparedMatrix) -> list[tuple[str, str]]:
     return found
 
 
-def _difference(
+def _column_difference(
     old: str, new: str, before: Mapping[str, ComparedCell], after: Mapping[str, ComparedCell]
 ) -> ColumnDifference:
-    changes = compare(*({row: cell.verdict for row, cell in side.items()} for side in (before, after)))
+    changes = compare_verdicts(*({row: cell.verdict for row, cell in side.items()} for side in (before, after)))
     moved = [change for change in changes if change.kind != "unchanged"]
     return ColumnDifference(
         old=old,
         new=new,
-        moved=[ChangedRow(change=change, reason=_reason(after.get(change.requirement))) for change in moved],
+        moved=[ChangedRow(change=change, reason=_stored_reason(after.get(change.requirement))) for change in moved],
         unchanged=len(changes) - len(moved),
     )
 
 
-def _reason(cell: ComparedCell | None) -> str:
+def _stored_reason(cell: ComparedCell | None) -> str:
     return cell.why if cell else ""

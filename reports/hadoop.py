@@ -20,8 +20,8 @@ class HadoopFolder:
             self._root: Any = self._files.makeQualified(given)
         except Py4JJavaError as error:
             raise ReportError(
-                f"{uri!r} can't be opened ({_message(error)}). Give a folder, or the URI of one on a file system that Spark "
-                "is configured for, such as file:///archive or hdfs://host/archive."
+                f"{uri!r} can't be opened ({_error_message(error)}). Give a folder, or the URI of one on a file system that "
+                "Spark is configured for, such as file:///archive or hdfs://host/archive."
             ) from error
 
     def uri(self, name: str) -> str:
@@ -66,5 +66,5 @@ class HadoopFolder:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
 
 
-def _message(error: Py4JJavaError) -> str:
+def _error_message(error: Py4JJavaError) -> str:
     return str(error.java_exception)

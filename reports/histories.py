@@ -69,15 +69,15 @@ def rejudge(spark: SparkSession, run: str, judge: Judging) -> DataFrame:
 
     `run` is the output directory of a run, or its Hadoop URI. Examples of columns without a shard are left out.
     """
-    files = _files(spark, f"{run}/histories")
+    files = _history_files(spark, f"{run}/histories")
     if files is None:
         return spark.createDataFrame([], JUDGED)
-    tasks = max(2 * spark.sparkContext.defaultParallelism, _bytes(files) // _A_TASK)
-    found = frames(files, local="://" not in run or run.startswith("file:")).repartition(tasks)
-    return judge_frames(found, workers(spark, f"{run}/shards"), judge)
+    tasks = max(2 * spark.sparkContext.defaultParallelism, _bytes_of_files(files) // _A_TASK)
+    found = table_of_frames(files, local="://" not in run or run.startswith("file:")).repartition(tasks)
+    return judge_frames(found, headers_by_worker(spark, f"{run}/shards"), judge)
 
 
-def _files(spark: SparkSession, folder: str) -> DataFrame | None:
+def _history_files(spark: SparkSession, folder: str) -> DataFrame | None:
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", True).option("pathGlobFilter", HISTORIES)
     try:
         return reader.load(folder)
@@ -87,16 +87,16 @@ def _files(spark: SparkSession, folder: str) -> DataFrame | None:
         return None
 
 
-def _bytes(files: DataFrame) -> int:
+def _bytes_of_files(files: DataFrame) -> int:
     [[size]] = files.agg(F.coalesce(F.sum("length"), F.lit(0))).collect()
     return int(size)
 
 
-def frames(files: DataFrame, *, local: bool) -> DataFrame:
+def table_of_frames(files: DataFrame, *, local: bool) -> DataFrame:
     """Return the frames of all files as a table FRAMES, without the bytes of `local` files."""
     if local:
-        return _map_in_arrow(files.select("path"), _find, FRAMES)
-    return _map_in_arrow(files.select("path", "content"), _cut, FRAMES)
+        return _map_in_arrow(files.select("path"), _find_frames, FRAMES)
+    return _map_in_arrow(files.select("path", "content"), _cut_frames, FRAMES)
 
 
 def _map_in_arrow(table: DataFrame, function: Mapped, schema: StructType) -> DataFrame:
@@ -106,19 +106,21 @@ def _map_in_arrow(table: DataFrame, function: Mapped, schema: StructType) -> Dat
         return table.mapInArrow(function, schema)
 
 
-def _find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _find_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for row in _rows(batches):
-        yield _batch([_Place(row["path"], f.offset, f.length) for f in frames_of(_local(row["path"]))], _FRAMES)
+        yield _record_batch(
+            [_Place(row["path"], f.offset, f.length) for f in frames_of(_local_path(row["path"]))], _FRAMES
+        )
 
 
-def _cut(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _cut_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for row in _rows(batches):
         path, content = row["path"], row["content"]
         found = [_Place(path, f.offset, f.length, content[f.offset : f.offset + f.length]) for f in frames_in(content)]
-        yield _batch(found, _FRAMES)
+        yield _record_batch(found, _FRAMES)
 
 
-def workers(spark: SparkSession, shards: str) -> Workers:
+def headers_by_worker(spark: SparkSession, shards: str) -> Workers:
     """Return the headers of each history file's shards, by the labels of their columns.
 
     Raises ReportError if there are no shards, WrongSchema for one of an older schema.
@@ -136,33 +138,33 @@ def workers(spark: SparkSession, shards: str) -> Workers:
 
 def judge_frames(found: DataFrame, workers: Workers, judge: Judging) -> DataFrame:
     """Judge each example of a table FRAMES by `judge`; return a table JUDGED."""
-    return _map_in_arrow(found, lambda batches: _judge(batches, workers, judge), JUDGED)
+    return _map_in_arrow(found, lambda batches: _judge_frames(batches, workers, judge), JUDGED)
 
 
-def _judge(batches: Iterator[pa.RecordBatch], workers: Workers, judge: Judging) -> Iterator[pa.RecordBatch]:
+def _judge_frames(batches: Iterator[pa.RecordBatch], workers: Workers, judge: Judging) -> Iterator[pa.RecordBatch]:
     done: list[JudgedExample] = []
     for row in _rows(batches):
-        done += _again(row, workers, judge)
+        done += _judge_again(row, workers, judge)
         if sum(1 + len(one.observations) for one in done) > _A_BATCH:
-            yield _batch(done, _JUDGED)
+            yield _record_batch(done, _JUDGED)
             done = []
-    yield _batch(done, _JUDGED)
+    yield _record_batch(done, _JUDGED)
 
 
-def _again(row: dict[str, Any], workers: Workers, judge: Judging) -> Iterator[JudgedExample]:
+def _judge_again(row: dict[str, Any], workers: Workers, judge: Judging) -> Iterator[JudgedExample]:
     path = PurePosixPath(row["path"])
     shards = workers.get((path.parent.name, path.name.removesuffix(HISTORIES.removeprefix("*"))), {})
-    content = row["content"] if row["content"] is not None else _content(row)
+    content = row["content"] if row["content"] is not None else _frame_content(row)
     return judge_frame(content, place(path, row["offset"]), shards, judge)
 
 
-def _content(row: dict[str, Any]) -> bytes:
-    with _local(row["path"]).open("rb") as file:
+def _frame_content(row: dict[str, Any]) -> bytes:
+    with _local_path(row["path"]).open("rb") as file:
         file.seek(row["offset"])
         return file.read(row["length"])
 
 
-def _local(path: str) -> Path:
+def _local_path(path: str) -> Path:
     return Path(path.removeprefix("file:"))
 
 
@@ -171,19 +173,19 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
     return (row for batch in batches for at in range(batch.num_rows) for row in batch.slice(at, 1).to_pylist())
 
 
-def _batch(rows: Sequence[msgspec.Struct], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_struct_array(_array(rows, pa.struct(list(schema))))
+def _record_batch(rows: Sequence[msgspec.Struct], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_struct_array(_array_of(rows, pa.struct(list(schema))))
 
 
-def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
+def _array_of(values: Sequence[Any], type: pa.DataType) -> pa.Array:
     """Convert structs field by field, which takes a quarter of the time that `from_pylist` takes."""
     if pa.types.is_struct(type):
-        parts = [_array([getattr(value, field.name) for value in values], field.type) for field in type]
+        parts = [_array_of([getattr(value, field.name) for value in values], field.type) for field in type]
         return pa.StructArray.from_arrays(parts, fields=list(type))
     if pa.types.is_list(type) and pa.types.is_struct(type.value_type):
         ends = pa.array(itertools.accumulate(map(len, values), initial=0), pa.int32())
         items = [item for value in values for item in value]
-        return pa.ListArray.from_arrays(ends, _array(items, type.value_type), type=type)
+        return pa.ListArray.from_arrays(ends, _array_of(items, type.value_type), type=type)
     return pa.array(values, type)
 
 
@@ -192,7 +194,7 @@ def recorded_marks(spark: SparkSession, shards: str) -> DataFrame:
     lines = validate.classify(read.parse(read.read_text(spark, shards)))
     empty = {field.name: F.array() if isinstance(field.dataType, ArrayType) else F.lit("") for field in OBSERVATION}
     fields = [F.coalesce(name, value).cast(OBSERVATION[name].dataType).alias(name) for name, value in empty.items()]
-    numbered = F.struct("n", _mark(F.struct(*fields)).alias("mark"))
+    numbered = F.struct("n", _observation_hash(F.struct(*fields)).alias("mark"))
     # With a filter instead of `when` Spark would read each line's JSON twice: once to filter, and once more to group.
     is_observation = F.col("whole") & (F.col("type") == "observation")
     made = F.sort_array(F.collect_set(F.when(is_observation, numbered)))
@@ -200,15 +202,17 @@ def recorded_marks(spark: SparkSession, shards: str) -> DataFrame:
     return by_example.select("shard", "example", F.col("made.mark").alias("marks"))
 
 
-def _mark(observation: Column) -> Column:
+def _observation_hash(observation: Column) -> Column:
     """Hash an observation. Two different ones have the same hash with a probability of 1 in 2**64."""
     return F.xxhash64(observation)
 
 
-def differences(now: DataFrame, recorded: DataFrame) -> DataFrame:
+def differing_examples(now: DataFrame, recorded: DataFrame) -> DataFrame:
     """Return the examples that differ from the `recorded` ones: example, check (null if unknown) and `wrong`."""
     none = F.array().cast("array<long>")
-    after = now.select("shard", "example", "check", "error", F.transform("observations", _mark).alias("after"))
+    after = now.select(
+        "shard", "example", "check", "error", F.transform("observations", _observation_hash).alias("after")
+    )
     both = after.withColumn("is_there", F.lit(True)).join(recorded, ["shard", "example"], "full_outer")
     wrong = (
         F.when(F.col("is_there").isNull(), "its observations have no history")

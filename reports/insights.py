@@ -161,7 +161,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
 """The struct of a row, by the name of its table."""
 
 
-def assemble(found: Mapping[str, Sequence[Mapping[str, Any]]], columns: Sequence[str]) -> Insights:
+def assemble_insights(found: Mapping[str, Sequence[Mapping[str, Any]]], columns: Sequence[str]) -> Insights:
     """Build the insights from the rows of each table, and sort them by `columns`, then by `_ORDER`."""
     places = {label: place for place, label in enumerate(columns)}
 
@@ -176,7 +176,7 @@ def assemble(found: Mapping[str, Sequence[Mapping[str, Any]]], columns: Sequence
     return Insights(**tables)
 
 
-def encode(insights: Insights) -> bytes:
+def encode_insights(insights: Insights) -> bytes:
     """Return the content of `insights.json`: the same insights give the same bytes."""
     return msgspec.json.format(msgspec.json.encode(insights, order="deterministic"), indent=1) + b"\n"
 

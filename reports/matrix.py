@@ -159,13 +159,13 @@ class Matrix(msgspec.Struct, kw_only=True):
     rule_changes: list[RuleChange] = []
 
 
-def build(
+def build_matrix(
     catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequence[Deviation], today: date | None = None
 ) -> Matrix:
     """Build the matrix, with exactly one cell for each row of the catalogue and column."""
     evidence = _Evidence(pooled)
-    cells = [_cell(row, column, evidence, deviations) for column in intake.columns for row in catalogue]
-    stale = [entry for cell in cells for entry in _stale(cell, intake, deviations)]
+    cells = [_reported_cell(row, column, evidence, deviations) for column in intake.columns for row in catalogue]
+    stale = [entry for cell in cells for entry in _stale_deviations(cell, intake, deviations)]
     return Matrix(
         schema=SCHEMA,
         kafka_versions=[column.kafka_version for column in intake.columns],
@@ -173,16 +173,18 @@ def build(
         columns=[_column_report(column, intake, cells) for column in intake.columns],
         requirements=[_row_facts(row, intake) for row in catalogue],
         quarantine=intake.quarantine,
-        unknown_rows=_unknown(pooled, catalogue),
+        unknown_rows=_count_unknown_rows(pooled, catalogue),
         stale_deviations=stale,
         due_deviations=[
-            _due(entry, entry.look_again) for entry in deviations if today and entry.is_due(today) and entry.look_again
+            _due_deviation(entry, entry.look_again)
+            for entry in deviations
+            if today and entry.is_due(today) and entry.look_again
         ],
         rule_changes=rule_changes(catalogue, cells, [column.kafka_version for column in intake.columns]),
     )
 
 
-def encode(matrix: Matrix) -> bytes:
+def encode_matrix(matrix: Matrix) -> bytes:
     """Return the content of `matrix.json`: the same matrix gives the same bytes."""
     return msgspec.json.format(msgspec.json.encode(matrix, order="deterministic"), indent=1) + b"\n"
 
@@ -207,20 +209,22 @@ def _group_by_cell(table: Iterable[Row]) -> defaultdict[tuple[str, str], list[Ro
     return groups
 
 
-def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations: Sequence[Deviation]) -> ReportedCell:
+def _reported_cell(
+    row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations: Sequence[Deviation]
+) -> ReportedCell:
     key = (column.kafka_version, row.id)
     cases = {
         str(counts["case"]): msgspec.convert(_fields_of(counts, CaseTally), CaseTally) for counts in evidence.cases[key]
     }
     found = evidence.checks[key]
-    checks = _checks(row, column, found)
+    checks = _count_checks(row, column, found)
     replays = evidence.replays[key]
     attempts, hindrance = (found[0]["attempts"], found[0]["hindrance"]) if found else (Attempts(), "")
     pooled = RowChecks(ran=checks.ran, errors=checks.errors, attempts=attempts, hindrance=hindrance)
     cell = cell_of(row, column, cases, pooled)
     return ReportedCell(
         **msgspec.structs.asdict(cell),
-        faults=_faults(evidence.faults[key]),
+        faults=_count_faults(evidence.faults[key]),
         evidence=[found["path"] for found in _in_order(evidence.paths[key])],
         checks=checks,
         replays=ReplayCount(seen=replays[0]["seen"], tries=replays[0]["tries"]) if replays else ReplayCount(),
@@ -243,14 +247,14 @@ def _taken_away(found: PatchComparison) -> Violation:
     )  # fmt: skip
 
 
-def _checks(row: Requirement, column: ColumnFacts, found: Sequence[Row]) -> Checks:
+def _count_checks(row: Requirement, column: ColumnFacts, found: Sequence[Row]) -> Checks:
     known = len(column.checks.get(row.id, ()))
     if not found:
         return Checks(known=known)
     return Checks(known=known, ran=found[0]["ran"], errors=found[0]["errors"], trouble=found[0]["trouble"] or "")
 
 
-def _faults(found: Sequence[Row]) -> dict[str, FaultCount]:
+def _count_faults(found: Sequence[Row]) -> dict[str, FaultCount]:
     return {
         row["fault"]: msgspec.convert(_fields_of(row, FaultCount), FaultCount)
         for row in sorted(found, key=lambda row: str(row["fault"]))
@@ -279,11 +283,11 @@ def _deviations_of(
     return [entry for entry in about if any(entry in each for each in known)] if all(known) else []
 
 
-def _due(entry: Deviation, since: date) -> DueDeviation:
+def _due_deviation(entry: Deviation, since: date) -> DueDeviation:
     return DueDeviation(requirement=entry.requirement, cases=[*entry.cases], ticket=entry.ticket, look_again=since)
 
 
-def _stale(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[StaleDeviation]:
+def _stale_deviations(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[StaleDeviation]:
     if cell.verdict != "satisfied" or cell.checks.ran < cell.checks.known:
         return []
     version = next(column.version for column in intake.columns if column.kafka_version == cell.kafka_version)
@@ -333,7 +337,7 @@ def _is_feature(name: str) -> bool:
     return "." in name and not name.startswith(("supported.", "controller.", LOWEST))
 
 
-def _unknown(pooled: Pooled, catalogue: Catalogue) -> dict[str, int]:
+def _count_unknown_rows(pooled: Pooled, catalogue: Catalogue) -> dict[str, int]:
     """Count the observations of rows that the catalogue doesn't have, by row."""
     counts: Counter[str] = Counter()
     for row in pooled.cases:

@@ -51,14 +51,14 @@ class ComparedMatrix(msgspec.Struct, frozen=True):
         return {cell.requirement: cell for cell in self.cells if cell.kafka_version == label}
 
 
-def comparable(matrix: Matrix) -> ComparedMatrix:
+def compared_matrix(matrix: Matrix) -> ComparedMatrix:
     """Reduce a matrix to what a comparison needs."""
     return msgspec.convert(matrix, ComparedMatrix, from_attributes=True)
 
 
 def read_compared(path: Path) -> ComparedMatrix:
     """Read what a comparison needs. Raises ReportError for a file that is not a matrix, or has another schema."""
-    return _of_our_schema(_read(path, ComparedMatrix), path)
+    return _of_our_schema(_read_struct(path, ComparedMatrix), path)
 
 
 def read_matrix(path: Path) -> Matrix:
@@ -66,20 +66,20 @@ def read_matrix(path: Path) -> Matrix:
 
     Raises ReportError for a file that is not a matrix, or that another version of the kit wrote in another form.
     """
-    return _of_our_schema(_read(path, Matrix), path)
+    return _of_our_schema(_read_struct(path, Matrix), path)
 
 
 def read_insights(matrix: Path) -> Insights:
     """Read the insights.json beside a matrix.json; return empty insights if there is none."""
     path = matrix.with_name(INSIGHTS)
-    return _read(path, Insights) if path.is_file() else Insights()
+    return _read_struct(path, Insights) if path.is_file() else Insights()
 
 
 def column_named(asked: str, known: Iterable[str]) -> str:
     """Return the label if a column has it. Raises ReportError with the nearest labels otherwise."""
     labels = list(known)
     if asked not in labels:
-        raise ReportError(f"There is no column {asked!r} in this matrix. {_near(asked, labels)}")
+        raise ReportError(f"There is no column {asked!r} in this matrix. {_similar_names(asked, labels)}")
     return asked
 
 
@@ -88,18 +88,18 @@ def rows_named(asked: str, known: Iterable[str]) -> list[str]:
     rows = list(known)
     found = [row for row in rows if fnmatchcase(row, asked)]
     if not found:
-        raise ReportError(f"No row of this matrix is named {asked!r}. {_near(asked.upper(), rows)}")
+        raise ReportError(f"No row of this matrix is named {asked!r}. {_similar_names(asked.upper(), rows)}")
     return found
 
 
-def _near(asked: str, known: list[str]) -> str:
+def _similar_names(asked: str, known: list[str]) -> str:
     near = difflib.get_close_matches(asked, known, n=5, cutoff=0.5)
     return (
         f"Near it: {', '.join(near)}." if near else f"It has {', '.join(known[:12])}{' …' if len(known) > 12 else ''}."
     )
 
 
-def _read(path: Path, kind: type[_Struct]) -> _Struct:
+def _read_struct(path: Path, kind: type[_Struct]) -> _Struct:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:

@@ -17,19 +17,19 @@ from conformance.judging.verdicts import CaseTally, Verdict
 from reports import tables
 from reports.archive.adding import Filed
 from reports.archive.adding import archive as add
-from reports.archive.reading import trend
+from reports.archive.reading import read_trend
 from reports.ingest import read, validate
-from reports.ingest.distinct import DistinctLines, fitting, once
+from reports.ingest.distinct import DistinctLines, coalesce_to_cores, distinct_lines
 from reports.ingest.intake import take_in
-from reports.insights import TABLES, FaultReach, Insights, assemble
+from reports.insights import TABLES, FaultReach, Insights, assemble_insights
 from reports.jobs import side_by_side
-from reports.matrix import Matrix, Pooled, ReportedCell, Row, build
+from reports.matrix import Matrix, Pooled, ReportedCell, Row, build_matrix
 from reports.order import Order, in_order
-from reports.over_versions import NeighbourChange, by_column, changes, firsts, neighbours, runs
+from reports.over_versions import NeighbourChange, by_column, neighbour_changes, neighbour_pairs, row_firsts, run_sides
 from reports.parquet import write_table
 from reports.pool import cells
 from reports.pool.counts import sum_lines
-from reports.pool.shape import schema
+from reports.pool.shape import spark_schema
 from reports.rows import collect_rows
 
 
@@ -72,7 +72,7 @@ def merge(
     Raises ReportError for a folder without shards, shards of which none can be read, and a column with two images.
     """
     lines = validate.classify(read.parse(read.read_text(spark, folder)))
-    with once(lines) as distinct:
+    with distinct_lines(lines) as distinct:
         empty = read.empty_files(spark, folder)
         intake = take_in(distinct.summaries, catalogue, empty)
         spark_tables = _Tables(spark, distinct, intake, catalogue, deviations)
@@ -80,23 +80,25 @@ def merge(
             if parquet:
                 start(partial(spark_tables.write, parquet))
             found = spark_tables.collect()
-            matrix = build(catalogue, intake, found.pooled, deviations, today)
+            matrix = build_matrix(catalogue, intake, found.pooled, deviations, today)
             order = in_order(matrix.columns)
-            insights = found.insights | {"firsts": firsts(by_column(matrix.cells), order.labels)}
+            insights = found.insights | {"firsts": row_firsts(by_column(matrix.cells), order.labels)}
             filed: list[Filed] = []
             if archive:
                 by_run = take_in(distinct.summaries, catalogue, empty, by_run=True)
-                judge = partial(_alone, spark, distinct, matrix, catalogue)
+                judge = partial(_judge_runs_alone, spark, distinct, matrix, catalogue)
                 filed = add(spark, archive, distinct.lines, by_run, judge, catalogue)
-                insights["trend"] = [row.asDict(recursive=True) for row in trend(spark, archive).collect()]
-            assembled = assemble(insights, matrix.kafka_versions)
+                insights["trend"] = [row.asDict(recursive=True) for row in read_trend(spark, archive).collect()]
+            assembled = assemble_insights(insights, matrix.kafka_versions)
             if parquet:
-                _write(found.pooled.cases, matrix, order, assembled, parquet)
+                _write_results(found.pooled.cases, matrix, order, assembled, parquet)
         spark_tables.alike.unpersist()
     return Merged(matrix=matrix, insights=assembled, filed=filed)
 
 
-def _alone(spark: SparkSession, distinct: DistinctLines, matrix: Matrix, catalogue: Catalogue, runs: Intake) -> Matrix:
+def _judge_runs_alone(
+    spark: SparkSession, distinct: DistinctLines, matrix: Matrix, catalogue: Catalogue, runs: Intake
+) -> Matrix:
     """Judge each run alone; reuse the cells of `matrix` if no column is pooled from several runs."""
     names = {column.label: column.kafka_version for column in runs.columns}
     if all(len(column.runs) == 1 for column in matrix.columns):
@@ -104,7 +106,7 @@ def _alone(spark: SparkSession, distinct: DistinctLines, matrix: Matrix, catalog
         return msgspec.structs.replace(
             matrix, cells=[msgspec.structs.replace(cell, kafka_version=names[cell.kafka_version]) for cell in cells]
         )
-    return build(catalogue, runs, _Tables(spark, distinct, runs, catalogue).collect().pooled, ())
+    return build_matrix(catalogue, runs, _Tables(spark, distinct, runs, catalogue).collect().pooled, ())
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -129,9 +131,9 @@ class _Tables:
         changed = intake.outdated
         outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None
         self.observations = cells.observations(cells.usable(distinct.lines, shards), outdated)
-        self.alike = fitting(cells.alike(self.observations)).persist()
+        self.alike = coalesce_to_cores(cells.alike(self.observations)).persist()
         usable = cells.usable(distinct.few, shards)
-        self._applicable = _applicable(intake, catalogue)
+        self._applicable = _applicable_cases(intake, catalogue)
         broken = cells.observations(usable, outdated)
         self._small = {
             "decided": cells.count_results(self.alike),
@@ -174,7 +176,7 @@ class _Tables:
         self.observations.write.mode("overwrite").partitionBy("kafka_version").parquet(place)
 
 
-def _applicable(intake: Intake, catalogue: Catalogue) -> list[tuple[str, str, str]]:
+def _applicable_cases(intake: Intake, catalogue: Catalogue) -> list[tuple[str, str, str]]:
     """Return column, row and case for every case that applies to a column."""
     return [
         (column.kafka_version, row.id, case.id)
@@ -184,19 +186,21 @@ def _applicable(intake: Intake, catalogue: Catalogue) -> list[tuple[str, str, st
     ]
 
 
-def _write(cases: Sequence[Row], matrix: Matrix, order: Order, insights: Insights, folder: Path) -> None:
+def _write_results(cases: Sequence[Row], matrix: Matrix, order: Order, insights: Insights, folder: Path) -> None:
     """Write tallies, matrix and insights, and the changes from column to column and from run to run."""
-    tallies = StructType([StructField(name, StringType()) for name in (*cells.CELL, "case")] + schema(CaseTally).fields)
+    tallies = StructType(
+        [StructField(name, StringType()) for name in (*cells.CELL, "case")] + spark_schema(CaseTally).fields
+    )
     write_table(cases, tallies, folder / "tallies")
-    write_table(map(_cell, matrix.cells), schema(MatrixRow), folder / "matrix")
-    made = {"changes": changes(by_column(matrix.cells), neighbours(order.labels))}
+    write_table(map(_cell_row, matrix.cells), spark_schema(MatrixRow), folder / "matrix")
+    made = {"changes": neighbour_changes(by_column(matrix.cells), neighbour_pairs(order.labels))}
     if insights.trend:
-        made["changes_of_runs"] = changes(*runs(insights.trend))
+        made["changes_of_runs"] = neighbour_changes(*run_sides(insights.trend))
     for name, rows in made.items():
-        write_table(map(msgspec.to_builtins, rows), schema(NeighbourChange), folder / name)
+        write_table(map(msgspec.to_builtins, rows), spark_schema(NeighbourChange), folder / name)
     for name, struct in TABLES.items():
-        write_table(map(msgspec.to_builtins, getattr(insights, name)), schema(struct), folder / name)
+        write_table(map(msgspec.to_builtins, getattr(insights, name)), spark_schema(struct), folder / name)
 
 
-def _cell(cell: ReportedCell) -> dict[str, Any]:
+def _cell_row(cell: ReportedCell) -> dict[str, Any]:
     return dict(msgspec.to_builtins(cell)) | {"known": bool(cell.known)}

@@ -42,12 +42,12 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 def in_order(columns: Sequence[Placed]) -> Order:
     """Sort columns by the versions that they are judged as, and set apart those without a place in this order."""
-    reasons = {column.kafka_version: _settings(column) or _unknown(column) for column in columns}
+    reasons = {column.kafka_version: _own_settings(column) or _unknown_build(column) for column in columns}
     known = [column for column in columns if not reasons[column.kafka_version]]
     own = Counter(column.version for column in known)
     official = {column.version for column in known if _is_official(column)}
     reasons |= {
-        column.kafka_version: _beside(column, column.version in official)
+        column.kafka_version: _other_build_beside(column, column.version in official)
         for column in known
         if own[column.version] > 1 and not _is_official(column)
     }
@@ -63,12 +63,12 @@ def _is_official(column: Placed) -> bool:
     return column.kafka_version == column.version
 
 
-def _settings(column: Placed) -> str:
+def _own_settings(column: Placed) -> str:
     named = any(word in _SETTINGS for word in column.selection)
     return "it runs with features or properties of its own" if named else ""
 
 
-def _unknown(column: Placed) -> str:
+def _unknown_build(column: Placed) -> str:
     if PRE_RELEASE.fullmatch(column.version) or (RELEASED.fullmatch(column.version) and _is_official(column)):
         return ""
     return (
@@ -76,6 +76,6 @@ def _unknown(column: Placed) -> str:
     )
 
 
-def _beside(column: Placed, official: bool) -> str:
+def _other_build_beside(column: Placed, official: bool) -> str:
     other = "the published one is a column too" if official else "another column is one too"
     return f"it is a {column.version}, and {other}: which is older is not known"

@@ -10,7 +10,7 @@ from itertools import pairwise
 import msgspec
 
 from conformance.judging.verdicts import Verdict
-from reports.differences import compare
+from reports.differences import compare_verdicts
 from reports.insights import Firsts, TrendPoint, VerdictChange
 from reports.matrix import ReportedCell
 
@@ -32,14 +32,14 @@ def by_column(cells: Iterable[ReportedCell]) -> dict[str, dict[str, Verdict]]:
     return found
 
 
-def firsts(sides: Sides, order: Sequence[str]) -> list[Firsts]:
+def row_firsts(sides: Sides, order: Sequence[str]) -> list[Firsts]:
     """Return one for each row that a column breaks or satisfies; `order` has the oldest column first."""
     rows = dict.fromkeys(row for label in order for row in sides.get(label, {}))
-    found = (_first(row, [(label, sides.get(label, {}).get(row, "")) for label in order]) for row in rows)
+    found = (_firsts_of_row(row, [(label, sides.get(label, {}).get(row, "")) for label in order]) for row in rows)
     return [one for one in found if one.bad or one.good]
 
 
-def _first(row: str, verdicts: Sequence[tuple[str, str]]) -> Firsts:
+def _firsts_of_row(row: str, verdicts: Sequence[tuple[str, str]]) -> Firsts:
     bad, good = ([place for place, (_, seen) in enumerate(verdicts) if seen == v] for v in ("violated", "satisfied"))
     before = [place for place in good if bad and place < bad[0]]
     after = [place for place in good if bad and place > bad[-1]]
@@ -57,19 +57,19 @@ def _first(row: str, verdicts: Sequence[tuple[str, str]]) -> Firsts:
     )
 
 
-def changes(sides: Sides, pairs: Iterable[tuple[str, str]]) -> Iterator[NeighbourChange]:
+def neighbour_changes(sides: Sides, pairs: Iterable[tuple[str, str]]) -> Iterator[NeighbourChange]:
     """Yield the change of each row between the two sides of each pair, old and new."""
     for old, new in pairs:
-        for change in compare(sides.get(old, {}), sides.get(new, {})):
+        for change in compare_verdicts(sides.get(old, {}), sides.get(new, {})):
             yield NeighbourChange(old=old, new=new, **msgspec.structs.asdict(change))
 
 
-def neighbours(order: Sequence[str]) -> list[tuple[str, str]]:
+def neighbour_pairs(order: Sequence[str]) -> list[tuple[str, str]]:
     """Pair each column with the one before it."""
     return list(pairwise(order))
 
 
-def runs(trend: Iterable[TrendPoint]) -> tuple[Sides, list[tuple[str, str]]]:
+def run_sides(trend: Iterable[TrendPoint]) -> tuple[Sides, list[tuple[str, str]]]:
     """Return the sides of archived runs, and each run of a column paired with the run before it."""
     sides: dict[str, dict[str, Verdict]] = defaultdict(dict)
     ran: dict[str, set[tuple[str, str, str]]] = defaultdict(set)

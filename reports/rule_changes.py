@@ -33,10 +33,12 @@ class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
 def rule_changes(rows: Iterable[Requirement], cells: Iterable[Cell], labels: Sequence[str]) -> list[RuleChange]:
     """Return one for each row of level `later`, in the catalogue's order; `labels` are the columns in their order."""
     values = {(cell.requirement, cell.kafka_version): cell.value for cell in cells}
-    return [_change(row, {label: values[row.id, label] for label in labels}) for row in rows if row.level == "later"]
+    return [
+        _rule_change(row, {label: values[row.id, label] for label in labels}) for row in rows if row.level == "later"
+    ]
 
 
-def _change(row: Requirement, values: dict[str, str]) -> RuleChange:
+def _rule_change(row: Requirement, values: dict[str, str]) -> RuleChange:
     return RuleChange(
         requirement=row.before,
         later=row.id,

@@ -46,12 +46,14 @@ _LARGE_FLAGS = "-XX:+UseParallelGC"
 
 
 @contextmanager
-def session(master: str = "local[*]", *, small: bool = False) -> Iterator[SparkSession]:
+def spark_session(master: str = "local[*]", *, small: bool = False) -> Iterator[SparkSession]:
     """Yield a session on `master`, or on the master that `spark-submit` was given; stop it at the end.
 
     `small` tunes it for a few megabytes of data. Raises SparkMissing if no Java can start it.
     """
-    conf = SparkConf(loadDefaults=False).setAppName("kafka-conformance-kit").setAll(list(_settings(small).items()))
+    conf = (
+        SparkConf(loadDefaults=False).setAppName("kafka-conformance-kit").setAll(list(_session_settings(small).items()))
+    )
     if not _is_submitted():
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -89,7 +91,7 @@ def _pass_on(read_end: int) -> None:
                 sys.stderr.write(line)
 
 
-def _settings(small: bool) -> dict[str, str]:
+def _session_settings(small: bool) -> dict[str, str]:
     settings = _SETTINGS | (_SMALL if small else {})
     if _is_submitted():
         return settings

@@ -27,7 +27,7 @@ def by_entry(rows: Iterable[Row]) -> Sums:
     return found
 
 
-def _cell(row: Row) -> tuple[str, str]:
+def _cell_key(row: Row) -> tuple[str, str]:
     return row["kafka_version"], row["requirement"]
 
 
@@ -39,16 +39,16 @@ def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Ro
     case, in fixed order."""
     sums: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in decided:
-        sums[*_cell(row), row["case"]].update(
+        sums[*_cell_key(row), row["case"]].update(
             {name: row[name] for name in ("held", "violated", "recorded", "kept", "changed", "calm")}
         )
-    waver = {(*_cell(row), row["case"]) for row in wavering}
-    found = {(*_cell(row), row["case"]): row for row in distinct}
+    waver = {(*_cell_key(row), row["case"]) for row in wavering}
+    found = {(*_cell_key(row), row["case"]): row for row in distinct}
     excuses: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in entries.get(counts.EXCUSE, ()):
-        excuses[*_cell(row), row["case"]][row["name"]] += row["a"]
+        excuses[*_cell_key(row), row["case"]][row["name"]] += row["a"]
     rows: list[Row] = []
-    attempts = _attempts(entries)
+    attempts = _attempts_by_cell(entries)
     for version, requirement, case in sorted({*found, *excuses}):
         key = version, requirement, case
         excused, left_out = by_kind(excuses[key])
@@ -75,12 +75,12 @@ def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
     """
     ran, errors, troubles = (defaultdict[tuple[str, str], set[str]](set) for _ in range(3))
     for row in decided:
-        ran[_cell(row)].add(row["check"])
+        ran[_cell_key(row)].add(row["check"])
     for row in sums.get(counts.CHECK, ()):
-        ran[_cell(row)].update([row["check"]] if row["a"] else [])
-        errors[_cell(row)].update([row["check"]] if row["b"] else [])
-        troubles[_cell(row)].update([row["name"]] if row["name"] else [])
-    attempts, hindrances = _attempts(sums), _hindrances(sums)
+        ran[_cell_key(row)].update([row["check"]] if row["a"] else [])
+        errors[_cell_key(row)].update([row["check"]] if row["b"] else [])
+        troubles[_cell_key(row)].update([row["name"]] if row["name"] else [])
+    attempts, hindrances = _attempts_by_cell(sums), _hindrances_by_cell(sums)
     return [
         _of_cell(
             cell, ran=len(ran[cell]), errors=len(errors[cell] | attempts[cell].in_trouble),
@@ -91,17 +91,19 @@ def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
     ]  # fmt: skip
 
 
-def _attempts(sums: Sums) -> defaultdict[tuple[str, str], Attempts]:
+def _attempts_by_cell(sums: Sums) -> defaultdict[tuple[str, str], Attempts]:
     found: defaultdict[tuple[str, str], Attempts] = defaultdict(Attempts)
     for row in sums.get(counts.ATTEMPT, ()):
-        found[_cell(row)].add(row["check"], row["case"], AttemptCount(made=row["a"], lost=row["b"], errors=row["c"]))
+        found[_cell_key(row)].add(
+            row["check"], row["case"], AttemptCount(made=row["a"], lost=row["b"], errors=row["c"])
+        )
     return found
 
 
-def _hindrances(sums: Sums) -> defaultdict[tuple[str, str], set[str]]:
+def _hindrances_by_cell(sums: Sums) -> defaultdict[tuple[str, str], set[str]]:
     found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for row in sums.get(counts.HINDRANCE, ()):
-        found[_cell(row)].add(row["name"])
+        found[_cell_key(row)].add(row["name"])
     return found
 
 
@@ -114,7 +116,7 @@ def replays(sums: Sums) -> list[Row]:
     """Count the replays of each cell's violations, and those that showed the violation again."""
     found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for row in sums.get(counts.REPLAY, ()):
-        found[_cell(row)].update(seen=row["a"], tries=row["b"])
+        found[_cell_key(row)].update(seen=row["a"], tries=row["b"])
     return [_of_cell(cell, **count) for cell, count in found.items()]
 
 
@@ -122,9 +124,9 @@ def paths(observed: Iterable[Row], sums: Sums, most: int) -> list[Row]:
     """Return at most `most` paths of evidence for each cell, including those of replays."""
     found: dict[tuple[str, str], set[tuple[int, str]]] = defaultdict(set)
     for row in observed:
-        found[_cell(row)].update((path["rank"], path["path"]) for path in row["paths"])
+        found[_cell_key(row)].update((path["rank"], path["path"]) for path in row["paths"])
     for row in sums.get(counts.REPLAY, ()):
-        found[_cell(row)].update([(0, row["name"])] if row["name"] else [])
+        found[_cell_key(row)].update([(0, row["name"])] if row["name"] else [])
     return [
         _of_cell(cell, path=path, place=place)
         for cell, named in found.items()
@@ -134,10 +136,10 @@ def paths(observed: Iterable[Row], sums: Sums, most: int) -> list[Row]:
 
 def faults(sums: Sums) -> list[Row]:
     """Count the faults in the examples of each cell: injected, witnessed, healed."""
-    return [_of_cell(_cell(row), fault=row["name"], **_reach(row)) for row in sums.get(counts.FAULT, ())]
+    return [_of_cell(_cell_key(row), fault=row["name"], **_fault_counts(row)) for row in sums.get(counts.FAULT, ())]
 
 
-def _reach(row: Row) -> dict[str, int]:
+def _fault_counts(row: Row) -> dict[str, int]:
     return dict(zip(("injected", "witnessed", "healed"), (row["a"], row["b"], row["c"]), strict=True))
 
 
@@ -146,16 +148,16 @@ def _reach(row: Row) -> dict[str, int]:
 
 def coverage(applicable: Iterable[tuple[str, str, str]], cases: Iterable[Row], sums: Sums) -> list[Coverage]:
     """Return one for each cell that has an applicable case; `applicable` names column, row and case."""
-    seen = {(*_cell(row), row["case"]) for row in cases if row["examples"]}
+    seen = {(*_cell_key(row), row["case"]) for row in cases if row["examples"]}
     reached: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for version, requirement, case in applicable:
         reached[version, requirement].append((version, requirement, case) in seen)
     outcomes: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for row in sums.get(counts.OUTCOME, ()):
-        outcomes[_cell(row)][row["name"]] = row["times"]
+        outcomes[_cell_key(row)][row["name"]] = row["times"]
     brought: dict[tuple[str, str], dict[str, FaultReach]] = defaultdict(dict)
     for row in sums.get(counts.FAULT, ()):
-        brought[_cell(row)][row["name"]] = FaultReach(**_reach(row))
+        brought[_cell_key(row)][row["name"]] = FaultReach(**_fault_counts(row))
     return [
         Coverage(
             requirement=cell[1], kafka_version=cell[0], examples=sum(outcomes[cell].values()), outcomes=outcomes[cell],
@@ -167,7 +169,7 @@ def coverage(applicable: Iterable[tuple[str, str, str]], cases: Iterable[Row], s
 
 def faults_met(sums: Sums) -> list[FaultMet]:
     return [
-        FaultMet(kafka_version=row["kafka_version"], fault=row["name"], examples=row["times"], **_reach(row))
+        FaultMet(kafka_version=row["kafka_version"], fault=row["name"], examples=row["times"], **_fault_counts(row))
         for row in sums.get(counts.MET, ())
     ]
 
@@ -185,8 +187,8 @@ def excused_cases(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
     """Return one for each row, check and case of a column that was sometimes left undecided."""
     named: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
     for row in sums.get(counts.EXCUSE, ()):
-        named[*_cell(row), row["check"], row["case"]][row["name"]] = row["a"]
-    known = {(*_cell(row), row["check"], row["case"]): row for row in decided}
+        named[*_cell_key(row), row["check"], row["case"]][row["name"]] = row["a"]
+    known = {(*_cell_key(row), row["check"], row["case"]): row for row in decided}
     return [
         Excused(
             requirement=row, kafka_version=version, check=check, case=case, excused=left,
@@ -198,8 +200,10 @@ def excused_cases(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
 
 def spent_by_check(sums: Sums) -> list[Spent]:
     """Return one for each column and check."""
-    ended = {_part(row) for row in sums.get(counts.ENDED, ())}
-    unended = [{**row, "name": UNENDED, "times": 1} for row in sums.get(counts.UNENDED, ()) if _part(row) not in ended]
+    ended = {_cut_short_key(row) for row in sums.get(counts.ENDED, ())}
+    unended = [
+        {**row, "name": UNENDED, "times": 1} for row in sums.get(counts.UNENDED, ()) if _cut_short_key(row) not in ended
+    ]
     totals: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     outcomes: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for row in [*sums.get(counts.ENDED, ()), *unended]:
@@ -215,5 +219,5 @@ def spent_by_check(sums: Sums) -> list[Spent]:
     ]  # fmt: skip
 
 
-def _part(row: Row) -> CutShort:
+def _cut_short_key(row: Row) -> CutShort:
     return row["kafka_version"], row["check"], row["case"]

@@ -207,10 +207,10 @@ def _difference(example: str, check: str | None, wrong: str) -> str:
 
 
 def _in_spark(out: str, master: str) -> Iterator[str]:
-    from reports.spark import session
+    from reports.spark import spark_session
 
     run = out if "://" in out else f"file://{Path(out).absolute()}"
-    with session(master, small=_is_small(out)) as spark:
+    with spark_session(master, small=_is_small(out)) as spark:
         yield from compare_in_spark(spark, run)
 
 
@@ -227,7 +227,7 @@ def compare_in_spark(spark: Any, run: str) -> Iterator[str]:
     now = spark.read.parquet(f"{run}/rejudged/parquet")
     for row in now.where("refused != ''").sort("refused").take(1):
         raise WrongUse(row.refused)
-    wrong = again.differences(now, again.recorded_marks(spark, f"{run}/shards")).persist()
+    wrong = again.differing_examples(now, again.recorded_marks(spark, f"{run}/shards")).persist()
     described = wrong.sort("example", "check", "wrong").take(DESCRIBED)
     yield from (_difference(row.example, row.check, row.wrong) for row in described)
     if len(described) == DESCRIBED and (more := wrong.count() - DESCRIBED):

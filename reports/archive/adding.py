@@ -90,32 +90,32 @@ def archive(
     matrix of an intake, and is called only for runs that have new lines.
     """
     folder = HadoopFolder(spark, uri)
-    shards = _shards(spark, runs)
-    earlier = _earlier(spark, uri, runs)
+    shards = _shards_table(spark, runs)
+    earlier = _count_earlier_batches(spark, uri, runs)
     offered = archived_lines.offered_lines(lines, shards)
     days = {row.run_date for row in shards.select("run_date").collect()}
     known = _lines_of_runs(spark, uri, shards, days) if earlier else None
-    filed = _compare(offered, known)
-    batches = _batches(filed, earlier)
+    filed = _compare_lines(offered, known)
+    batches = _new_batches(filed, earlier)
     with _staging(folder) as staging:
         _stage_refused(spark, uri, lines, runs, folder.uri(f"{staging}/quarantine"))
         if batches:
-            _sweep(spark, uri, folder, {batch.run for batch in batches}, days)
+            _sweep_leftovers(spark, uri, folder, {batch.run for batch in batches}, days)
             named = spark.createDataFrame([(batch.run, batch.batch) for batch in batches], "run string, batch string")
             new = offered if known is None else offered.join(known, _LINE, "left_anti")
             owned = new.join(F.broadcast(named), "run")
             for name in LINES:
-                _stage(archived_lines.table(owned, name), folder.uri(f"{staging}/{name}"), "shard", "n")
+                _stage_files(archived_lines.table(owned, name), folder.uri(f"{staging}/{name}"), "shard", "n")
             new_runs = _of_runs(runs, batches)
-            cells = _cells(spark, new_runs, judge(new_runs), batches, catalogue)
-            _stage(cells, folder.uri(f"{staging}/cells"), "requirement")
-        _publish(folder, staging, {batch.batch: batch.name for batch in batches})
+            cells = _cells_of_runs(spark, new_runs, judge(new_runs), batches, catalogue)
+            _stage_files(cells, folder.uri(f"{staging}/cells"), "requirement")
+        _publish_files(folder, staging, {batch.batch: batch.name for batch in batches})
         for batch in batches:
-            _commit(folder, staging, batch)
+            _commit_batch(folder, staging, batch)
     return filed
 
 
-def _shards(spark: SparkSession, runs: Intake) -> DataFrame:
+def _shards_table(spark: SparkSession, runs: Intake) -> DataFrame:
     """Return a table of shards: shard, run, run_date and kafka_version."""
     rows = [(header.shard, header.run, header.column.label) for column in runs.columns for header in column.headers]
     return archived_lines.with_run_date(spark.createDataFrame(rows, "shard string, run string, kafka_version string"))
@@ -129,14 +129,14 @@ def _lines_of_runs(spark: SparkSession, uri: str, shards: DataFrame, days: Colle
     return stored.join(F.broadcast(count), ["run", "batch"], "semi").select(*_LINE)
 
 
-def _earlier(spark: SparkSession, uri: str, runs: Intake) -> dict[str, int]:
+def _count_earlier_batches(spark: SparkSession, uri: str, runs: Intake) -> dict[str, int]:
     """Count the committed batches of each of these runs; leave out runs without any."""
     names = {column.run for column in runs.columns}
     counts = reading.commits(spark, uri).groupBy("run").count()
     return {row.run: row["count"] for row in counts.collect() if row.run in names}
 
 
-def _compare(offered: DataFrame, known: DataFrame | None) -> list[Filed]:
+def _compare_lines(offered: DataFrame, known: DataFrame | None) -> list[Filed]:
     if known is None:
         return sorted(_filed_as(row.run, row["count"], 0) for row in offered.groupBy("run").count().collect())
     here = offered.select(*_LINE, F.lit(True).alias("here"))
@@ -152,7 +152,7 @@ def _filed_as(run: str, added: int, lacking: int) -> Filed:
     return Filed(run=run, outcome="added" if added else "unchanged", added=added, lacking=0)
 
 
-def _batches(filed: Sequence[Filed], earlier: Mapping[str, int]) -> list[_Batch]:
+def _new_batches(filed: Sequence[Filed], earlier: Mapping[str, int]) -> list[_Batch]:
     return [
         _Batch(run=one.run, batch=uuid.uuid4().hex, sequence=earlier.get(one.run, 0), lines=one.added)
         for one in filed
@@ -170,7 +170,7 @@ def _staging(folder: HadoopFolder) -> Iterator[str]:
         folder.remove(place)
 
 
-def _stage(table: DataFrame, place: str, *order: str) -> None:
+def _stage_files(table: DataFrame, place: str, *order: str) -> None:
     """Write one file for each batch and column, or more if they are large; `batch` stays a column of the file."""
     split = table.withColumn("_batch", F.col("batch"))
     even = split.hint("rebalance", "kafka_version", "batch").sortWithinPartitions("kafka_version", "batch", *order)
@@ -187,7 +187,7 @@ def _stage_refused(spark: SparkSession, uri: str, lines: DataFrame, runs: Intake
     )
     known = reading.stored_table(spark, uri, "quarantine").select("digest")
     new = refused.join(known, "digest", "left_anti").withColumn("batch", F.lit(uuid.uuid4().hex))
-    _stage(new.select(reading.schema_of("quarantine").names), place, "shard")
+    _stage_files(new.select(reading.schema_of("quarantine").names), place, "shard")
 
 
 def _of_runs(runs: Intake, batches: Sequence[_Batch]) -> Intake:
@@ -199,7 +199,7 @@ def _of_runs(runs: Intake, batches: Sequence[_Batch]) -> Intake:
     )
 
 
-def _cells(
+def _cells_of_runs(
     spark: SparkSession, runs: Intake, judged: Matrix, batches: Sequence[_Batch], catalogue: Catalogue
 ) -> DataFrame:
     """Return the cells as judged from each of these runs alone, as table `cells`."""
@@ -217,7 +217,9 @@ def _cells(
     return archived_lines.with_run_date(spark.createDataFrame(rows, given)).select(*schema.names)
 
 
-def _sweep(spark: SparkSession, uri: str, folder: HadoopFolder, runs: Collection[str], days: Collection[str]) -> None:
+def _sweep_leftovers(
+    spark: SparkSession, uri: str, folder: HadoopFolder, runs: Collection[str], days: Collection[str]
+) -> None:
     """Remove leftovers of a merge that died before it committed these runs."""
     names = {quote(run, safe="") for run in runs}
     places = [f"{table}/run_date={day}" for table in (*LINES, "cells") for day in days]
@@ -228,7 +230,7 @@ def _sweep(spark: SparkSession, uri: str, folder: HadoopFolder, runs: Collection
         folder.remove(file)
 
 
-def _publish(folder: HadoopFolder, staging: str, names: Mapping[str, str]) -> None:
+def _publish_files(folder: HadoopFolder, staging: str, names: Mapping[str, str]) -> None:
     """Move staged files to their places. Quarantined lines belong to no batch."""
     counts: Counter[str] = Counter()
     for file in sorted(folder.files(staging)):
@@ -239,7 +241,7 @@ def _publish(folder: HadoopFolder, staging: str, names: Mapping[str, str]) -> No
             counts[target] += 1
 
 
-def _commit(folder: HadoopFolder, staging: str, batch: _Batch) -> None:
+def _commit_batch(folder: HadoopFolder, staging: str, batch: _Batch) -> None:
     written = f"{staging}/{batch.batch}.json"
     folder.write(written, msgspec.json.encode(batch))
     if not folder.move(written, batch.commit):

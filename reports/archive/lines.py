@@ -19,7 +19,7 @@ from history.shards import (
     ObservationLine,
     ReplayLine,
 )
-from reports.ingest.schema import line_schema, spark_type, struct
+from reports.ingest.schema import line_schema, spark_type, struct_of_line
 
 LINES: dict[str, type[msgspec.Struct]] = {
     "headers": Header,
@@ -64,7 +64,7 @@ def with_run_date(table: DataFrame) -> DataFrame:
 
 def table_schema(name: str) -> StructType:
     """Return the explicit schema of a table of lines, partition columns last."""
-    own = [StructField(field.encode_name, spark_type(field.type)) for field in _own(LINES[name])]
+    own = [StructField(field.encode_name, spark_type(field.type)) for field in _own_fields(LINES[name])]
     owner = [StructField("run", StringType()), StructField("batch", StringType()), StructField("digest", LongType())]
     return StructType([*owner, *own, *(StructField(part, StringType()) for part in PARTITIONS)])
 
@@ -77,8 +77,8 @@ def offered_lines(lines: DataFrame, shards: DataFrame) -> DataFrame:
 
 def table(lines: DataFrame, name: str) -> DataFrame:
     """Select one kind of the lines that `offered_lines` returns (and their `batch`), in the schema of its table."""
-    own = [_field(field).alias(field.encode_name) for field in _own(LINES[name])]
-    return lines.where(F.col("type") == struct(LINES[name]).tag).select(*OWNER, *own, *PARTITIONS)
+    own = [_field_or_default(field).alias(field.encode_name) for field in _own_fields(LINES[name])]
+    return lines.where(F.col("type") == struct_of_line(LINES[name]).tag).select(*OWNER, *own, *PARTITIONS)
 
 
 def quarantined_lines(lines: DataFrame, refused: DataFrame) -> DataFrame:
@@ -96,20 +96,20 @@ def quarantined_lines(lines: DataFrame, refused: DataFrame) -> DataFrame:
     )
 
 
-def _own(line: type[msgspec.Struct]) -> list[inspect.Field]:
-    return [field for field in struct(line).fields if field.encode_name not in OWNER]
+def _own_fields(line: type[msgspec.Struct]) -> list[inspect.Field]:
+    return [field for field in struct_of_line(line).fields if field.encode_name not in OWNER]
 
 
-def _field(field: inspect.Field) -> Column:
+def _field_or_default(field: inspect.Field) -> Column:
     """Return the field with its struct's type, or its default if the line leaves it out."""
     wanted = spark_type(field.type)
     column = F.col(field.encode_name)
     if line_schema()[field.encode_name].dataType != wanted:
         column = F.from_json(column, wanted.simpleString())
-    return column if field.required else F.coalesce(column, _default(field, wanted))
+    return column if field.required else F.coalesce(column, _default_column(field, wanted))
 
 
-def _default(field: inspect.Field, kind: DataType) -> Column:
+def _default_column(field: inspect.Field, kind: DataType) -> Column:
     value: Any = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
     if isinstance(value, dict):
         return F.create_map().cast(kind)

@@ -34,22 +34,22 @@ def commits(spark: SparkSession, uri: str) -> DataFrame:
     return spark.read.schema(COMMITS).json(folder.uri("commits"))
 
 
-def lines(spark: SparkSession, uri: str, name: str) -> DataFrame:
+def read_lines(spark: SparkSession, uri: str, name: str) -> DataFrame:
     """Read a table of lines (`reports.archive.lines.LINES`), or `cells` with every verdict that a run ever had."""
     return stored_table(spark, uri, name).join(
         F.broadcast(commits(spark, uri).select("run", "batch")), ["run", "batch"], "semi"
     )
 
 
-def cells(spark: SparkSession, uri: str) -> DataFrame:
+def read_cells(spark: SparkSession, uri: str) -> DataFrame:
     """Read the cells (CELLS) of every run, as judged when lines of the run were last archived."""
     last = commits(spark, uri).groupBy("run").agg(F.max_by("batch", "sequence").alias("batch"))
     return stored_table(spark, uri, "cells").join(F.broadcast(last), ["run", "batch"], "semi")
 
 
-def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
+def read_trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
     """Return rows of `reports.insights.TrendPoint`: for each cell its last `runs` observed runs, oldest first."""
-    seen = cells(spark, uri).where(~F.col("verdict").isin(*UNSEEN))
+    seen = read_cells(spark, uri).where(~F.col("verdict").isin(*UNSEEN))
     newest = Window.partitionBy("kafka_version", "requirement").orderBy(
         (F.col("run_date") == UNDATED).asc(), F.col("run_date").desc(), F.col("run").desc()
     )

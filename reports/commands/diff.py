@@ -13,7 +13,7 @@ from history.exit_codes import exit_code_of
 from reports.commands.options import HELP, Form, form, matrix_file, matrix_options, print_json
 from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_columns, between_matrices
 from reports.matrix_file import read_compared
-from reports.texts.wording import GLYPHS, clean
+from reports.texts.wording import GLYPHS, replace_controls
 
 
 @click.command(context_settings=HELP, short_help="Compare two columns, or two matrices.")
@@ -41,11 +41,11 @@ def changes_of(difference: ColumnDifference) -> dict[str, object]:
         "old": difference.old,
         "new": difference.new,
         "unchanged": difference.unchanged,
-        **{turn: [_change(each) for each in difference.turned_rows(turn)] for turn in TURNS},
+        **{turn: [_change_as_json(each) for each in difference.turned_rows(turn)] for turn in TURNS},
     }
 
 
-def _change(row: ChangedRow) -> dict[str, object]:
+def _change_as_json(row: ChangedRow) -> dict[str, object]:
     change = row.change
     return {
         "requirement": change.requirement,
@@ -60,7 +60,7 @@ def summary_lines(differences: Sequence[ColumnDifference]) -> Iterator[str]:
     for place, each in enumerate(differences):
         if place:
             yield ""
-        between = clean(each.old if each.old == each.new else f"{each.old} -> {each.new}")
+        between = replace_controls(each.old if each.old == each.new else f"{each.old} -> {each.new}")
         counts = [f"{len(each.turned_rows(turn))} {turn}" for turn in TURNS]
         yield f"{between}: {', '.join(counts)}, {each.unchanged} unchanged"
         for turn in TURNS:
@@ -75,16 +75,16 @@ def _turn_lines(turn: Turn, moved: Sequence[ChangedRow]) -> Iterator[str]:
         groups.setdefault((each.change.before, each.change.after), []).append(each)
     for group in groups.values():
         change = group[0].change
-        yield f"  {_verdict(change.before)} -> {_verdict(change.after)}"
+        yield f"  {_verdict_or_none(change.before)} -> {_verdict_or_none(change.after)}"
         for each in group:
-            yield f"    {each.change.requirement}  {_title(each.change.requirement)}"
+            yield f"    {each.change.requirement}  {_row_title(each.change.requirement)}"
             if each.reason:
-                yield f"        {clean(each.reason)}"
+                yield f"        {replace_controls(each.reason)}"
 
 
-def _verdict(verdict: Verdict | Literal[""]) -> str:
+def _verdict_or_none(verdict: Verdict | Literal[""]) -> str:
     return f"{GLYPHS[verdict]} {verdict}" if verdict else "(no cell)"
 
 
-def _title(row: str) -> str:
+def _row_title(row: str) -> str:
     return shipped_rows()[row].title if row in shipped_rows() else "(a row that this kit's catalogue does not have)"

@@ -13,7 +13,7 @@ from conformance.catalogue import shipped_rows
 from reports.commands.options import HELP, Form, form, matrix_file, matrix_options, print_json
 from reports.matrix_file import column_named, read_insights, read_matrix, rows_named
 from reports.texts.explanation import ExplainedCell, explanation
-from reports.texts.wording import clean
+from reports.texts.wording import replace_controls
 
 _WIDEST = 110
 
@@ -43,20 +43,20 @@ def explain(row: str, column: str, out: Path, matrix: Path | None, form: Form) -
     for place, id in enumerate(rows):
         if place:
             print()
-        explained = ExplainedCell(read, insights, id, label, rules.get(id), _run(file))
-        sys.stdout.writelines(f"{line}\n" for line in _wrap(explanation(explained)))
+        explained = ExplainedCell(read, insights, id, label, rules.get(id), _run_folder(file))
+        sys.stdout.writelines(f"{line}\n" for line in _wrap_lines(explanation(explained)))
 
 
-def _run(matrix: Path) -> Path | None:
+def _run_folder(matrix: Path) -> Path | None:
     """Return the run's folder if the file is where a run of the kit writes its matrix: DIR/matrix/matrix.json."""
     beside = matrix.parent.parent
     return beside if (beside / "evidence").is_dir() or (beside / "histories").is_dir() else None
 
 
-def _wrap(lines: Iterator[str]) -> Iterator[str]:
+def _wrap_lines(lines: Iterator[str]) -> Iterator[str]:
     """Wrap long lines below their own text; commands, which are indented by six, stay whole for copying."""
     width = min(shutil.get_terminal_size((_WIDEST, 0)).columns, _WIDEST)
-    for line in map(clean, lines):
+    for line in map(replace_controls, lines):
         indent = " " * (len(line) - len(line.lstrip()) + 2)
         whole = line.startswith("      ") or len(line) <= width
         yield line if whole else textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False)

@@ -14,7 +14,7 @@ from reports.ingest.read import SHARDS, folder_not_found, shards_not_found
 from reports.matrix_file import read_compared
 from reports.merge import Merged, merge
 from reports.site.pages import write_site
-from reports.spark import session
+from reports.spark import spark_session
 from reports.texts import terminal
 from reports.texts.files import write_texts
 from reports.texts.wording import doubtful_deviations
@@ -28,7 +28,7 @@ def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations
     Returns 1 if a known deviation has to be looked at, else 0. Raises ReportError and CatalogueError.
     """
     known = read_compared(Path(baseline)) if baseline else None
-    merged = _merge(shards, out, archive, load_deviations(shipped_rows(), *deviations), master)
+    merged = _merge_in_session(shards, out, archive, load_deviations(shipped_rows(), *deviations), master)
     write_texts(merged.matrix, merged.insights, out, known)
     # Evidence is beside the shards.
     beside = Path(shards).parent if Path(shards).is_dir() else None
@@ -41,14 +41,16 @@ def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations
     return EXIT_VIOLATED if doubtful_deviations(merged.matrix) else EXIT_SATISFIED
 
 
-def _merge(shards: str, out: Path, archive: str, deviations: Sequence[Deviation], master: str) -> Merged:
+def _merge_in_session(shards: str, out: Path, archive: str, deviations: Sequence[Deviation], master: str) -> Merged:
     catalogue = shipped_rows()
-    _make(out)
-    with session(master, small=_bytes(shards) < _SMALL_BYTES) as spark:
-        return merge(spark, shards, catalogue, deviations, out / "parquet", archive=_uri(archive), today=date.today())
+    _make_folder(out)
+    with spark_session(master, small=_bytes_of_shards(shards) < _SMALL_BYTES) as spark:
+        return merge(
+            spark, shards, catalogue, deviations, out / "parquet", archive=_folder_uri(archive), today=date.today()
+        )
 
 
-def _uri(folder: str) -> str:
+def _folder_uri(folder: str) -> str:
     """Return a local folder as a URI, so that it is not taken for a path on a cluster's default file system.
 
     An empty text and a URI stay as they are. Blanks are not escaped: Hadoop takes %20 for a part of the name.
@@ -56,14 +58,14 @@ def _uri(folder: str) -> str:
     return folder if not folder or "://" in folder else f"file://{Path(folder).absolute()}"
 
 
-def _make(out: Path) -> None:
+def _make_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ReportError(f"{str(out)!r} can't be written to ({error}). Give another folder with --out.") from error
 
 
-def _bytes(shards: str) -> float:
+def _bytes_of_shards(shards: str) -> float:
     """Return the size of a local folder's shards, infinity for a URI. Raises ReportError if there are none."""
     if "://" in shards:
         return math.inf

@@ -33,14 +33,14 @@ class DistinctLines(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def once(lines: DataFrame) -> Iterator[DistinctLines]:
+def distinct_lines(lines: DataFrame) -> Iterator[DistinctLines]:
     """Yield the distinct ones of the lines of `reports.ingest.validate.classify`, cached until the block ends."""
     # Memory cannot hold them all. Filling it with as many as possible doubled the time for garbage collection.
     kept = [lines.persist(StorageLevel.DISK_ONLY)]
     try:
-        kept.append(few := _few(lines))
+        kept.append(few := _few_lines(lines))
         found = collect_rows({"counts": count(lines), "texts": texts(few)})
-        counts, numbers, doubtful = found["counts"], list[Row](), _doubtful(found["counts"])
+        counts, numbers, doubtful = found["counts"], list[Row](), _doubtful_shards(found["counts"])
         if doubtful:
             is_doubtful = F.col("shard").isin(doubtful)
             kept.append(compared := lines.where(is_doubtful).dropDuplicates(["text"]).persist())
@@ -48,19 +48,19 @@ def once(lines: DataFrame) -> Iterator[DistinctLines]:
             counts = [row for row in counts if row["shard"] not in doubtful] + again["counts"]
             numbers = again["numbers"]
             lines = lines.where(~is_doubtful).unionAll(compared)
-            kept.append(few := _few(lines))
+            kept.append(few := _few_lines(lines))
         yield DistinctLines(lines, few, summarise(counts, found["texts"], numbers), doubtful)
     finally:
         for table in kept:
             table.unpersist()
 
 
-def _few(lines: DataFrame) -> DataFrame:
+def _few_lines(lines: DataFrame) -> DataFrame:
     rare = ~F.col("whole") | (F.col("type") != "observation") | (F.col("result") == "violated")
-    return fitting(lines.where(rare)).persist()
+    return coalesce_to_cores(lines.where(rare)).persist()
 
 
-def fitting(table: DataFrame) -> DataFrame:
+def coalesce_to_cores(table: DataFrame) -> DataFrame:
     """Coalesce a table that is scanned often to the partitions that the cores can use: each takes a task in each scan.
 
     If this session shuffles into one partition, the table gets one too: grouping it then needs no shuffle.
@@ -70,7 +70,7 @@ def fitting(table: DataFrame) -> DataFrame:
     return table.coalesce(min(2 * spark.sparkContext.defaultParallelism, shuffled))
 
 
-def _doubtful(counts: Iterable[Row]) -> list[str]:
+def _doubtful_shards(counts: Iterable[Row]) -> list[str]:
     """Return the shards whose line numbers may repeat: all whose numbers are not exactly 0, 1, 2 up to the last.
 
     If one number were missing and another present twice, the marks would differ (but for one chance in 2**64).

@@ -48,12 +48,12 @@ def shards_not_found(folder: str) -> ReportError:
 
 def parse(texts: DataFrame) -> DataFrame:
     """Parse lines into their fields beside `text`; drop blank ones. `reports.ingest.distinct` removes duplicates."""
-    bare = texts.select(_bare("text").alias("text"))
+    bare = texts.select(_trimmed_column("text").alias("text"))
     lines = bare.where("text != ''")
     return lines.select("text", F.from_json("text", line_schema(), _JSON).alias("line")).select("text", "line.*")
 
 
-def _bare(name: str) -> Column:
+def _trimmed_column(name: str) -> Column:
     """Trim the characters of `_AROUND` from the few lines that need it: it costs as much as parsing JSON."""
     is_bare = F.startswith(name, F.lit("{")) & F.endswith(name, F.lit("}"))
     return F.when(is_bare, F.col(name)).otherwise(F.trim(name, F.lit(_AROUND)))

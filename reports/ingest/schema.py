@@ -55,7 +55,7 @@ def spark_type(kind: inspect.Type) -> DataType:
 def line_schema() -> StructType:
     """Return all fields of all kinds of lines. A field whose type differs between kinds (`rows`) stays JSON text."""
     fields: dict[str, Any] = {"type": StringType()}
-    for kind in map(struct, LINES):
+    for kind in map(struct_of_line, LINES):
         for field in kind.fields:
             own = spark_type(field.type)
             fields[field.encode_name] = own if fields.get(field.encode_name, own) == own else StringType()
@@ -68,7 +68,7 @@ def is_whole() -> Column:
 
     It is given as SQL, since building it column by column took a thousand calls to the JVM.
     """
-    known = " OR ".join(f"({_has_all(struct(line))})" for line in LINES)
+    known = " OR ".join(f"({_has_all(struct_of_line(line))})" for line in LINES)
     return F.expr(f"coalesce({UNREADABLE} IS NULL AND ({known}), false)")
 
 
@@ -78,17 +78,17 @@ def _has_all(kind: inspect.StructType) -> str:
         if field.required:
             conditions.append(f"`{field.encode_name}` IS NOT NULL")
         if isinstance(field.type, inspect.LiteralType):
-            conditions.append(f"`{field.encode_name}` IN ({', '.join(map(text, field.type.values))})")
+            conditions.append(f"`{field.encode_name}` IN ({', '.join(map(string_literal, field.type.values))})")
     return " AND ".join(conditions)
 
 
-def text(value: Any) -> str:
+def string_literal(value: Any) -> str:
     """Return a value as a string literal of SQL."""
     escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
-def struct(line: type[msgspec.Struct]) -> inspect.StructType:
+def struct_of_line(line: type[msgspec.Struct]) -> inspect.StructType:
     """Return the tag and the fields of a kind of line."""
     kind = inspect.type_info(line)
     assert isinstance(kind, inspect.StructType)

@@ -26,7 +26,8 @@ def classify(lines: DataFrame) -> DataFrame:
     return (
         lines.withColumn("foreign", F.when(is_foreign, F.col("schema")))
         .withColumn(
-            "whole", is_whole() & F.col("foreign").isNull() & (F.length("shard") > 0) & (F.col("n") >= 0) & _one()
+            "whole",
+            is_whole() & F.col("foreign").isNull() & (F.length("shard") > 0) & (F.col("n") >= 0) & _is_one_line(),
         )
         .withColumn("column_label", F.coalesce("column.label", _label_of_torn()))
         .withColumn("shard", F.coalesce("shard", F.regexp_extract("text", _SHARD, 1)))
@@ -39,7 +40,7 @@ def _label_of_torn() -> Column:
     return F.when(begins, F.regexp_extract("text", _LABEL, 1)).otherwise("")
 
 
-def _one() -> Column:
+def _is_one_line() -> Column:
     """True if the text is exactly one line. The JSON reader stops after the first value and replaces invalid UTF-8."""
     return F.is_valid_utf8("text") & F.endswith("text", F.lit("}")) & ~F.contains("text", F.lit(_GLUED))
 
@@ -50,14 +51,14 @@ def count(lines: DataFrame) -> DataFrame:
     `mark` is the XOR of the hashes of the numbers, `expected` the XOR of the hashes of 0, 1, 2 up to the last number.
     """
     number = F.when(F.col("whole"), F.col("n"))
-    kinds = [F.count_if(_whole(kind)).alias(f"of {kind}") for kind in KINDS]
+    kinds = [F.count_if(_is_whole(kind)).alias(f"of {kind}") for kind in KINDS]
     counted = lines.groupBy("shard").agg(
         F.count(number).alias("lines"),
         F.count_if(~F.col("whole")).alias("bad"),
         F.min(number).alias("first"),
         F.max(number).alias("last"),
         F.bit_xor(F.when(F.col("whole"), F.xxhash64("n"))).alias("mark"),
-        F.min(F.when(_whole("footer"), F.col("n"))).alias("footer"),
+        F.min(F.when(_is_whole("footer"), F.col("n"))).alias("footer"),
         F.min("foreign").alias("foreign"),
         *kinds,
     )
@@ -73,7 +74,7 @@ def texts(few: DataFrame) -> DataFrame:
     `few` has at least all lines that are not whole observations. This is apart from `count`, since Spark sorts rows
     before it aggregates strings.
     """
-    is_header, is_footer = _whole("header"), _whole("footer")
+    is_header, is_footer = _is_whole("header"), _is_whole("footer")
     return few.where(~F.col("whole") | is_header | is_footer).groupBy("shard").agg(
         F.min(F.when(is_header, F.col("text"))).alias("header"),
         F.max("column_label").alias("label"),
@@ -93,10 +94,10 @@ def summarise(counts: Iterable[Row], texts: Iterable[Row], numbers: Iterable[Row
     Shards that are not in `numbers` have as many numbers as lines.
     """
     of_shard, differing = {row["shard"]: row for row in texts}, {row["shard"]: row["numbers"] for row in numbers}
-    return [_summary(row, of_shard.get(row["shard"], {}), differing.get(row["shard"])) for row in counts]
+    return [_shard_summary(row, of_shard.get(row["shard"], {}), differing.get(row["shard"])) for row in counts]
 
 
-def _summary(counted: Row, text: Row, numbers: int | None) -> ShardSummary:
+def _shard_summary(counted: Row, text: Row, numbers: int | None) -> ShardSummary:
     return ShardSummary(
         **{name: counted[name] for name in ("shard", "lines", "bad", "first", "last", "footer", "foreign")},
         numbers=counted["lines"] if numbers is None else numbers,
@@ -119,5 +120,5 @@ def header_in(text: str | None) -> Header | None:
         return None
 
 
-def _whole(kind: str) -> Column:
+def _is_whole(kind: str) -> Column:
     return F.col("whole") & (F.col("type") == kind)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from conformance.catalogue.deviations import Deviation
 from history.observations import KEEPS
-from reports.ingest.schema import text
+from reports.ingest.schema import string_literal
 from reports.insights import Wavering
 from reports.matrix import WAYS
 from reports.pool.shape import as_map, shape_as
@@ -35,7 +35,7 @@ def usable(lines: DataFrame, shards: DataFrame) -> DataFrame:
 
 def _map(table: Mapping[str, str]) -> Column:
     """Return a map of strings to expressions as SQL: built column by column, it took thousands of calls to the JVM."""
-    return F.expr(f"map({', '.join(f'{text(key)}, {value}' for key, value in table.items())})")
+    return F.expr(f"map({', '.join(f'{string_literal(key)}, {value}' for key, value in table.items())})")
 
 
 def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
@@ -101,7 +101,7 @@ def _shaping(incidental: Mapping[str, Sequence[str]]) -> Column:
     """Return the inputs without the incidental ones, as `conformance.catalogue.floors.shaping` does."""
     if not incidental:
         return F.col("inputs")
-    by_row = _map({row: f"array({', '.join(map(text, names))})" for row, names in incidental.items()})
+    by_row = _map({row: f"array({', '.join(map(string_literal, names))})" for row, names in incidental.items()})
     names = F.element_at(by_row, F.col("requirement"))
     left = F.map_filter(F.from_json("inputs", "map<string,string>"), lambda name, _: ~F.array_contains(names, name))
     return F.when(names.isNotNull() & (F.col("inputs") != ""), F.to_json(left)).otherwise(F.col("inputs"))

@@ -9,7 +9,7 @@ from pyspark.sql.types import MapType, StructField, StructType
 from reports.ingest.schema import spark_type
 
 
-def schema(struct: type[msgspec.Struct]) -> StructType:
+def spark_schema(struct: type[msgspec.Struct]) -> StructType:
     """Return the Spark schema of a struct, its fields in their order."""
     found = spark_type(inspect.type_info(struct))
     assert isinstance(found, StructType)
@@ -21,10 +21,10 @@ def shape_as(table: DataFrame, struct: type[msgspec.Struct], *before: str) -> Da
 
     A null map becomes an empty one.
     """
-    return table.select(*before, *map(_field, schema(struct)))
+    return table.select(*before, *map(_field_column, spark_schema(struct)))
 
 
-def _field(field: StructField) -> Column:
+def _field_column(field: StructField) -> Column:
     column = F.col(field.name).cast(field.dataType)
     if not isinstance(field.dataType, MapType):
         return column

@@ -13,9 +13,9 @@ from history.subjects import Subject, subjects
 from history.subjects import names_of_kind as names_of
 from history.taken import Taken, steps_taken
 from reports.matrix import Matrix, ReportedCell
-from reports.site.evidence_folder import EvidenceFolder, names_short, read_folder, readable, shown_events
-from reports.site.render import RawLink, put, raw_link, render
-from reports.site.timeline import Shape, TimeLine, draw, shape_of
+from reports.site.evidence_folder import EvidenceFolder, is_readable, names_short, read_folder, shown_events
+from reports.site.render import RawLink, put_file, raw_link, render_page
+from reports.site.timeline import Shape, TimeLine, draw_timeline, shape_of
 from reports.site.transcript import EventFrames, LogView, began_at, exchanges, log_view
 
 OPEN, NEAR = 12, 40
@@ -102,10 +102,10 @@ def evidence_pages(matrix: Matrix, out: Path, run: Path | None) -> dict[str, str
     catalogue = shipped_rows()
     cells = [cell for cell in matrix.cells if cell.requirement in catalogue]
     known = {path: cell for cell in reversed(cells) for path in evidence_names(cell)}
-    pages = {path: f"{path}.html" for path in sorted(known) if run is not None and readable(run, path)}
+    pages = {path: f"{path}.html" for path in sorted(known) if run is not None and is_readable(run, path)}
     for path, page in pages.items():
-        seen = view(known[path], catalogue[known[path].requirement], read_folder(run or Path(), path))
-        put(out, page, _text(seen, page, pages, raw_link(out, run, page)))
+        seen = evidence_view(known[path], catalogue[known[path].requirement], read_folder(run or Path(), path))
+        put_file(out, page, _page_text(seen, page, pages, raw_link(out, run, page)))
     for stale in {*out.glob("evidence/*/*.html")} - {out / page for page in pages.values()}:
         stale.unlink()
     return pages
@@ -116,15 +116,15 @@ def evidence_names(cell: ReportedCell) -> list[str]:
     return list(dict.fromkeys([*cell.evidence, *(violation.evidence for violation in cell.shown)]))
 
 
-def view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) -> EvidenceView:
+def evidence_view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) -> EvidenceView:
     history, report = folder.history, folder.report
     matching = [violation for violation in cell.shown if violation.evidence == folder.path]
     found = [ViolationText(case=one.case, label=one.label, detail=one.detail) for one in matching]
     events = _shown_events(history, [n for one in matching for n in one.events] or shown_events(history, report))
-    about = _about(history, events)
+    about = _main_subjects(history, events)
     lines = Narration(history, about, events[:SHOWN]).events()
     steps, place = steps_taken(history), next(iter(names_of(about, "partition")), "")
-    rows = list(_rows(history, lines, steps))
+    rows = list(_event_rows(history, lines, steps))
     shown = [row for row in rows if row.number]
     began = began_at(history, folder.frames)
     times = [began + history.events[row.event].t for row in shown] if began is not None else []
@@ -137,9 +137,9 @@ def view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) -> Eviden
         shown=shown,
         unshown=len(events) - len(shown),
         place=place,
-        line=draw(history, lines, steps, place),
-        steps=[_step(step, shown, history.example.example) for step in steps],
-        parts=list(_parts(rows)),
+        line=draw_timeline(history, lines, steps, place),
+        steps=[_schedule_step(step, shown, history.example.example) for step in steps],
+        parts=list(_course_sections(rows)),
         wire=exchanges(history, folder.frames, [row.event for row in shown], began) if began is not None else [],
         logs=[log_view(node, lines, times, history.example.example) for node, lines in sorted(folder.logs.items())],
         disk=disk[:DISK_LINES],
@@ -155,16 +155,16 @@ def _shown_events(history: History, events: Sequence[int]) -> list[int]:
     return sorted({answers.get(n, n) for n in events if 0 <= n < len(history.events)})
 
 
-def _about(history: History, events: Sequence[int]) -> list[Subject]:
+def _main_subjects(history: History, events: Sequence[int]) -> list[Subject]:
     """Return the main subjects of these events. Metadata names all partitions: it counts only if nothing else does."""
     metadata = {
-        n for n in events if isinstance(event := history.events[n], Answer) and _op(history, event) == "metadata"
+        n for n in events if isinstance(event := history.events[n], Answer) and _call_op(history, event) == "metadata"
     }
     others = subjects(history, [n for n in events if n not in metadata])
     return sorted(main_subjects(others or subjects(history, events)))
 
 
-def _op(history: History, answer: Answer) -> str:
+def _call_op(history: History, answer: Answer) -> str:
     call = history.events[answer.call]
     return call.op if isinstance(call, Call) else ""
 
@@ -174,7 +174,7 @@ def _shrunk_to(seen_again: str) -> str:
     return seen_again.partition("a shorter schedule is in `")[2].partition("`")[0]
 
 
-def _step(step: Taken, shown: Sequence[EventRow], example: str) -> ScheduleStep:
+def _schedule_step(step: Taken, shown: Sequence[EventRow], example: str) -> ScheduleStep:
     return ScheduleStep(
         number=step.number + 1,
         t=f"{step.t:.1f}",
@@ -187,9 +187,9 @@ def _step(step: Taken, shown: Sequence[EventRow], example: str) -> ScheduleStep:
 # --- the events
 
 
-def _rows(history: History, lines: Sequence[EventLine], steps: Sequence[Taken]) -> Iterator[EventRow]:
+def _event_rows(history: History, lines: Sequence[EventLine], steps: Sequence[Taken]) -> Iterator[EventRow]:
     example, number = history.example.example, 0
-    near = _near([one.shown for one in lines], OPEN)
+    near = _places_near([one.shown for one in lines], OPEN)
     for place, one in enumerate(lines):
         event = one.event
         number += one.shown
@@ -198,25 +198,25 @@ def _rows(history: History, lines: Sequence[EventLine], steps: Sequence[Taken]) 
             event=event.n,
             t=f"{event.t:.3f}",
             node=one.node or (event.node if isinstance(event, Fault) else ""),
-            asked=_cut(names_short(one.request, example)),
-            text=_cut(names_short(one.text, example)),
+            asked=_shorten_text(names_short(one.request, example)),
+            text=_shorten_text(names_short(one.text, example)),
             kind=shape or str(event.__struct_config__.tag),
             word=WORDS[shape] if shape else "",
             number=number if one.shown else 0,
             step=next((step.number + 1 for step in steps if step.begin <= event.n < step.end), 0),
-            raw=_raw(history, event) if place in near and isinstance(event, Answer) else [],
+            raw=_raw_exchange(history, event) if place in near and isinstance(event, Answer) else [],
         )
 
 
-def _near(shown: Sequence[bool], far: int) -> set[int]:
+def _places_near(shown: Sequence[bool], far: int) -> set[int]:
     """Return the places within `far` of an event that shows the violation, or of the last event if none does."""
     centres = [place for place, one in enumerate(shown) if one] or [len(shown) - 1]
     return {near for centre in centres for near in range(centre - far, centre + far + 1)}
 
 
-def _parts(rows: Sequence[EventRow]) -> Iterator[CourseSection]:
+def _course_sections(rows: Sequence[EventRow]) -> Iterator[CourseSection]:
     shown = [row.number > 0 for row in rows]
-    close, near = _near(shown, OPEN), _near(shown, NEAR)
+    close, near = _places_near(shown, OPEN), _places_near(shown, NEAR)
 
     def how(numbered: tuple[int, EventRow]) -> str:
         place, row = numbered
@@ -228,26 +228,29 @@ def _parts(rows: Sequence[EventRow]) -> Iterator[CourseSection]:
         yield CourseSection(how=kind, rows=[] if kind == "left out" else members, count=len(members))
 
 
-def _raw(history: History, answer: Answer) -> list[tuple[str, str]]:
+def _raw_exchange(history: History, answer: Answer) -> list[tuple[str, str]]:
     call = history.events[answer.call]
     asked = call.request if isinstance(call, Call) else {}
-    return [("request", _json(asked)), ("answer", _json(answer.value) if answer.outcome == "ok" else answer.error)]
+    return [
+        ("request", _short_json(asked)),
+        ("answer", _short_json(answer.value) if answer.outcome == "ok" else answer.error),
+    ]
 
 
-def _json(value: object) -> str:
-    return _cut(msgspec.json.encode(value).decode(), LONGEST_RAW)
+def _short_json(value: object) -> str:
+    return _shorten_text(msgspec.json.encode(value).decode(), LONGEST_RAW)
 
 
-def _cut(text: str, longest: int = LONGEST) -> str:
+def _shorten_text(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} more in history.jsonl)"
 
 
 # --- the page
 
 
-def _text(seen: EvidenceView, page: str, pages: dict[str, str], link: RawLink) -> str:
+def _page_text(seen: EvidenceView, page: str, pages: dict[str, str], link: RawLink) -> str:
     example = seen.folder.history.example.example
-    return render(
+    return render_page(
         "evidence.html.j2",
         page,
         view=seen,

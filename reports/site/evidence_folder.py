@@ -74,14 +74,14 @@ class EvidenceFolder(msgspec.Struct, frozen=True, kw_only=True):
     lacking: list[str]
 
 
-def readable(run: Path, path: str) -> bool:
+def is_readable(run: Path, path: str) -> bool:
     """True if there is a folder at `path` that lies below `run`."""
     folder = run / path
     return bool(EVIDENCE.fullmatch(path)) and folder.is_dir() and folder.resolve().is_relative_to(run.resolve())
 
 
 def read_folder(run: Path, path: str) -> EvidenceFolder:
-    """Read the folder at `path` below `run`, which is `readable`."""
+    """Read the folder at `path` below `run`, which `is_readable`."""
     return _Reader(run / path, path).read()
 
 
@@ -154,7 +154,7 @@ class _Reader:
                 case _:
                     self._lacking.append(f"history.jsonl: event {len(events)} and those behind it")
                     break
-        return History(example=example, events=_answerable(events), end=end)
+        return History(example=example, events=_events_before_cut(events), end=end)
 
     def _frames(self) -> Iterator[TranscriptFrame]:
         yield from self._lines("transcript.jsonl", msgspec.json.Decoder(TranscriptFrame))
@@ -174,7 +174,7 @@ class _Reader:
                 return
 
 
-def _answerable(events: list[AnyEvent]) -> list[AnyEvent]:
+def _events_before_cut(events: list[AnyEvent]) -> list[AnyEvent]:
     """Return the events before the first answer to a call that is not there."""
     sound = next((e.n for e in events if not 0 <= getattr(e, "call", 0) <= e.n), len(events))
     return events[:sound]
@@ -195,8 +195,8 @@ def report_text(report: str) -> ReportText:
     """Parse report.md as `conformance.running.evidence.report` writes it."""
     head, seen, disk = (
         report.partition("\n## ")[0],
-        _section(report, "What was seen"),
-        _section(report, "What is on disk"),
+        _report_section(report, "What was seen"),
+        _report_section(report, "What is on disk"),
     )
     lines = head.splitlines()
     inputs = re.search(r"^Inputs: `(.*)`$", seen, re.MULTILINE)
@@ -214,7 +214,7 @@ def report_text(report: str) -> ReportText:
     )
 
 
-def _section(report: str, name: str) -> str:
+def _report_section(report: str, name: str) -> str:
     return report.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
 
 

@@ -54,7 +54,7 @@ def fault_spans(events: Sequence[Fault]) -> list[FaultPhases]:
     return found
 
 
-def leaders(history: History, place: str) -> list[KnownLeader]:
+def known_leaders(history: History, place: str) -> list[KnownLeader]:
     """Return the changes of leadership that answers show, each with the first event that does; epochs only rise."""
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
     known: list[KnownLeader] = []

@@ -61,7 +61,7 @@ def faults(groups: Sequence[FamilyView], found: Iterable[FaultMet], labels: Sequ
             name=name,
             met=[met.get((name, label)) for label in labels],
             groups={
-                group.family: [_sum(group, place, name) for place in range(len(labels))]
+                group.family: [_fault_sum(group, place, name) for place in range(len(labels))]
                 for group in groups
                 if any(name in view.faults for view in group.rows)
             },
@@ -70,7 +70,7 @@ def faults(groups: Sequence[FamilyView], found: Iterable[FaultMet], labels: Sequ
     ]
 
 
-def _sum(group: FamilyView, place: int, name: str) -> FaultSum | None:
+def _fault_sum(group: FamilyView, place: int, name: str) -> FaultSum | None:
     met: list[FaultCount] = [view.cells[place].faults[name] for view in group.rows if name in view.cells[place].faults]
     if not met:
         return None

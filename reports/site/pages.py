@@ -15,10 +15,10 @@ from reports.matrix import Matrix
 from reports.rule_changes import with_observations
 from reports.site import overview, views
 from reports.site.evidence import evidence_pages
-from reports.site.render import ASSETS, asset, put, raw_link, render
+from reports.site.render import ASSETS, put_file, raw_link, read_asset, render_page
 from reports.site.trend import trend
-from reports.site.views import anchor
-from reports.texts.wording import ALARMING, doubtful_deviations, problems
+from reports.site.views import anchor_of_label
+from reports.texts.wording import ALARMING, column_problems, doubtful_deviations
 
 if TYPE_CHECKING:
     from reports.merge import Merged
@@ -41,19 +41,19 @@ def write_site(merged: Merged, catalogue: Catalogue, out: Path, run: Path | None
     evidence = evidence_pages(matrix, out, run)
     pages = [f"assets/{name}" for name in ASSETS]
     for name in ASSETS:
-        put(out, f"assets/{name}", asset(name))
-    put(out, "index.html", _index(matrix, groups, differences))
-    put(out, "faults.html", _faults(matrix, insights, groups))
-    put(out, "runs.html", _runs(matrix, insights))
+        put_file(out, f"assets/{name}", read_asset(name))
+    put_file(out, "index.html", _index_page(matrix, groups, differences))
+    put_file(out, "faults.html", _faults_page(matrix, insights, groups))
+    put_file(out, "runs.html", _runs_page(matrix, insights))
     pages += _write_rows(matrix, groups, evidence, out, run)
     pages += _write_differences(differences, out)
-    _sweep(out, pages)
+    _remove_old_pages(out, pages)
     return out / "index.html"
 
 
-def _index(matrix: Matrix, groups: Sequence[views.FamilyView], differences: Sequence[views.VersionStep]) -> str:
+def _index_page(matrix: Matrix, groups: Sequence[views.FamilyView], differences: Sequence[views.VersionStep]) -> str:
     used = [verdict for verdict in VERDICTS if any(column.verdicts.get(verdict) for column in matrix.columns)]
-    return render(
+    return render_page(
         "index.html.j2",
         "index.html",
         matrix=matrix,
@@ -63,18 +63,18 @@ def _index(matrix: Matrix, groups: Sequence[views.FamilyView], differences: Sequ
         findings=views.findings(groups, matrix.kafka_versions[-1]),
         rule_changes=with_observations(matrix.rule_changes),
         paths={view.row.id: view.path for group in groups for view in group.rows},
-        problems=problems(matrix),
+        problems=column_problems(matrix),
         doubtful=doubtful_deviations(matrix),
         used=used,
         alarming=ALARMING,
-        anchors=[anchor(label) for label in matrix.kafka_versions],
+        anchors=[anchor_of_label(label) for label in matrix.kafka_versions],
     )
 
 
-def _faults(matrix: Matrix, insights: Insights, groups: Sequence[views.FamilyView]) -> str:
+def _faults_page(matrix: Matrix, insights: Insights, groups: Sequence[views.FamilyView]) -> str:
     labels = matrix.kafka_versions
     premises = overview.premises(insights.premises, labels)
-    return render(
+    return render_page(
         "faults.html.j2",
         "faults.html",
         labels=labels,
@@ -85,9 +85,9 @@ def _faults(matrix: Matrix, insights: Insights, groups: Sequence[views.FamilyVie
     )
 
 
-def _runs(matrix: Matrix, insights: Insights) -> str:
+def _runs_page(matrix: Matrix, insights: Insights) -> str:
     spent = overview.spent_views(insights.spent, matrix.kafka_versions)
-    return render("runs.html.j2", "runs.html", matrix=matrix, spent=spent)
+    return render_page("runs.html.j2", "runs.html", matrix=matrix, spent=spent)
 
 
 def _write_rows(
@@ -99,7 +99,7 @@ def _write_rows(
     for place, view in enumerate(all_rows):
         shown = [cell for cell in view.cells if cell.shown]
         at = (shown or view.cells)[-1].kafka_version
-        text = render(
+        text = render_page(
             "row.html.j2",
             view.path,
             view=view,
@@ -114,24 +114,24 @@ def _write_rows(
             before=all_rows[place - 1] if place else None,
             after=all_rows[place + 1] if place + 1 < len(all_rows) else None,
         )
-        put(out, view.path, text)
+        put_file(out, view.path, text)
     return [view.path for view in all_rows]
 
 
 def _write_differences(differences: Sequence[views.VersionStep], out: Path) -> list[str]:
     for place, difference in enumerate(differences):
-        text = render(
+        text = render_page(
             "diff.html.j2",
             difference.path,
             difference=difference,
             before=differences[place - 1] if place else None,
             after=differences[place + 1] if place + 1 < len(differences) else None,
         )
-        put(out, difference.path, text)
+        put_file(out, difference.path, text)
     return [difference.path for difference in differences]
 
 
-def _sweep(out: Path, pages: Sequence[str]) -> None:
+def _remove_old_pages(out: Path, pages: Sequence[str]) -> None:
     """Remove the pages of rows and differences that only an earlier merge into the same folder had."""
     kept = {out / page for page in pages}
     for folder in ("rows", "diff"):

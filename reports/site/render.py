@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from conformance.judging.verdicts import VERDICTS
 from history.command import COMMAND
-from reports.site.views import anchor, bar, family_anchor
+from reports.site.views import anchor_of_label, bar_segments, family_anchor
 from reports.texts.versions import in_words
 from reports.texts.wording import GLYPHS, LEVELS, MEANINGS, TICKETS
 
@@ -33,12 +33,12 @@ RawLink = Callable[[str], str]
 """A function from a path relative to the run's folder to a link from the page, "" if there is nothing to link to."""
 
 
-def render(template: str, path: str, **facts: Any) -> str:
+def render_page(template: str, path: str, **facts: Any) -> str:
     """Render one page; `path` is where it will be, relative to `index.html`'s folder."""
     return environment().get_template(template).render(root="../" * path.count("/"), path=path, **facts)
 
 
-def asset(name: str) -> str:
+def read_asset(name: str) -> str:
     """Read a file of `assets/`, which may be in a zip archive with all of the code."""
     return (_HERE / "assets" / name).read_text(encoding="utf-8")
 
@@ -47,7 +47,7 @@ def _template(name: str) -> str:
     return (_HERE / "templates" / name).read_text(encoding="utf-8")
 
 
-def put(out: Path, path: str, text: str) -> None:
+def put_file(out: Path, path: str, text: str) -> None:
     target = out / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(text.encode("utf-8", "replace"))
@@ -67,14 +67,14 @@ def raw_link(out: Path, run: Path | None, page: str) -> RawLink:
     return link
 
 
-def visible(value: Any) -> Any:
+def with_visible_controls(value: Any) -> Any:
     """Make characters readable that control a terminal or reverse text; the templates' own markup stays."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return _UNSEEN.sub(lambda found: f"⟨U+{ord(found.group()):04X}⟩", value)
 
 
-def sentence(text: str) -> str:
+def capitalize_first(text: str) -> str:
     """Capitalize the first letter only: the rest may be a user's name of an image."""
     return text[:1].upper() + text[1:]
 
@@ -87,19 +87,19 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=visible,
+        finalize=with_visible_controls,
     )
     shared: dict[str, Any] = {
-        "glyphs": GLYPHS, "meanings": MEANINGS, "verdicts": VERDICTS, "tickets": TICKETS, "policy": POLICY, "bar": bar,
+        "glyphs": GLYPHS, "meanings": MEANINGS, "verdicts": VERDICTS, "tickets": TICKETS, "policy": POLICY, "bar": bar_segments,
         "levels": LEVELS, "kit": COMMAND,
     }  # fmt: skip
     made.globals.update(shared)
     made.filters.update(
         {
             "in_words": in_words,
-            "anchor": anchor,
+            "anchor": anchor_of_label,
             "family_anchor": family_anchor,
-            "sentence": sentence,
+            "sentence": capitalize_first,
             "shell": shlex.quote,
         }
     )

@@ -12,7 +12,7 @@ import msgspec
 from conformance.judging.narration import EventLine
 from history.events import Answer, AnyEvent, Call, Fault, History, Phase, Premise
 from history.taken import Taken
-from reports.site.fault_spans import FaultPhases, KnownLeader, fault_spans, leaders
+from reports.site.fault_spans import FaultPhases, KnownLeader, fault_spans, known_leaders
 
 NEAR = 14
 """The number of events drawn on each side of one that shows the violation; faults and new leaders always are."""
@@ -123,33 +123,39 @@ class _Moment(msgspec.Struct, kw_only=True):
         return self.lines[0].event
 
 
-def draw(history: History, lines: Sequence[EventLine], steps: Sequence[Taken], place: str) -> TimeLine:
+def draw_timeline(history: History, lines: Sequence[EventLine], steps: Sequence[Taken], place: str) -> TimeLine:
     """Draw the time line of these events; leaders are those of the partition `place`, or of the quorum for ""."""
-    leads = leaders(history, place)
-    moments = _moments(history, lines, steps, {lead.event for lead in leads})
-    width = _columns(moments)
+    leads = known_leaders(history, place)
+    moments = _moments_of_lines(history, lines, steps, {lead.event for lead in leads})
+    width = _place_in_columns(moments)
     at = {moment.event.n: moment.x for moment in moments}
-    faults = [_bar(span, at, width) for span in fault_spans([m.event for m in moments if isinstance(m.event, Fault)])]
-    names = _lanes(history, moments, leads)
+    faults = [
+        _fault_bar(span, at, width) for span in fault_spans([m.event for m in moments if isinstance(m.event, Fault)])
+    ]
+    names = _node_lanes(history, moments, leads)
     lanes, rows, y = [], {}, float(TOP)
     for name in names:
-        rows[name] = _stack([fault for fault in faults if fault.node == name])
+        rows[name] = _stack_bars([fault for fault in faults if fault.node == name])
         deep = 1 + max(rows[name].values(), default=-1)
         above = LEADS if leads and name.startswith(("broker", "controller", "node")) else 0
         height = above + MARK + deep * BAR + PAD
         lanes.append(Lane(name=name, y=y, height=height, middle=y + above + MARK / 2))
         y += height
     tops = {lane.name: lane for lane in lanes}
-    marks = list(_marks(moments, tops))
+    marks = list(_call_marks(moments, tops))
     return TimeLine(
-        width=max([width, *(bar.x + _label(bar) + 8 for bar in faults)]),
+        width=max([width, *(bar.x + _label_width(bar) + 8 for bar in faults)]),
         height=y + BOTTOM,
         lanes=lanes,
-        bands=list(_bands(leads, moments, tops, width)),
-        bars=[_place(bar, tops[bar.node], rows[bar.node][n]) for node in names for n, bar in _of(faults, node)],
+        bands=list(_leader_bands(leads, moments, tops, width)),
+        bars=[
+            _place_bar(bar, tops[bar.node], rows[bar.node][n])
+            for node in names
+            for n, bar in _bars_of_node(faults, node)
+        ],
         marks=marks,
-        ticks=list(_ticks(moments)),
-        blocks=list(_blocks(moments, steps)),
+        ticks=list(_time_ticks(moments)),
+        blocks=list(_step_blocks(moments, steps)),
         letters={mark.letter: mark.op for mark in reversed(marks) if mark.letter},
         shapes=sorted({mark.shape for mark in marks}),
         left_out=sum(moment.skipped for moment in moments),
@@ -159,7 +165,7 @@ def draw(history: History, lines: Sequence[EventLine], steps: Sequence[Taken], p
 # --- leaders
 
 
-def _bands(
+def _leader_bands(
     leads: Sequence[KnownLeader], moments: Sequence[_Moment], lanes: dict[str, Lane], width: float
 ) -> Iterator[Band]:
     ends = [*(_x_of(lead.event, moments, width) for lead in leads), width]
@@ -178,19 +184,19 @@ def _x_of(event: int, moments: Sequence[_Moment], width: float) -> float:
 # --- columns
 
 
-def _moments(
+def _moments_of_lines(
     history: History, lines: Sequence[EventLine], steps: Sequence[Taken], new: Collection[int]
 ) -> list[_Moment]:
-    near = _near(lines)
+    near = _places_near(lines)
     moments: list[_Moment] = []
     skipped = 0
     for place, one in enumerate(lines):
-        moment = _moment(history, one, steps)
+        moment = _moment_of_line(history, one, steps)
         if moment is None or not (place in near or isinstance(one.event, Fault) or one.event.n in new):
             skipped += moment is not None
             continue
         last = moments[-1] if moments else None
-        if last is not None and not skipped and _alike(last, moment):
+        if last is not None and not skipped and _are_alike(last, moment):
             last.lines.append(one)
             continue
         moment.skipped, skipped = skipped, 0
@@ -198,12 +204,12 @@ def _moments(
     return moments
 
 
-def _near(lines: Sequence[EventLine]) -> set[int]:
+def _places_near(lines: Sequence[EventLine]) -> set[int]:
     shown = [place for place, one in enumerate(lines) if one.shown] or [len(lines) - 1]
     return {near for place in shown for near in range(place - NEAR, place + NEAR + 1)}
 
 
-def _moment(history: History, one: EventLine, steps: Sequence[Taken]) -> _Moment | None:
+def _moment_of_line(history: History, one: EventLine, steps: Sequence[Taken]) -> _Moment | None:
     event = one.event
     step = next((step.number + 1 for step in steps if step.begin <= event.n < step.end), 0)
     match event:
@@ -225,14 +231,14 @@ def shape_of(answer: Answer) -> Shape:
     return "refused" if isinstance(value, dict) and value.get("error_code", 0) else "ok"
 
 
-def _alike(last: _Moment, moment: _Moment) -> bool:
+def _are_alike(last: _Moment, moment: _Moment) -> bool:
     """True if both are drawn as one: the same kind of call that ended alike, and neither shows the violation."""
     if isinstance(moment.event, Fault) or moment.lines[0].shown or last.lines[0].shown:
         return False
     return (last.node, last.op, last.shape, last.step) == (moment.node, moment.op, moment.shape, moment.step)
 
 
-def _columns(moments: Sequence[_Moment]) -> float:
+def _place_in_columns(moments: Sequence[_Moment]) -> float:
     x = 10.0
     for moment in moments:
         x += GAP if moment.skipped else 0
@@ -241,7 +247,7 @@ def _columns(moments: Sequence[_Moment]) -> float:
     return max(x + 10.0, 320.0)
 
 
-def _lanes(history: History, moments: Sequence[_Moment], leads: Sequence[KnownLeader]) -> list[str]:
+def _node_lanes(history: History, moments: Sequence[_Moment], leads: Sequence[KnownLeader]) -> list[str]:
     seen = {moment.node for moment in moments} | {lead.node for lead in leads}
     members = [str(member["name"]) for member in history.example.members]
     known = sorted(members, key=lambda name: ("controller" in name, name))
@@ -249,7 +255,7 @@ def _lanes(history: History, moments: Sequence[_Moment], leads: Sequence[KnownLe
     return [name for name in [*known, *others, KIT] if name in seen]
 
 
-def _marks(moments: Sequence[_Moment], lanes: dict[str, Lane]) -> Iterator[CallMark]:
+def _call_marks(moments: Sequence[_Moment], lanes: dict[str, Lane]) -> Iterator[CallMark]:
     number = 0
     for moment in moments:
         if isinstance(moment.event, Fault) and not moment.lines[0].shown:
@@ -269,7 +275,7 @@ def _marks(moments: Sequence[_Moment], lanes: dict[str, Lane]) -> Iterator[CallM
         )
 
 
-def _ticks(moments: Sequence[_Moment]) -> Iterator[Tick]:
+def _time_ticks(moments: Sequence[_Moment]) -> Iterator[Tick]:
     free = 0.0
     for moment in moments:
         if moment.x >= free:
@@ -277,7 +283,7 @@ def _ticks(moments: Sequence[_Moment]) -> Iterator[Tick]:
             free = moment.x + _TIME
 
 
-def _blocks(moments: Sequence[_Moment], steps: Sequence[Taken]) -> Iterator[Block]:
+def _step_blocks(moments: Sequence[_Moment], steps: Sequence[Taken]) -> Iterator[Block]:
     """Yield the runs of columns of one step, and the gaps between columns."""
     kinds = {step.number + 1: step.kind for step in steps}
     begin = 0
@@ -297,7 +303,7 @@ def _blocks(moments: Sequence[_Moment], steps: Sequence[Taken]) -> Iterator[Bloc
 # --- faults
 
 
-def _bar(span: FaultPhases, at: dict[int, float], width: float) -> Bar:
+def _fault_bar(span: FaultPhases, at: dict[int, float], width: float) -> Bar:
     left = at[span.phases[0].n] + 2 if span.has_begun else 0.0
     right = at[span.phases[-1].n] + COLUMN - 2
     return Bar(
@@ -312,26 +318,26 @@ def _bar(span: FaultPhases, at: dict[int, float], width: float) -> Bar:
     )
 
 
-def _stack(bars: Sequence[Bar]) -> dict[int, int]:
+def _stack_bars(bars: Sequence[Bar]) -> dict[int, int]:
     """Assign a row to each bar, so that neither bars nor their names overlap."""
     ends: list[float] = []
     rows: dict[int, int] = {}
     for number, bar in enumerate(bars):
-        end = bar.x + max(bar.width, _label(bar)) + 6
+        end = bar.x + max(bar.width, _label_width(bar)) + 6
         row = next((row for row, taken in enumerate(ends) if taken <= bar.x), len(ends))
         ends[row : row + 1] = [end]
         rows[number] = row
     return rows
 
 
-def _label(bar: Bar) -> float:
+def _label_width(bar: Bar) -> float:
     """Return the width of a bar's name, which is drawn above it."""
     return 4 + len(bar.name) * _CHAR
 
 
-def _of(bars: Sequence[Bar], node: str) -> Iterator[tuple[int, Bar]]:
+def _bars_of_node(bars: Sequence[Bar], node: str) -> Iterator[tuple[int, Bar]]:
     yield from enumerate(bar for bar in bars if bar.node == node)
 
 
-def _place(bar: Bar, lane: Lane, row: int) -> Bar:
+def _place_bar(bar: Bar, lane: Lane, row: int) -> Bar:
     return msgspec.structs.replace(bar, y=lane.middle + MARK / 2 + row * BAR)

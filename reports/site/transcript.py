@@ -77,19 +77,21 @@ def began_at(history: History, frames: Sequence[TranscriptFrame]) -> float | Non
     for frame in frames:
         if frame.direction == "sent":
             sent.setdefault((frame.node, frame.api.lower()), []).append(frame.time_ns / 1e9)
-    calls = [event for event in history.events if isinstance(event, Call) and _key(event) in sent][-_SAMPLE:]
-    shifts = {at - calls[-1].t for at in sent[_key(calls[-1])]} if calls else set()
-    best = max(sorted(shifts), key=lambda shift: sum(_has(sent[_key(c)], c.t + shift) for c in calls), default=None)
-    if best is None or sum(_has(sent[_key(call)], call.t + best) for call in calls) * 2 <= len(calls):
+    calls = [event for event in history.events if isinstance(event, Call) and _api_key(event) in sent][-_SAMPLE:]
+    shifts = {at - calls[-1].t for at in sent[_api_key(calls[-1])]} if calls else set()
+    best = max(
+        sorted(shifts), key=lambda shift: sum(_has_time(sent[_api_key(c)], c.t + shift) for c in calls), default=None
+    )
+    if best is None or sum(_has_time(sent[_api_key(call)], call.t + best) for call in calls) * 2 <= len(calls):
         return None
     return best
 
 
-def _key(call: Call) -> tuple[str, str]:
+def _api_key(call: Call) -> tuple[str, str]:
     return call.node, call.op.replace("_", "")
 
 
-def _has(times: Sequence[float], wanted: float) -> bool:
+def _has_time(times: Sequence[float], wanted: float) -> bool:
     place = bisect_left(times, wanted - _STEP)
     return place < len(times) and times[place] <= wanted + _STEP
 
@@ -101,31 +103,33 @@ def exchanges(
     history: History, frames: Sequence[TranscriptFrame], shown: Sequence[int], began: float
 ) -> list[EventFrames]:
     """Return the frames that were sent and received for each event that is an answer of a node."""
-    found = [_exchange(history, frames, history.events[n], began) for n in shown]
+    found = [_exchange_of_event(history, frames, history.events[n], began) for n in shown]
     return [exchange for exchange in found if exchange is not None]
 
 
-def _exchange(history: History, frames: Sequence[TranscriptFrame], event: AnyEvent, began: float) -> EventFrames | None:
+def _exchange_of_event(
+    history: History, frames: Sequence[TranscriptFrame], event: AnyEvent, began: float
+) -> EventFrames | None:
     call = history.events[event.call] if isinstance(event, Answer) else None
-    own = _own(frames, call, call.t + began, event.t + began) if isinstance(call, Call) else []
+    own = _own_frames(frames, call, call.t + began, event.t + began) if isinstance(call, Call) else []
     if not own:
         return None
     first, last = own[0], own[-1]
     return EventFrames(
         event=event.n,
-        before=[_view(frame, began) for frame in frames[max(0, first - FRAMES) : first]],
-        own=[_view(frames[n], began, own=True) for n in own[:FRAMES]],
-        after=[_view(frame, began) for frame in frames[last + 1 : last + 1 + FRAMES]],
+        before=[_frame_view(frame, began) for frame in frames[max(0, first - FRAMES) : first]],
+        own=[_frame_view(frames[n], began, own=True) for n in own[:FRAMES]],
+        after=[_frame_view(frame, began) for frame in frames[last + 1 : last + 1 + FRAMES]],
     )
 
 
-def _own(frames: Sequence[TranscriptFrame], call: Call, begin: float, end: float) -> list[int]:
+def _own_frames(frames: Sequence[TranscriptFrame], call: Call, begin: float, end: float) -> list[int]:
     """Return the places of the request frame of a call and of its answer frame, as far as there are any."""
     sent = [
         n
         for n, frame in enumerate(frames)
         if frame.direction == "sent" and frame.node == call.node and begin - _STEP <= frame.time_ns / 1e9 <= end + _STEP
-        if frame.api.lower().startswith(_key(call)[1])
+        if frame.api.lower().startswith(_api_key(call)[1])
     ]
     if not sent:
         return []
@@ -136,11 +140,11 @@ def _own(frames: Sequence[TranscriptFrame], call: Call, begin: float, end: float
     return [request] if answer is None else [request, answer]
 
 
-def _t(frame: TranscriptFrame, began: float) -> float:
+def _seconds_since(frame: TranscriptFrame, began: float) -> float:
     return frame.time_ns / 1e9 - began
 
 
-def _view(frame: TranscriptFrame, began: float, own: bool = False) -> FrameView:
+def _frame_view(frame: TranscriptFrame, began: float, own: bool = False) -> FrameView:
     body = bytes(frame.decoded)
     text = (msgspec.json.format(body, indent=2) if own else body).decode(errors="replace")
     longest = LONGEST_BODY if own else LONGEST_BODY // 6
@@ -149,18 +153,18 @@ def _view(frame: TranscriptFrame, began: float, own: bool = False) -> FrameView:
         f"{(len(frame.raw) - LONGEST_HEX) // 2} more bytes" if own and len(frame.raw) > LONGEST_HEX else "",
     ]
     return FrameView(
-        t=f"{_t(frame, began):.3f}",
+        t=f"{_seconds_since(frame, began):.3f}",
         node=frame.node,
         direction=frame.direction,
         api=f"{frame.api} v{frame.version}",
         body=text[:longest],
-        hex=" ".join(_pairs(frame.raw[:LONGEST_HEX])) if own else "",
+        hex=" ".join(_groups_of_hex(frame.raw[:LONGEST_HEX])) if own else "",
         more=" and ".join(part for part in cut if part),
         own=own,
     )
 
 
-def _pairs(text: str) -> Iterator[str]:
+def _groups_of_hex(text: str) -> Iterator[str]:
     return (text[n : n + 8] for n in range(0, len(text), 8))
 
 
@@ -169,7 +173,7 @@ def _pairs(text: str) -> Iterator[str]:
 
 def log_view(node: str, lines: Sequence[str], times: Sequence[float], example: str) -> LogView:
     """Choose lines near `times` (seconds since 1970), warnings and those about the example first; else the last."""
-    stamps = list(_stamps(lines))
+    stamps = list(_stamps_of_lines(lines))
     ranked = []
     for place, (line, (at, level)) in enumerate(zip(lines, stamps, strict=True)):
         far = min((abs(at - time) for time in times), default=0.0) if at else float("inf")
@@ -180,13 +184,13 @@ def log_view(node: str, lines: Sequence[str], times: Sequence[float], example: s
     kept = kept if times else list(range(max(0, len(lines) - LINES), len(lines)))
     return LogView(
         node=node,
-        lines=[LogLine(text=_cut(lines[place]), about=example in lines[place]) for place in kept],
+        lines=[LogLine(text=_shorten_line(lines[place]), about=example in lines[place]) for place in kept],
         gaps=[n for n, place in enumerate(kept) if place and (n == 0 or kept[n - 1] != place - 1)],
         total=len(lines),
     )
 
 
-def _stamps(lines: Sequence[str]) -> Iterator[tuple[float, str]]:
+def _stamps_of_lines(lines: Sequence[str]) -> Iterator[tuple[float, str]]:
     """Yield time and level of each line; lines of a stack trace have those of the line that they belong to."""
     at, level = 0.0, ""
     for line in lines:
@@ -196,5 +200,5 @@ def _stamps(lines: Sequence[str]) -> Iterator[tuple[float, str]]:
         yield at, level
 
 
-def _cut(line: str) -> str:
+def _shorten_line(line: str) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}… ({len(line) - LONGEST_LINE} more)"

@@ -46,16 +46,16 @@ def trend(points: Sequence[TrendPoint], labels: Sequence[str]) -> Trend | None:
         width=side + _CELL * len(runs) + 80,
         height=_HEAD + _CELL * len(lines) + 4,
         runs=runs,
-        names=[*_names(lines), *_dates(runs, side)],
-        marks=[_mark(point, side, runs, lines) for point in points],
+        names=[*_line_names(lines), *_run_dates(runs, side)],
+        marks=[_run_mark(point, side, runs, lines) for point in points],
     )
 
 
-def _names(lines: Sequence[str]) -> list[Name]:
+def _line_names(lines: Sequence[str]) -> list[Name]:
     return [Name(x=4, y=_HEAD + _CELL * place + 13, text=label[:24]) for place, label in enumerate(lines)]
 
 
-def _dates(runs: Sequence[tuple[str, str]], side: int) -> list[Name]:
+def _run_dates(runs: Sequence[tuple[str, str]], side: int) -> list[Name]:
     """Place each date above the first of its runs, unless it would overlap the one before."""
     named: list[Name] = []
     for place, (date, _) in enumerate(runs):
@@ -65,7 +65,7 @@ def _dates(runs: Sequence[tuple[str, str]], side: int) -> list[Name]:
     return named
 
 
-def _mark(point: TrendPoint, side: int, runs: Sequence[tuple[str, str]], lines: Sequence[str]) -> RunMark:
+def _run_mark(point: TrendPoint, side: int, runs: Sequence[tuple[str, str]], lines: Sequence[str]) -> RunMark:
     return RunMark(
         x=side + _CELL * runs.index((point.run_date, point.run)),
         y=_HEAD + _CELL * lines.index(point.kafka_version),

@@ -13,8 +13,8 @@ from conformance.catalogue.floors import Floor, floor_of
 from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
 from reports.matrix import Matrix, ReportedCell, RowFacts
-from reports.texts.versions import since, spans
-from reports.texts.wording import by_family, cell_reason, counts, missing_examples, undecided_in_words
+from reports.texts.versions import broken_since, spans
+from reports.texts.wording import by_family, cell_reason, count_by_verdict, missing_examples, undecided_in_words
 
 _BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
 
@@ -65,7 +65,7 @@ class RowView(msgspec.Struct, kw_only=True):
 
     @property
     def since(self) -> str:
-        return since(self.firsts, race=any(entry.race for entry in self.known_deviations)) if self.firsts else ""
+        return broken_since(self.firsts, race=any(entry.race for entry in self.known_deviations)) if self.firsts else ""
 
     @property
     def known_deviations(self) -> list[Deviation]:
@@ -134,7 +134,7 @@ class VersionStep(msgspec.Struct, kw_only=True):
 
     @property
     def path(self) -> str:
-        return f"diff/{anchor(self.old)}..{anchor(self.new)}.html"
+        return f"diff/{anchor_of_label(self.old)}..{anchor_of_label(self.new)}.html"
 
 
 def group_views(matrix: Matrix, insights: Insights, catalogue: Catalogue) -> list[FamilyView]:
@@ -145,9 +145,10 @@ def group_views(matrix: Matrix, insights: Insights, catalogue: Catalogue) -> lis
         FamilyView(
             family=group.family,
             rows=[
-                _row(catalogue[id], facts[id], [cells[label] for label in labels]) for id, cells in group.rows.items()
+                _row_view(catalogue[id], facts[id], [cells[label] for label in labels])
+                for id, cells in group.rows.items()
             ],
-            counts=[counts(group.cells, label) for label in labels],
+            counts=[count_by_verdict(group.cells, label) for label in labels],
         )
         for group in by_family(matrix)
     ]
@@ -155,7 +156,7 @@ def group_views(matrix: Matrix, insights: Insights, catalogue: Catalogue) -> lis
     return views
 
 
-def anchor(label: str) -> str:
+def anchor_of_label(label: str) -> str:
     """Turn a column's label into a part of file names and anchors; a label that this changes gets a hash."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")
     return plain if plain == label else f"{plain[:60]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
@@ -165,7 +166,7 @@ def family_anchor(family: str) -> str:
     return family.lower().replace(" ", "-")
 
 
-def bar(verdicts: dict[Verdict, int]) -> list[BarSegment]:
+def bar_segments(verdicts: dict[Verdict, int]) -> list[BarSegment]:
     """Return a column's counts as segments beside each other, broken ones first."""
     segments: list[BarSegment] = []
     start = 0
@@ -193,10 +194,10 @@ def findings(groups: Iterable[FamilyView], newest: str) -> list[Findings]:
 def neighbours(groups: Sequence[FamilyView], labels: Sequence[str]) -> list[VersionStep]:
     """Compare each column with the one before it."""
     views = [view for group in groups for view in group.rows]
-    return [_difference(views, place, old, new) for place, (old, new) in enumerate(pairwise(labels))]
+    return [_version_step(views, place, old, new) for place, (old, new) in enumerate(pairwise(labels))]
 
 
-def _difference(views: Iterable[RowView], place: int, old: str, new: str) -> VersionStep:
+def _version_step(views: Iterable[RowView], place: int, old: str, new: str) -> VersionStep:
     kinds: dict[str, list[CellPair]] = {kind: [] for kind in KINDS}
     for view in views:
         before, after = view.cells[place : place + 2]
@@ -216,7 +217,7 @@ KINDS: dict[str, Callable[[Verdict, Verdict], bool]] = {
 """The kinds of changes in the order in which they are shown; a change is of the first kind that fits."""
 
 
-def _row(row: Requirement, facts: RowFacts, cells: list[ReportedCell]) -> RowView:
+def _row_view(row: Requirement, facts: RowFacts, cells: list[ReportedCell]) -> RowView:
     observed = [case for cell in cells for case in cell.cases]
     return RowView(
         row=row,

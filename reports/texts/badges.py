@@ -11,7 +11,7 @@ from reports.matrix import ColumnReport, Matrix
 
 ALL = "all.json"
 _COLORS: dict[Verdict, str] = {"violated": "red", "error": "lightgrey", "flaky": "yellow", "inconclusive": "yellow"}
-"""The colors by verdict: the first verdict that occurs decides; `_badge` chooses if none does."""
+"""The colors by verdict: the first verdict that occurs decides; `_badge_of_counts` chooses if none does."""
 
 
 def badges(matrix: Matrix) -> dict[str, dict[str, Any]]:
@@ -21,8 +21,8 @@ def badges(matrix: Matrix) -> dict[str, dict[str, Any]]:
         total.update(column.verdicts)
     incomplete = any(column.incomplete for column in matrix.columns)
     return {
-        ALL: _badge("Kafka conformance", total, incomplete),
-        **{file_of(column): _column(column) for column in matrix.columns},
+        ALL: _badge_of_counts("Kafka conformance", total, incomplete),
+        **{file_of(column): _column_badge(column) for column in matrix.columns},
     }
 
 
@@ -38,11 +38,11 @@ def file_of(column: ColumnReport) -> str:
     return f"{plain}{mark}.json"
 
 
-def _column(column: ColumnReport) -> dict[str, Any]:
-    return _badge(f"Kafka {column.kafka_version}", column.verdicts, bool(column.incomplete))
+def _column_badge(column: ColumnReport) -> dict[str, Any]:
+    return _badge_of_counts(f"Kafka {column.kafka_version}", column.verdicts, bool(column.incomplete))
 
 
-def _badge(label: str, verdicts: Mapping[Verdict, int], incomplete: bool) -> dict[str, Any]:
+def _badge_of_counts(label: str, verdicts: Mapping[Verdict, int], incomplete: bool) -> dict[str, Any]:
     counts = [
         f"{verdicts[verdict]} {verdict}"
         for verdict in ("violated", "flaky", "error", "inconclusive", "satisfied")

@@ -58,44 +58,46 @@ def explanation(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     yield f"{about.requirement} on {about.label}: {GLYPHS[cell.verdict]} {cell.verdict}"
     for title, lines in (
-        ("What it asks", _asks(about)),
-        ("Why it is so", _why(about)),
-        ("What it rests on", _rests(about)),
-        ("Violations", _violations(about)),
-        ("Over the versions", _history(about)),
-        ("Over the runs", _trend(about)),
-        ("See for yourself", _commands(about)),
+        ("What it asks", _question_lines(about)),
+        ("Why it is so", _verdict_lines(about)),
+        ("What it rests on", _basis_lines(about)),
+        ("Violations", _violation_lines(about)),
+        ("Over the versions", _history_lines(about)),
+        ("Over the runs", _trend_lines(about)),
+        ("See for yourself", _command_lines(about)),
     ):
         if found := list(lines):
             yield from ("", title, *found)
 
 
-def _asks(about: ExplainedCell) -> Iterator[str]:
+def _question_lines(about: ExplainedCell) -> Iterator[str]:
     facts, rule = about.facts, about.rule
     yield f"  {facts.title}"
     if rule:
         yield f"  {' '.join(rule.statement.split())}"
     yield f"  Source: {facts.source}; level {facts.level}, {facts.priority}, judged as a {facts.kind}"
     if rule:
-        yield f"  Applies to {_versions(rule.applies)}{_needs(rule.needs)}"
-        yield from (f"  Expected{_where(e.versions)}{_needs(e.needs)}: {e.about}" for e in rule.expectations)
+        yield f"  Applies to {_ranges_text(rule.applies)}{_needs_text(rule.needs)}"
+        yield from (
+            f"  Expected{_versions_text(e.versions)}{_needs_text(e.needs)}: {e.about}" for e in rule.expectations
+        )
         if rule.note:
             yield f"  Note: {' '.join(rule.note.split())}"
 
 
-def _needs(needs: list[str]) -> str:
+def _needs_text(needs: list[str]) -> str:
     return f", needs {' and '.join(needs)}" if needs else ""
 
 
-def _where(versions: list[str]) -> str:
-    return f" in {_versions(versions)}" if versions else ""
+def _versions_text(versions: list[str]) -> str:
+    return f" in {_ranges_text(versions)}" if versions else ""
 
 
-def _versions(ranges: list[str]) -> str:
+def _ranges_text(ranges: list[str]) -> str:
     return " or ".join(map(in_words, ranges)) or "every version"
 
 
-def _why(about: ExplainedCell) -> Iterator[str]:
+def _verdict_lines(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     yield f"  {cell.verdict}: {MEANINGS[cell.verdict]}"
     if reason := cell_reason(cell):
@@ -103,15 +105,15 @@ def _why(about: ExplainedCell) -> Iterator[str]:
     for entry in cell.known:
         ticket = f" ({TICKETS}{entry.ticket})" if entry.ticket else ""
         what = "race" if entry.race else "deviation"
-        yield f"  Known {what} of {_versions(list(entry.versions))}{ticket}: {' '.join(entry.reason.split())}"
+        yield f"  Known {what} of {_ranges_text(list(entry.versions))}{ticket}: {' '.join(entry.reason.split())}"
     yield from (f"  The column is incomplete: {reason}" for reason in about.column.incomplete)
     yield from (f"  In this column {reason}" for reason in about.column.ended_early)
 
 
-def _rests(about: ExplainedCell) -> Iterator[str]:
+def _basis_lines(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     for name, tally in cell.cases.items():
-        yield f"  Case {name}{_about(about, name)}: {_tally(tally)}"
+        yield f"  Case {name}{_case_text(about, name)}: {_tally_text(tally)}"
         yield from _excuse_lines(about, name)
     if cell.cases and about.rule:
         floor = floor_of(about.rule)
@@ -120,7 +122,7 @@ def _rests(about: ExplainedCell) -> Iterator[str]:
         yield f"  Floor of each case: {needed}"
     yield f"  Checks: {cell.checks.ran} of {cell.checks.known} ran, {cell.checks.errors} in trouble of the kit"
     yield from (f"    {text}" for text in missing_examples(cell))
-    yield from _checks(about)
+    yield from _check_lines(about)
     for name, count in cell.faults.items():
         yield f"  Fault {name}: {count.witnessed} witnessed of {count.injected} injected, {count.healed} healed"
 
@@ -132,11 +134,11 @@ def _excuse_lines(about: ExplainedCell, case: str) -> Iterator[str]:
                 yield f"    left undecided {times} times by {each.check}: {name}"
 
 
-def _about(about: ExplainedCell, name: str) -> str:
+def _case_text(about: ExplainedCell, name: str) -> str:
     return next((f" ({case.about})" for case in about.rule.cases if case.id == name), "") if about.rule else ""
 
 
-def _tally(tally: CaseTally) -> str:
+def _tally_text(tally: CaseTally) -> str:
     counts = [f"{count} {name}" for name in ("held", "violated", "recorded") if (count := getattr(tally, name))]
     calm = f" ({tally.calm} of them where nothing was disturbed)" if tally.calm else ""
     wavering = ", identical tries answered differently" if tally.wavering else ""
@@ -144,7 +146,7 @@ def _tally(tally: CaseTally) -> str:
     return f"{seen}; {tally.inputs} distinct inputs, {tally.examples} examples{wavering}"
 
 
-def _checks(about: ExplainedCell) -> Iterator[str]:
+def _check_lines(about: ExplainedCell) -> Iterator[str]:
     """Yield each check of the row with its time, and its premises that were not always met."""
     spent = {each.check: each for each in about.insights.spent if each.kafka_version == about.label}
     for check in about.facts.checks:
@@ -155,14 +157,14 @@ def _checks(about: ExplainedCell) -> Iterator[str]:
                 yield f"      premise {premise.premise!r}: met {premise.met}, not met {premise.unmet}"
 
 
-def _violations(about: ExplainedCell) -> Iterator[str]:
+def _violation_lines(about: ExplainedCell) -> Iterator[str]:
     for shown in about.cell.shown:
         label = f" [{shown.label}]" if shown.label else ""
         yield f"  Case {shown.case}{label}, seen {shown.times} times by {shown.check}: {shown.detail}"
         if shown.evidence:
-            yield f"      evidence: {_path(about, shown.evidence)}"
+            yield f"      evidence: {_path_text(about, shown.evidence)}"
         if shown.history:
-            yield f"      events {shown.events} of example {shown.example} in {_path(about, shown.history)}"
+            yield f"      events {shown.events} of example {shown.example} in {_path_text(about, shown.history)}"
     for each in about.insights.wavering:
         if (each.kafka_version, each.requirement) == (about.label, about.requirement):
             answers = ", ".join(f"{answer} {times} times" for answer, times in each.answers.items())
@@ -172,7 +174,7 @@ def _violations(about: ExplainedCell) -> Iterator[str]:
             yield f"  Wavers in case {each.case} for {each.inputs}: of {each.tries} identical tries {results}"
 
 
-def _history(about: ExplainedCell) -> Iterator[str]:
+def _history_lines(about: ExplainedCell) -> Iterator[str]:
     for verdict, cells in groupby(about.cells, key=lambda cell: cell.verdict):
         labels = [cell.kafka_version for cell in cells]
         yield f"  {GLYPHS[verdict]} {verdict}: {spans(labels, labels)}"
@@ -185,7 +187,7 @@ def _history(about: ExplainedCell) -> Iterator[str]:
             yield f"  First bad release: {first.first_bad} ({before}); {after}"
 
 
-def _trend(about: ExplainedCell) -> Iterator[str]:
+def _trend_lines(about: ExplainedCell) -> Iterator[str]:
     key = (about.requirement, about.label)
     points = [point for point in about.insights.trend if (point.requirement, point.kafka_version) == key]
     for point in points[-_RUNS:]:
@@ -193,7 +195,7 @@ def _trend(about: ExplainedCell) -> Iterator[str]:
         yield f"  {point.run_date} {point.run}: {GLYPHS[point.verdict]} {point.verdict}, {counts}"
 
 
-def _commands(about: ExplainedCell) -> Iterator[str]:
+def _command_lines(about: ExplainedCell) -> Iterator[str]:
     """Yield commands to paste into a shell; none if no run could show anything."""
     cell = about.cell
     if cell.verdict in ("inapplicable", "untested"):
@@ -205,10 +207,10 @@ def _commands(about: ExplainedCell) -> Iterator[str]:
     if replayed:
         yield "  Replay a violation, step by step:"
     for folder in list(replayed)[:_PATHS]:
-        yield f"      {COMMAND} pytest {target} --replay {shlex.quote(_path(about, f'{folder}/schedule.json'))}"
+        yield f"      {COMMAND} pytest {target} --replay {shlex.quote(_path_text(about, f'{folder}/schedule.json'))}"
     if about.run is None and (replayed or cell.shown):
         yield "  Paths are relative to the run's --conformance-out."
 
 
-def _path(about: ExplainedCell, path: str) -> str:
+def _path_text(about: ExplainedCell, path: str) -> str:
     return os.path.relpath(about.run / path) if about.run else path

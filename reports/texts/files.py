@@ -19,8 +19,8 @@ BADGES = "badges"
 def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: ComparedMatrix | None = None) -> None:
     """Write matrix.json, insights.json, matrix.md, summary.md, junit.xml and badges/ below `out`."""
     texts = {
-        "matrix.json": matrix_module.encode(matrix),
-        INSIGHTS: insights_module.encode(insights),
+        "matrix.json": matrix_module.encode_matrix(matrix),
+        INSIGHTS: insights_module.encode_insights(insights),
         "matrix.md": markdown(matrix, baseline).encode(),
         "summary.md": summary(matrix, baseline).encode(),
         "junit.xml": junit(matrix),

@@ -8,7 +8,7 @@ from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import Verdict
 from reports.matrix import Matrix, ReportedCell, RowFacts
 from reports.texts.versions import spans
-from reports.texts.wording import ALARMING, alarming, cell_why
+from reports.texts.wording import ALARMING, alarming_cells, cell_why
 
 
 class RowFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ def findings(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[Row
     """Group cells by verdict and row: the worst verdicts first, then in the order of the catalogue."""
     places = {row.requirement: place for place, row in enumerate(matrix.requirements)}
     groups: dict[tuple[Verdict, str], list[ReportedCell]] = {}
-    for cell in alarming(matrix, verdicts):
+    for cell in alarming_cells(matrix, verdicts):
         groups.setdefault((cell.verdict, cell.requirement), []).append(cell)
     ordered = sorted(groups.items(), key=lambda group: (verdicts.index(group[0][0]), places[group[0][1]]))
     return [

@@ -7,9 +7,9 @@ from itertools import groupby
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import VERDICTS
 from history.command import COMMAND
-from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_matrices, pairs
+from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_matrices, column_pairs
 from reports.matrix import Matrix, ReportedCell
-from reports.matrix_file import ComparedMatrix, comparable
+from reports.matrix_file import ComparedMatrix, compared_matrix
 from reports.rule_changes import with_observations
 from reports.texts.findings import RowFinding, findings
 from reports.texts.versions import spans
@@ -20,9 +20,9 @@ from reports.texts.wording import (
     TICKETS,
     FamilyRows,
     by_family,
+    column_problems,
     doubtful_deviations,
     missing_examples,
-    problems,
 )
 
 COMMENT = 65_536
@@ -37,13 +37,13 @@ _NOTES = 20
 def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
     """Render a matrix as Markdown, always in the same way; with a `baseline`, also list what has changed since then."""
     head = [
-        *_head(matrix, baseline, _SHOWN),
+        *_head_lines(matrix, baseline, _SHOWN),
         "\n".join(_undecided_table(matrix)),
-        "\n".join(_missing(matrix)),
+        "\n".join(_missing_lines(matrix)),
         "<details><summary>All rows</summary>",
         "\n".join([f"- {glyph} **{verdict}**: {MEANINGS[verdict]}" for verdict, glyph in GLYPHS.items()]),
     ]
-    groups = ["\n".join(_group(matrix, group)) for group in by_family(matrix)]
+    groups = ["\n".join(_group_lines(matrix, group)) for group in by_family(matrix)]
     left_out = "More rows than a comment can hold: the rest is in matrix.json and on the page."
     kept, room = [], COMMENT - sum(len(part) + 2 for part in [*head, left_out, "</details>"])
     for group in groups:
@@ -51,57 +51,57 @@ def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
         if room < 0:
             break
         kept.append(group)
-    return _text([*head, *kept, *([left_out] if len(kept) < len(groups) else []), "</details>"])
+    return _join_parts([*head, *kept, *([left_out] if len(kept) < len(groups) else []), "</details>"])
 
 
 def summary(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
     """Render the part of the Markdown that fits on a screen."""
-    return _text(_head(matrix, baseline, _SHOWN_IN_SUMMARY))
+    return _join_parts(_head_lines(matrix, baseline, _SHOWN_IN_SUMMARY))
 
 
-def _text(parts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _head(matrix: Matrix, baseline: ComparedMatrix | None, shown: int) -> list[str]:
-    notes = [f"> **Note:** {_safe(problem)}" for problem in problems(matrix)]
+def _head_lines(matrix: Matrix, baseline: ComparedMatrix | None, shown: int) -> list[str]:
+    notes = [f"> **Note:** {_escape(problem)}" for problem in column_problems(matrix)]
     if len(notes) > _NOTES:
         notes[_NOTES:] = [f"> **Note:** and {len(notes) - _NOTES} more, in matrix.json and on the page."]
     return [
         "## Kafka conformance",
-        "\n".join(_counts(matrix)),
+        "\n".join(_count_lines(matrix)),
         "\n>\n".join(notes),
-        "\n".join(_changes(matrix, baseline, shown)) if baseline else "",
-        "\n".join(f"> **{GLYPHS['violated']} {_safe(text)}**\n>" for text in doubtful_deviations(matrix)).removesuffix(
-            "\n>"
-        ),
-        "\n".join(_attention(matrix, shown)),
-        _inconclusive(matrix, shown),
+        "\n".join(_change_lines(matrix, baseline, shown)) if baseline else "",
+        "\n".join(
+            f"> **{GLYPHS['violated']} {_escape(text)}**\n>" for text in doubtful_deviations(matrix)
+        ).removesuffix("\n>"),
+        "\n".join(_attention_lines(matrix, shown)),
+        _inconclusive_list(matrix, shown),
         "\n".join(_rule_changes(matrix)),
     ]
 
 
-def _counts(matrix: Matrix) -> Iterator[str]:
+def _count_lines(matrix: Matrix) -> Iterator[str]:
     used = [verdict for verdict in VERDICTS if any(verdict in column.verdicts for column in matrix.columns)]
-    yield _line(["Kafka", *(f"{GLYPHS[verdict]} {verdict}" for verdict in used)])
-    yield _line(["---", *("---:" for _ in used)])
+    yield _as_row(["Kafka", *(f"{GLYPHS[verdict]} {verdict}" for verdict in used)])
+    yield _as_row(["---", *("---:" for _ in used)])
     for column in matrix.columns:
         mark = " (incomplete)" if column.incomplete else ""
-        name = f"**{_safe(column.kafka_version)}**{mark}"
-        yield _line([name, *(str(column.verdicts.get(verdict, "")) for verdict in used)])
+        name = f"**{_escape(column.kafka_version)}**{mark}"
+        yield _as_row([name, *(str(column.verdicts.get(verdict, "")) for verdict in used)])
 
 
-def _changes(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[str]:
+def _change_lines(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[str]:
     """Yield the rows that got worse or better since the baseline, one by one; all others as a count."""
-    if not pairs(baseline, comparable(matrix)):
-        yield f"### The baseline has none of these columns: it is of {_safe(', '.join(baseline.kafka_versions))}"
+    if not column_pairs(baseline, compared_matrix(matrix)):
+        yield f"### The baseline has none of these columns: it is of {_escape(', '.join(baseline.kafka_versions))}"
         return
-    differences = between_matrices(baseline, comparable(matrix))
+    differences = between_matrices(baseline, compared_matrix(matrix))
     found = {turn: [(each, moved) for each in differences for moved in each.turned_rows(turn)] for turn in TURNS}
     yield f"### Since the baseline: {', '.join(f'{len(found[turn])} {turn}' for turn in TURNS)}"
     listed = [line for turn in TURNS[:2] for line in _changed_rows(matrix, turn, found[turn])]
     if listed:
-        yield from ("", _line(["", "Row", "Kafka", "Before", "Now"]), _line(["---"] * 5), *listed[:shown])
+        yield from ("", _as_row(["", "Row", "Kafka", "Before", "Now"]), _as_row(["---"] * 5), *listed[:shown])
     if len(listed) > shown:
         yield f"\nand {len(listed) - shown} more: `{COMMAND} diff BASELINE MATRIX` lists them all."
 
@@ -112,40 +112,46 @@ def _changed_rows(matrix: Matrix, turn: Turn, found: Sequence[tuple[ColumnDiffer
         change = moved.change
         groups.setdefault((change.requirement, change.before, change.after), []).append(each.new)
     for (row, before, after), labels in groups.items():
-        yield _line(
-            [turn, _safe(row), _safe(spans(labels, matrix.kafka_versions)), before or "(no cell)", after or "(no cell)"]
+        yield _as_row(
+            [
+                turn,
+                _escape(row),
+                _escape(spans(labels, matrix.kafka_versions)),
+                before or "(no cell)",
+                after or "(no cell)",
+            ]
         )
 
 
-def _attention(matrix: Matrix, shown: int) -> Iterator[str]:
+def _attention_lines(matrix: Matrix, shown: int) -> Iterator[str]:
     found = findings(matrix, ALARMING[:3])
     if not found:
         yield "Nothing is violated, flaky or in error."
         return
-    yield from (_line(["Row", "Kafka", "Why"]), _line(["---"] * 3))
+    yield from (_as_row(["Row", "Kafka", "Why"]), _as_row(["---"] * 3))
     for each in found[:shown]:
-        name = f"{each.row.requirement}<br>{_safe(each.row.title)}"
-        yield _line([name, f"{GLYPHS[each.verdict]} {_safe(each.where)}", _why(each)])
+        name = f"{each.row.requirement}<br>{_escape(each.row.title)}"
+        yield _as_row([name, f"{GLYPHS[each.verdict]} {_escape(each.where)}", _reason_of_finding(each)])
     if len(found) > shown:
         yield f"\nand {len(found) - shown} more, in matrix.json and on the page."
 
 
-def _why(finding: RowFinding) -> str:
+def _reason_of_finding(finding: RowFinding) -> str:
     text = finding.why if len(finding.why) <= _WHY else f"{finding.why[:_WHY]} …"
-    return "; ".join([f"{finding.verdict}: {_safe(text)}", *map(_deviation_text, finding.known_deviations)])
+    return "; ".join([f"{finding.verdict}: {_escape(text)}", *map(_deviation_text, finding.known_deviations)])
 
 
 def _deviation_text(entry: Deviation) -> str:
-    return f"known: [{entry.ticket}]({TICKETS}{entry.ticket})" if entry.ticket else f"known: {_safe(entry.reason)}"
+    return f"known: [{entry.ticket}]({TICKETS}{entry.ticket})" if entry.ticket else f"known: {_escape(entry.reason)}"
 
 
-def _inconclusive(matrix: Matrix, shown: int) -> str:
+def _inconclusive_list(matrix: Matrix, shown: int) -> str:
     """List the inconclusive rows, grouped by their columns."""
     found = findings(matrix, ["inconclusive"])
     rows: dict[str, list[str]] = {}
     for each in found[:shown]:
         rows.setdefault(each.where, []).append(each.row.requirement)
-    listed = "; ".join(f"on {_safe(where)}: {', '.join(names)}" for where, names in rows.items())
+    listed = "; ".join(f"on {_escape(where)}: {', '.join(names)}" for where, names in rows.items())
     more = f"; and {len(found) - shown} more rows" if len(found) > shown else ""
     return f"{GLYPHS['inconclusive']} inconclusive {listed}{more}." if listed else ""
 
@@ -157,12 +163,12 @@ def _rule_changes(matrix: Matrix) -> Iterator[str]:
         return
     yield "### Where the rule changed\n"
     yield "What later KIPs promised, recorded for every version and never judged; – where nothing was observed.\n"
-    yield _line(["Row", "Promised by", "First kept", *map(_safe, matrix.kafka_versions)])
-    yield _line(["---", "---", "---", *(":-:" for _ in matrix.kafka_versions)])
+    yield _as_row(["Row", "Promised by", "First kept", *map(_escape, matrix.kafka_versions)])
+    yield _as_row(["---", "---", "---", *(":-:" for _ in matrix.kafka_versions)])
     for change in changes:
         values = [change.values[label] for label in matrix.kafka_versions]
-        name = f"{change.requirement}<br>{_safe(change.title)}"
-        yield _line([name, _safe(change.by), _safe(change.first) or "–", *(value or "–" for value in values)])
+        name = f"{change.requirement}<br>{_escape(change.title)}"
+        yield _as_row([name, _escape(change.by), _escape(change.first) or "–", *(value or "–" for value in values)])
 
 
 def _undecided_table(matrix: Matrix) -> Iterator[str]:
@@ -172,23 +178,23 @@ def _undecided_table(matrix: Matrix) -> Iterator[str]:
     if not cells:
         return
     yield "<details><summary>Left undecided, by the evidence that leaves it open</summary>\n"
-    yield from (_line(["Case", "Kafka", "Held", "Violated", "Excused", "Left out"]), _line(["---"] * 6))
+    yield from (_as_row(["Case", "Kafka", "Held", "Violated", "Excused", "Left out"]), _as_row(["---"] * 6))
     for cell, case, tally in sorted(cells, key=lambda one: one[2].held - one[2].undecided)[:_SHOWN]:
-        counts = [str(tally.held), str(tally.violated), _names(tally.excused), _names(tally.left_out)]
-        yield _line([f"{cell.requirement} {_safe(case)}", _safe(cell.kafka_version), *counts])
+        counts = [str(tally.held), str(tally.violated), _counts_text(tally.excused), _counts_text(tally.left_out)]
+        yield _as_row([f"{cell.requirement} {_escape(case)}", _escape(cell.kafka_version), *counts])
     if len(cells) > _SHOWN:
         yield f"\nand {len(cells) - _SHOWN} more, in matrix.json and on the page."
     yield "\n</details>"
 
 
-def _names(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{_safe(name)} {times}" for name, times in counts.items()) or "–"
+def _counts_text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{_escape(name)} {times}" for name, times in counts.items()) or "–"
 
 
-def _missing(matrix: Matrix) -> Iterator[str]:
+def _missing_lines(matrix: Matrix) -> Iterator[str]:
     """Yield a list of checks with examples that lost their premise or ended in trouble of the kit."""
     found = dict.fromkeys(
-        f"- {_safe(cell.kafka_version)} {_safe(text)}" for cell in matrix.cells for text in missing_examples(cell)
+        f"- {_escape(cell.kafka_version)} {_escape(text)}" for cell in matrix.cells for text in missing_examples(cell)
     )
     if not found:
         return
@@ -199,31 +205,33 @@ def _missing(matrix: Matrix) -> Iterator[str]:
     yield "\n</details>"
 
 
-def _group(matrix: Matrix, group: FamilyRows) -> Iterator[str]:
+def _group_lines(matrix: Matrix, group: FamilyRows) -> Iterator[str]:
     """Yield the rows on which columns differ as a table, all others grouped by verdict."""
     labels = matrix.kafka_versions
     alike = {
-        row: next(iter(cells.values())).verdict for row, cells in group.rows.items() if _agree(list(cells.values()))
+        row: next(iter(cells.values())).verdict
+        for row, cells in group.rows.items()
+        if _columns_agree(list(cells.values()))
     }
     yield f"**{group.family}**\n"
     for verdict, rows in groupby(sorted(alike, key=lambda row: VERDICTS.index(alike[row])), key=alike.__getitem__):
         yield f"{GLYPHS[verdict]} {verdict} on every column: {', '.join(rows)}\n"
     differing = {row: cells for row, cells in group.rows.items() if row not in alike}
     if differing:
-        yield from (_line(["", *map(_safe, labels)]), _line(["---", *(":-:" for _ in labels)]))
+        yield from (_as_row(["", *map(_escape, labels)]), _as_row(["---", *(":-:" for _ in labels)]))
     for row, cells in differing.items():
-        yield _line([row, *(GLYPHS[cells[label].verdict] for label in labels)])
+        yield _as_row([row, *(GLYPHS[cells[label].verdict] for label in labels)])
 
 
-def _agree(cells: Sequence[ReportedCell]) -> bool:
+def _columns_agree(cells: Sequence[ReportedCell]) -> bool:
     return len({cell.verdict for cell in cells}) == 1
 
 
-def _line(texts: Sequence[str]) -> str:
+def _as_row(texts: Sequence[str]) -> str:
     return f"| {' | '.join(texts)} |"
 
 
-def _safe(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape text that came from elsewhere: no HTML, no Markdown, no second line, no new column."""
     plain = html.escape(" ".join(text.split()), quote=False)
     for sign in "\\`*_[]|~":

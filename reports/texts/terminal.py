@@ -13,7 +13,7 @@ from history.observations import KEEPS_NOT
 from reports.matrix import Matrix
 from reports.rule_changes import RuleChange, with_observations
 from reports.texts.findings import RowFinding, findings
-from reports.texts.wording import ALARMING, GLYPHS, clean, doubtful_deviations, problems
+from reports.texts.wording import ALARMING, GLYPHS, column_problems, doubtful_deviations, replace_controls
 
 STYLES: dict[Verdict, str] = {
     "violated": "bold red",
@@ -37,10 +37,10 @@ _LINES: dict[Verdict, int] = {"violated": 100, "flaky": 30, "error": 30, "inconc
 def show(matrix: Matrix, file: TextIO) -> None:
     """Print the matrix: coloured for a terminal, plain lines for anything else."""
     console = Console(file=file, highlight=False, width=None if file.isatty() else _WIDE, soft_wrap=True)
-    console.print(_table(matrix))
-    console.print(_legend(matrix))
+    console.print(_matrix_table(matrix))
+    console.print(_verdict_legend(matrix))
     for verdict in ALARMING:
-        lines = list(_lines(findings(matrix, [verdict])))
+        lines = list(_finding_lines(findings(matrix, [verdict])))
         for text in lines[: _LINES[verdict]]:
             line = Text(f"{GLYPHS[verdict]} {verdict:<12} ", style=STYLES[verdict])
             console.print(line.append(text, style="default"))
@@ -48,22 +48,24 @@ def show(matrix: Matrix, file: TextIO) -> None:
             console.print(Text(f"  and {len(lines) - _LINES[verdict]} more {verdict}, on the page", style="dim"))
     for text in doubtful_deviations(matrix):
         console.print(
-            Text(f"{GLYPHS['violated']} deviation    ", style=STYLES["violated"]).append(clean(text), style="default")
+            Text(f"{GLYPHS['violated']} deviation    ", style=STYLES["violated"]).append(
+                replace_controls(text), style="default"
+            )
         )
     if changes := with_observations(matrix.rule_changes):
         console.print(_rule_changes(changes))
-    for problem in problems(matrix):
-        console.print(Text(f"note: {clean(problem)}", style="yellow"))
+    for problem in column_problems(matrix):
+        console.print(Text(f"note: {replace_controls(problem)}", style="yellow"))
 
 
-def _table(matrix: Matrix) -> Table:
+def _matrix_table(matrix: Matrix) -> Table:
     table = Table(title="Kafka conformance", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("Kafka")
     used = _verdicts_in(matrix)
     for verdict in used:
         table.add_column(GLYPHS[verdict], justify="right", style=STYLES[verdict], min_width=3)
     for column in matrix.columns:
-        name = f"{clean(column.kafka_version)}{' (incomplete)' if column.incomplete else ''}"
+        name = f"{replace_controls(column.kafka_version)}{' (incomplete)' if column.incomplete else ''}"
         table.add_row(name, *(str(column.verdicts.get(verdict, "")) for verdict in used))
     return table
 
@@ -73,8 +75,8 @@ def _rule_changes(changes: list[RuleChange]) -> Table:
     for heading in ("Row", "Rule", "Promised by", "First kept", "Not kept"):
         table.add_column(heading)
     for change in changes:
-        without = [clean(label) for label, value in change.values.items() if value == KEEPS_NOT]
-        kept = [clean(change.first) or "–", ", ".join(without) or "–"]
+        without = [replace_controls(label) for label, value in change.values.items() if value == KEEPS_NOT]
+        kept = [replace_controls(change.first) or "–", ", ".join(without) or "–"]
         table.add_row(change.requirement, change.title, change.promised, *kept)
     return table
 
@@ -83,18 +85,20 @@ def _verdicts_in(matrix: Matrix) -> list[Verdict]:
     return [verdict for verdict in VERDICTS if any(verdict in column.verdicts for column in matrix.columns)]
 
 
-def _legend(matrix: Matrix) -> Text:
+def _verdict_legend(matrix: Matrix) -> Text:
     text = Text("  ")
     for verdict in _verdicts_in(matrix):
         text.append(f"{GLYPHS[verdict]} {verdict}   ", style=STYLES[verdict])
     return text.append("\n")
 
 
-def _lines(found: list[RowFinding]) -> Iterator[str]:
+def _finding_lines(found: list[RowFinding]) -> Iterator[str]:
     """Yield columns, row and reason; several rows with the same reason on the same columns share a line."""
     alike: dict[tuple[str, str], list[str]] = {}
     for each in found:
-        alike.setdefault((clean(each.where), clean(each.text)[:_WIDE]), []).append(each.row.requirement)
+        alike.setdefault((replace_controls(each.where), replace_controls(each.text)[:_WIDE]), []).append(
+            each.row.requirement
+        )
     for (where, text), rows in alike.items():
         for names in rows if len(rows) <= _ALIKE else [f"{rows[0]} and {len(rows) - 1} more"]:
             yield f"{where}  {names}: {text}"

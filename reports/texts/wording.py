@@ -80,13 +80,13 @@ def by_family(matrix: Matrix) -> list[FamilyRows]:
     return list(families.values())
 
 
-def counts(cells: Iterable[ReportedCell], label: str) -> dict[Verdict, int]:
+def count_by_verdict(cells: Iterable[ReportedCell], label: str) -> dict[Verdict, int]:
     """Count the cells of a column by verdict, in the order of `VERDICTS`; verdicts without a cell are left out."""
     found = Counter(cell.verdict for cell in cells if cell.kafka_version == label)
     return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 
 
-def alarming(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[ReportedCell]:
+def alarming_cells(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[ReportedCell]:
     """Return the cells that need a look, the worst first, then in the order of the matrix."""
     rank = {verdict: place for place, verdict in enumerate(verdicts)}
     return sorted((cell for cell in matrix.cells if cell.verdict in rank), key=lambda cell: rank[cell.verdict])
@@ -104,10 +104,10 @@ def cell_reason(cell: ReportedCell) -> str:
 
 def missing_examples(cell: ReportedCell) -> list[str]:
     """Return the checks of a cell with examples that lost their premise or ended in trouble of the kit, and how many."""
-    return [f"{check}: {_missing(count)}" for check, count in cell.attempts.items()]
+    return [f"{check}: {_missing_examples(count)}" for check, count in cell.attempts.items()]
 
 
-def _missing(count: AttemptCount) -> str:
+def _missing_examples(count: AttemptCount) -> str:
     kinds = {"lost their premise": count.lost, "ended in trouble of the kit": count.errors}
     return f"{' and '.join(f'{times} {what}' for what, times in kinds.items() if times)} of {count.made} examples"
 
@@ -135,12 +135,12 @@ def cell_text(cell: ReportedCell) -> str:
     )
 
 
-def clean(text: str) -> str:
+def replace_controls(text: str) -> str:
     """Replace control characters, which a broker's text may hold, before it is shown in a terminal."""
     return _CONTROL.sub(" ", text)
 
 
-def problems(matrix: Matrix) -> list[str]:
+def column_problems(matrix: Matrix) -> list[str]:
     """Return the reasons to doubt columns, one sentence each."""
     found = [
         f"Column {column.kafka_version} is incomplete: {reason}."

@@ -116,7 +116,7 @@ class TestRealRegistry:
         def build(client: docker.DockerClient, jars: Any, tag: str, progress: Any) -> None:
             client.api.import_image_from_data(_files("3.4.0"), repository=tag.rpartition(":")[0], tag="3.4.0")
 
-        monkeypatch.setattr(sources, "build", build)
+        monkeypatch.setattr(sources, "build_image", build)
         monkeypatch.setattr(sources, "own_tag", lambda version: f"kafka-conformance/test:{version}")
         monkeypatch.setattr(maven, "jars", lambda *_: tmp_path)
         progress: list[str] = []

@@ -18,7 +18,7 @@ from conformance.judging.verdicts import Cell
 from history.observations import KEEPS, KEEPS_NOT, Result
 from history.shards import AttemptCount, ExcuseCount, read_shards
 from reports.merge import merge
-from reports.spark import session
+from reports.spark import spark_session
 from tests.support.sample_shards import ShardBuilder, write_lines
 
 PROBE, PROPERTY, SCENARIO, RECENT, LATER = (
@@ -138,7 +138,7 @@ def _written(folder: Path, shards: Sequence[list[bytes]]) -> Path:
 def test_spark_pools_as_one_process_does(shards: DrawnRun) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = _written(Path(name), shards)
-        with session("local[2]", small=True) as spark:
+        with spark_session("local[2]", small=True) as spark:
             merged = merge(spark, name, shipped_rows(), []).matrix.cells
         plain = judge_shards(read_shards(folder))
     pooled = [Cell(**{field: getattr(cell, field) for field in Cell.__struct_fields__}) for cell in merged]

@@ -21,7 +21,7 @@ from history.observations import Observation
 from history.schema import WrongSchema
 from history.shards import Column
 from reports import histories as again
-from reports.spark import session
+from reports.spark import spark_session
 from tests.support.older_schema import age_histories, aged
 from tests.support.sample_run import EXAMPLES, MACHINE, RUN, write_run
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    with session("local[2]", small=True) as started:
+    with spark_session("local[2]", small=True) as started:
         yield started
 
 
@@ -142,10 +142,10 @@ def test_a_judge_that_raises_on_one_example_loses_no_other(spark: SparkSession, 
 
 
 def test_files_that_only_spark_can_read_hold_the_same_frames(spark: SparkSession, run: Path) -> None:
-    files = again._files(spark, f"{_uri(run)}/histories")
+    files = again._history_files(spark, f"{_uri(run)}/histories")
     assert files is not None
-    here = again.frames(files, local=True).collect()
-    there = again.frames(files, local=False).collect()
+    here = again.table_of_frames(files, local=True).collect()
+    there = again.table_of_frames(files, local=False).collect()
     assert sorted((row.path, row.offset, row.length) for row in here) == sorted(
         (row.path, row.offset, row.length) for row in there
     )
@@ -153,9 +153,11 @@ def test_files_that_only_spark_can_read_hold_the_same_frames(spark: SparkSession
     for row in there:
         whole = Path(row.path.removeprefix("file:")).read_bytes()
         assert bytes(row.content) == whole[row.offset : row.offset + row.length]
-    workers = again.workers(spark, f"{_uri(run)}/shards")
+    workers = again.headers_by_worker(spark, f"{_uri(run)}/shards")
     judged = [
-        sorted(map(str, again.judge_frames(again.frames(files, local=local), workers, rejudge.rejudge).collect()))
+        sorted(
+            map(str, again.judge_frames(again.table_of_frames(files, local=local), workers, rejudge.rejudge).collect())
+        )
         for local in (True, False)
     ]
     assert judged[0] == judged[1]

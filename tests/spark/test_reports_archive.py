@@ -22,10 +22,10 @@ from reports.hadoop import HadoopFolder
 from reports.ingest import read, validate
 from reports.ingest.intake import take_in
 from reports.insights import TrendPoint
-from reports.matrix import Matrix, Pooled, build
+from reports.matrix import Matrix, Pooled, build_matrix
 from reports.merge import merge
 from reports.rows import collect_rows
-from reports.spark import session
+from reports.spark import spark_session
 from tests.support.sample_matrix import ROW, all_cases, checks
 from tests.support.sample_shards import ShardBuilder, all_checks, write_lines
 
@@ -37,7 +37,7 @@ LATER = "261121-220000-bbbb"
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    with session("local[2]", small=True) as started:
+    with spark_session("local[2]", small=True) as started:
         yield started
 
 
@@ -59,7 +59,7 @@ def _offer(spark: SparkSession, uri: str, folder: Path) -> list[Filed]:
 def _judge(runs: Intake) -> Matrix:
     names = [column.kafka_version for column in runs.columns]
     cases = [case for name in names for case in all_cases(name)]
-    return build(shipped_rows(), runs, Pooled(cases=cases, checks=[checks(name) for name in names]), [])
+    return build_matrix(shipped_rows(), runs, Pooled(cases=cases, checks=[checks(name) for name in names]), [])
 
 
 def _files(folder: Path) -> dict[str, int]:
@@ -67,7 +67,7 @@ def _files(folder: Path) -> dict[str, int]:
 
 
 def _counts(spark: SparkSession, uri: str) -> dict[str, int]:
-    named = [archived.lines(spark, uri, name).select(F.lit(name).alias("name")) for name in LINES]
+    named = [archived.read_lines(spark, uri, name).select(F.lit(name).alias("name")) for name in LINES]
     return {row.name: row["count"] for row in reduce(DataFrame.unionAll, named).groupBy("name").count().collect()}
 
 
@@ -81,9 +81,9 @@ def test_a_run_is_archived_once_with_every_kind_of_line(spark: SparkSession, tmp
     before = _files(tmp_path / "archive")
     assert _offer(spark, uri, tmp_path / "in") == [Filed(run=NIGHT, outcome="unchanged", added=0, lacking=0)]
     assert _files(tmp_path / "archive") == before
-    labels = {row.kafka_version for row in archived.lines(spark, uri, "headers").collect()}
+    labels = {row.kafka_version for row in archived.read_lines(spark, uri, "headers").collect()}
     assert labels == {"4.3.1", "3.10.0@me/kafka:x y"}
-    (example, _) = archived.lines(spark, uri, "examples").orderBy("shard").collect()
+    (example, _) = archived.read_lines(spark, uri, "examples").orderBy("shard").collect()
     assert (example.run_date, example.rows, example.faults["kill"].witnessed) == ("2026-11-21", [ROW], 2)
 
 
@@ -98,12 +98,12 @@ def test_each_run_of_a_day_is_judged_by_itself_and_adds_to_the_trend(spark: Spar
     uri = "viewfs://kit/nights/kafka"
     assert [filed.outcome for filed in _offer(spark, uri, tmp_path / "in")] == ["added"] * 3
     points = [
-        TrendPoint(**row.asDict()) for row in archived.trend(spark, uri).where(f"requirement = '{ROW}'").collect()
+        TrendPoint(**row.asDict()) for row in archived.read_trend(spark, uri).where(f"requirement = '{ROW}'").collect()
     ]
     days = [(point.run_date, point.run) for point in points]
     assert days == [("undated", "by hand/1 %"), ("2026-11-21", NIGHT), ("2026-11-21", LATER)]
     assert {point.verdict for point in points} == {"satisfied"}
-    assert {row.run for row in archived.trend(spark, uri, runs=1).collect()} == {LATER}
+    assert {row.run for row in archived.read_trend(spark, uri, runs=1).collect()} == {LATER}
     assert (tmp_path / "far" / "kafka" / "commits" / f"{NIGHT}-0.json").is_file()
 
 
@@ -118,9 +118,9 @@ def test_more_lines_are_added_and_fewer_are_refused_with_a_note(spark: SparkSess
         assert (filed.outcome, filed.added) == (outcome, added)
     assert str(filed).startswith(f"run {NIGHT}: stays as it is archived, since 5 of its archived lines are not among")
     assert sum(_counts(spark, uri).values()) == len(text)
-    (cell,) = archived.cells(spark, uri).where(f"requirement = '{ROW}'").collect()
+    (cell,) = archived.read_cells(spark, uri).where(f"requirement = '{ROW}'").collect()
     assert (cell.complete, cell.row_hash, cell.verdict) == (True, shipped_rows()[ROW].hash, "satisfied")
-    assert archived.lines(spark, uri, "cells").where(f"requirement = '{ROW}'").count() == 2
+    assert archived.read_lines(spark, uri, "cells").where(f"requirement = '{ROW}'").count() == 2
 
 
 class _Crash(Exception):
@@ -154,7 +154,7 @@ def test_a_crash_leaves_the_whole_run_or_none_and_is_made_good(
         before, left = left, {file for file in _files(tmp_path / "archive") if file.endswith(".parquet")}
         assert len(left) >= 3
         assert not before & left
-        assert archived.cells(spark, uri).count() == archived.lines(spark, uri, "headers").count() == 0
+        assert archived.read_cells(spark, uri).count() == archived.read_lines(spark, uri, "headers").count() == 0
     assert [filed.outcome for filed in _offer(spark, uri, tmp_path / "in")] == ["added"]
     assert sum(_counts(spark, uri).values()) == 10
     assert not left & _files(tmp_path / "archive").keys()

@@ -20,7 +20,7 @@ from conformance.catalogue import shipped_rows
 from conformance.judging.pooling import judge_shards
 from history.shards import AnyShardLine, read_shards
 from reports.merge import merge
-from reports.spark import session
+from reports.spark import spark_session
 from tests.support.sample_shards import ShardBuilder, write_lines
 
 KEPT, BROKEN = "KIP320-FETCH-02", "KIP320-FETCH-01"
@@ -141,7 +141,7 @@ LABELS = [f"c{number}" for number in range(16)]
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    with session("local[2]", small=True) as started:
+    with spark_session("local[2]", small=True) as started:
         yield started
 
 

@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from conformance.catalogue import shipped_rows
 from conformance.judging.intake import ShardSummary
-from reports.ingest.distinct import once
+from reports.ingest.distinct import distinct_lines
 from reports.ingest.read import parse
 from reports.ingest.validate import classify, count, distinct_numbers, summarise
 from reports.ingest.validate import texts as texts_of
 from reports.rows import collect_rows
-from reports.spark import session
+from reports.spark import spark_session
 from tests.support.sample_shards import ShardBuilder
 
 pytestmark = pytest.mark.spark
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    with session("local[2]", small=True) as started:
+    with spark_session("local[2]", small=True) as started:
         yield started
 
 
@@ -48,7 +48,7 @@ LATE = _shard("late")[1:]
 def test_only_lines_of_doubtful_shards_are_compared(spark: SparkSession) -> None:
     texts = [*WHOLE, *CUT, *TORN, *TWICE, *SWAPPED, *FALSE, *LATE]
     lines = _lines(spark, texts)
-    with once(lines) as found:
+    with distinct_lines(lines) as found:
         assert found.doubtful == ["", "false", "late", "swapped", "torn", "twice"]
         assert sorted(row.text for row in found.lines.collect()) == sorted(set(texts))
         summed = found.summaries
@@ -62,7 +62,7 @@ def test_only_lines_of_doubtful_shards_are_compared(spark: SparkSession) -> None
 
 def test_whole_shards_are_taken_as_they_are(spark: SparkSession) -> None:
     lines = _lines(spark, [*WHOLE, *CUT])
-    with once(lines) as found:
+    with distinct_lines(lines) as found:
         assert (found.doubtful, found.lines) == ([], lines)
         assert lines.is_cached
     assert not lines.is_cached

@@ -26,10 +26,10 @@ from reports.errors import ReportError
 from reports.ingest.read import parse, read_text
 from reports.ingest.validate import classify
 from reports.insights import TABLES
-from reports.matrix import Matrix, ReportedCell, encode
+from reports.matrix import Matrix, ReportedCell, encode_matrix
 from reports.matrix_file import read_insights
 from reports.merge import merge
-from reports.spark import session
+from reports.spark import spark_session
 from tests.support.sample_shards import ShardBuilder, all_checks, write_lines
 
 pytestmark = pytest.mark.spark
@@ -44,7 +44,7 @@ IN_SPARK = settings(
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    with session("local[2]", small=True) as started:
+    with spark_session("local[2]", small=True) as started:
         yield started
 
 
@@ -118,7 +118,7 @@ def test_order_splitting_and_repetition_change_no_byte(spark: SparkSession, whol
     with tempfile.TemporaryDirectory() as folder:
         for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
             write_lines(Path(folder, f"deep-{start}", f"piece-{start}.jsonl"), stream[start:end])
-        assert encode(_merge(spark, Path(folder))) == encode(whole)
+        assert encode_matrix(_merge(spark, Path(folder))) == encode_matrix(whole)
 
 
 @settings(IN_SPARK, max_examples=8)
@@ -405,7 +405,7 @@ def test_spark_submit_with_the_code_as_a_zip_gives_the_same_bytes(whole: Matrix,
     script = ROOT / "reports" / "__main__.py"
     done = _run(*command, script, "--in", shards, "--out", tmp_path / "matrix", PYSPARK_PYTHON=sys.executable)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "matrix" / "matrix.json").read_bytes() == encode(whole)
+    assert (tmp_path / "matrix" / "matrix.json").read_bytes() == encode_matrix(whole)
 
 
 @pytest.mark.parametrize("given", ["missing", "empty"])

@@ -22,14 +22,14 @@ from reports.insights import (
     PremiseReach,
     Spent,
     Wavering,
-    assemble,
-    encode,
+    assemble_insights,
+    encode_insights,
 )
 from reports.pool.cells import SHOWN, wavering, ways
 from reports.pool.cells import observations as observed
 from reports.pool.counts import sum_lines
-from reports.pool.shape import schema
-from reports.spark import session
+from reports.pool.shape import spark_schema
+from reports.spark import spark_session
 from tests.support.sample_matrix import known_deviation
 
 pytestmark = pytest.mark.spark
@@ -40,15 +40,17 @@ V = "4.3.1"
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    with session("local[1]", small=True) as started:
+    with spark_session("local[1]", small=True) as started:
         yield started
 
 
 def _rows(table: DataFrame, struct: type[Any]) -> list[Any]:
     """The rows of a table as structs, in their own order; the table has the schema of its struct."""
-    own = table.select(*[field.name for field in schema(struct)])
-    assert own.schema.simpleString() == schema(struct).simpleString()
-    found = assemble({name: [row.asDict(recursive=True) for row in own.collect()] for name in _named(struct)}, [V])
+    own = table.select(*[field.name for field in spark_schema(struct)])
+    assert own.schema.simpleString() == spark_schema(struct).simpleString()
+    found = assemble_insights(
+        {name: [row.asDict(recursive=True) for row in own.collect()] for name in _named(struct)}, [V]
+    )
     return list(getattr(found, _named(struct)[0]))
 
 
@@ -356,8 +358,8 @@ def test_insights_are_in_the_order_of_columns_whatever_order_their_rows_came_in(
         for v in ("3.9.2", "3.10.0")
         for c in "ab"
     ]
-    one, other = (assemble({"spent": found}, ["3.9.2", "3.10.0"]) for found in (rows, rows[::-1]))
-    assert encode(one) == encode(other)
+    one, other = (assemble_insights({"spent": found}, ["3.9.2", "3.10.0"]) for found in (rows, rows[::-1]))
+    assert encode_insights(one) == encode_insights(other)
     assert [(each.kafka_version, each.check) for each in one.spent] == [
         ("3.9.2", "a"),
         ("3.9.2", "b"),

@@ -123,7 +123,9 @@ def write_zombie(
     began = time.time() - 10
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            stored, "copies", lambda nodes, *partitions: {n.name: DISKS[n.name] for n in nodes if n.name in DISKS}
+            stored,
+            "copy_log_dirs",
+            lambda nodes, *partitions: {n.name: DISKS[n.name] for n in nodes if n.name in DISKS},
         )
         cluster = FakeCluster(entries=_frames(history, began), logs=_logs(began))
         path = write_evidence(run, standing_of(cluster), history, seen, 10.0)

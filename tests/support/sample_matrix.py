@@ -12,7 +12,7 @@ from conformance.catalogue.deviations import Deviation
 from conformance.judging.intake import Intake, ShardSummary
 from conformance.judging.pooling import Attempts
 from reports.ingest.intake import take_in
-from reports.matrix import Matrix, Pooled, ReportedCell, Row, build
+from reports.matrix import Matrix, Pooled, ReportedCell, Row, build_matrix
 from tests.support.sample_shards import ShardBuilder, all_checks
 
 ROW = "KIP320-FETCH-02"
@@ -79,7 +79,7 @@ def matrix(
     """The matrix of pooled tables; unless told otherwise each violated case is broken in one way, by an example without deeds."""
     ways = pooled.ways or [way(line) for line in pooled.cases if line["violated"]]
     whole = msgspec.structs.replace(pooled, ways=ways)
-    return build(shipped_rows(), intake(*versions, **header), whole, deviations or [], today)
+    return build_matrix(shipped_rows(), intake(*versions, **header), whole, deviations or [], today)
 
 
 def way(line: dict[str, Any] | Row, detail: str = "", *deeds: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.judging.verdicts import VERDICTS, Verdict
-from reports.differences import BROKEN, MENDED, better, compare
+from reports.differences import BROKEN, MENDED, compare_verdicts, is_mended
 
 ROWS = [f"KIP320-FETCH-{number:02}" for number in range(12)]
 COLUMN = st.permutations(ROWS).flatmap(
@@ -20,13 +20,13 @@ Column = dict[str, Verdict]
 @given(COLUMN, COLUMN)
 def test_each_row_is_there_once_those_of_the_new_column_first(old: Column, new: Column) -> None:
     """Both in their own order: a text about them is the same in every process."""
-    rows = [change.requirement for change in compare(old, new)]
+    rows = [change.requirement for change in compare_verdicts(old, new)]
     assert rows == [*new, *(row for row in old if row not in new)]
 
 
 @given(COLUMN, COLUMN)
 def test_a_change_has_the_verdicts_of_both_sides_and_the_kind_that_they_make(old: Column, new: Column) -> None:
-    for change in compare(old, new):
+    for change in compare_verdicts(old, new):
         row = change.requirement
         assert (change.before, change.after) == (old.get(row, ""), new.get(row, ""))
         assert (change.kind == "added") == (row not in old)
@@ -36,20 +36,22 @@ def test_a_change_has_the_verdicts_of_both_sides_and_the_kind_that_they_make(old
 
 @given(COLUMN, COLUMN)
 def test_back_again_nothing_that_got_worse_gets_worse(old: Column, new: Column) -> None:
-    back = {change.requirement: change for change in compare(new, old)}
-    for change in compare(old, new):
+    back = {change.requirement: change for change in compare_verdicts(new, old)}
+    for change in compare_verdicts(old, new):
         assert not (change.worse and back[change.requirement].worse)
-        assert not (change.worse and better(change))
-        assert not (better(change) and change.after in BROKEN)
-        assert better(change) == (change.before in BROKEN and change.after in MENDED)
+        assert not (change.worse and is_mended(change))
+        assert not (is_mended(change) and change.after in BROKEN)
+        assert is_mended(change) == (change.before in BROKEN and change.after in MENDED)
 
 
 @given(COLUMN)
 def test_nothing_changes_beside_itself(column: Column) -> None:
-    assert all(change.kind == "unchanged" and not change.worse for change in compare(column, column))
+    assert all(change.kind == "unchanged" and not change.worse for change in compare_verdicts(column, column))
 
 
 @given(COLUMN, st.sampled_from(ROWS), st.sampled_from(VERDICTS))
 def test_a_row_that_breaks_is_for_the_worse_wherever_it_came_from(column: Column, row: str, before: Verdict) -> None:
-    [change] = [one for one in compare(column | {row: before}, column | {row: "violated"}) if one.requirement == row]
+    [change] = [
+        one for one in compare_verdicts(column | {row: before}, column | {row: "violated"}) if one.requirement == row
+    ]
     assert change.worse == (before != "violated")

@@ -6,7 +6,7 @@ import pytest
 
 from history.shards import Column
 from reports.order import Order, in_order
-from reports.over_versions import firsts
+from reports.over_versions import row_firsts
 
 
 class Placed(Column, frozen=True, kw_only=True):
@@ -83,5 +83,5 @@ def test_a_published_candidate_keeps_its_place_beside_a_build_of_it() -> None:
 
 def test_a_labelled_trunk_is_what_first_breaks_a_row() -> None:
     order = _found(_column("4.4.0"), _column("4.5.0-SNAPSHOT", "nightly", "--kafka-home", "/t", "--label", "nightly"))
-    (first,) = firsts({"4.4.0": {"row": "satisfied"}, "nightly": {"row": "violated"}}, order.labels)
+    (first,) = row_firsts({"4.4.0": {"row": "satisfied"}, "nightly": {"row": "violated"}}, order.labels)
     assert (first.first_bad, first.last_good) == ("nightly", "4.4.0")

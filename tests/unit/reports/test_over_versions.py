@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.judging.verdicts import VERDICTS, Verdict
-from reports.differences import better
+from reports.differences import is_mended
 from reports.insights import Firsts, TrendPoint, VerdictChange
 from reports.over_versions import NeighbourChange as Found
-from reports.over_versions import changes, firsts, neighbours, runs
+from reports.over_versions import neighbour_changes, neighbour_pairs, row_firsts, run_sides
 
 A, V = "KIP320-FETCH-01", "4.3.1"
 
@@ -33,7 +33,9 @@ def test_what_changed_between_two_columns() -> None:
         "new": "violated",
         "sinks": "violated",
     }
-    found = sorted(changes({"3.9.2": old, V: new, "5.0.0": new}, [("3.9.2", V)]), key=lambda one: one.requirement)
+    found = sorted(
+        neighbour_changes({"3.9.2": old, V: new, "5.0.0": new}, [("3.9.2", V)]), key=lambda one: one.requirement
+    )
     assert [(one.old, one.new, one.requirement, one.kind, one.before, one.after, one.worse) for one in found] == [
         ("3.9.2", V, "broke", "changed", "satisfied", "flaky", True),
         ("3.9.2", V, "gone", "removed", "error", "", False),
@@ -51,19 +53,19 @@ COLUMN = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), st.sampled_from(
 def test_changes_turn_around_and_are_none_beside_oneself(old: dict[str, Verdict], new: dict[str, Verdict]) -> None:
     sides = {"old": old, "new": new}
     there, back = (
-        {one.requirement: one for one in changes(sides, [pair])} for pair in (("old", "new"), ("new", "old"))
+        {one.requirement: one for one in neighbour_changes(sides, [pair])} for pair in (("old", "new"), ("new", "old"))
     )
     assert there.keys() == back.keys() == old.keys() | new.keys()
     for row, change in there.items():
         assert (change.before, change.after) == (back[row].after, back[row].before)
         assert change.kind == {"added": "removed", "removed": "added"}.get(back[row].kind, back[row].kind)
-        assert not (change.worse and better(change))
-    assert not [one for one in changes(sides, [("old", "old")]) if one.kind != "unchanged" or one.worse]
+        assert not (change.worse and is_mended(change))
+    assert not [one for one in neighbour_changes(sides, [("old", "old")]) if one.kind != "unchanged" or one.worse]
 
 
 def test_each_column_is_compared_with_the_one_before_it() -> None:
-    assert neighbours(["3.9.2", "3.10.0", "4.0.0"]) == [("3.9.2", "3.10.0"), ("3.10.0", "4.0.0")]
-    assert neighbours(["3.9.2"]) == neighbours([]) == []
+    assert neighbour_pairs(["3.9.2", "3.10.0", "4.0.0"]) == [("3.9.2", "3.10.0"), ("3.10.0", "4.0.0")]
+    assert neighbour_pairs(["3.9.2"]) == neighbour_pairs([]) == []
 
 
 def test_each_run_of_a_column_is_compared_with_the_run_before_it() -> None:
@@ -77,7 +79,7 @@ def test_each_run_of_a_column_is_compared_with_the_run_before_it() -> None:
         )
         for date, run, version, verdict in verdicts
     ]
-    found: list[Found] = sorted(changes(*runs(points)), key=lambda one: one.old)
+    found: list[Found] = sorted(neighbour_changes(*run_sides(points)), key=lambda one: one.old)
     assert [(one.old, one.new, one.before, one.after, one.worse) for one in found] == [
         (f"{V} in run b", f"{V} in run d", "satisfied", "violated", True),
         (f"{V} in run c", f"{V} in run b", "violated", "satisfied", False),
@@ -90,7 +92,7 @@ def test_each_run_of_a_column_is_compared_with_the_run_before_it() -> None:
 
 def _firsts(rows: Mapping[str, Mapping[str, Verdict]], order: Sequence[str]) -> list[Firsts]:
     sides = {label: {row: seen[label] for row, seen in rows.items() if label in seen} for label in order}
-    return sorted(firsts(sides, order), key=lambda one: one.requirement)
+    return sorted(row_firsts(sides, order), key=lambda one: one.requirement)
 
 
 def test_first_bad_and_first_good_go_by_the_order_of_columns() -> None:
@@ -119,7 +121,9 @@ def test_first_bad_and_first_good_go_by_the_order_of_columns() -> None:
 
 def test_a_column_without_a_place_says_nothing_of_since_when() -> None:
     sides: dict[str, dict[str, Verdict]] = {V: {A: "satisfied"}, "mine": {A: "violated", "only-here": "violated"}}
-    assert firsts(sides, [V]) == [Firsts(requirement=A, bad=[], good=[V], first_bad="", last_good="", first_good="")]
+    assert row_firsts(sides, [V]) == [
+        Firsts(requirement=A, bad=[], good=[V], first_bad="", last_good="", first_good="")
+    ]
 
 
 VERSIONS = [f"3.{minor}.{patch}" for minor in (3, 9, 10, 11) for patch in (0, 2, 10)]

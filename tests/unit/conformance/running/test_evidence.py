@@ -57,7 +57,7 @@ def seen_in(history: History) -> Observation:
 def disks(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes]]:
     """Files as copied from the brokers' disks."""
     monkeypatch.setattr(
-        stored, "copies", lambda nodes, *partitions: {node.name: DISKS.get(node.name, {}) for node in nodes}
+        stored, "copy_log_dirs", lambda nodes, *partitions: {node.name: DISKS.get(node.name, {}) for node in nodes}
     )
     return DISKS
 
@@ -170,7 +170,7 @@ def test_what_could_not_be_collected_is_reported(tmp_path: Path, monkeypatch: py
     def gone(*_: object) -> None:
         raise EngineTrouble("no helper")
 
-    monkeypatch.setattr(stored, "copies", gone)
+    monkeypatch.setattr(stored, "copy_log_dirs", gone)
     report = (written(tmp_path, whole(recorded_history()), trouble=True) / "report.md").read_text()
     lacking = report.partition("Not collected:\n")[2]
     assert "- the log of broker-1: EngineTrouble: the engine has no such container\n" in lacking

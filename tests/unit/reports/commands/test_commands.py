@@ -14,8 +14,8 @@ from conformance.catalogue import shipped_rows
 from reports import __main__ as entry
 from reports import insights as insights_module
 from reports.insights import Excused, Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
-from reports.matrix import Matrix, Pooled, encode
-from reports.matrix_file import INSIGHTS, comparable, read_compared
+from reports.matrix import Matrix, Pooled, encode_matrix
+from reports.matrix_file import INSIGHTS, compared_matrix, read_compared
 from tests.support.sample_matrix import ROW, all_cases, cell, checks, known_deviation, matrix, violation
 
 ROOT = Path(__file__).parents[4]
@@ -47,7 +47,7 @@ def file(found: Matrix, tmp_path: Path) -> Path:
     (tmp_path / "evidence").mkdir()
     path = tmp_path / "matrix" / "matrix.json"
     path.parent.mkdir()
-    path.write_bytes(encode(found))
+    path.write_bytes(encode_matrix(found))
     return path
 
 
@@ -98,7 +98,7 @@ def test_diff_of_two_files_compares_the_columns_they_share(
 ) -> None:
     later = tmp_path / "later.json"
     green = Pooled(cases=all_cases(NEW), checks=[checks(NEW)])
-    later.write_bytes(encode(matrix(green, NEW, "4.4.0")))
+    later.write_bytes(encode_matrix(matrix(green, NEW, "4.4.0")))
     code, lines = _called(capsys, "diff", file, later, "--fail-on-worse")
     assert code == 0
     assert [line.split(":")[0] for line in lines if "unchanged" in line] == [NEW]
@@ -110,7 +110,7 @@ def test_matrices_that_share_no_column_are_not_compared(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere = tmp_path / "elsewhere.json"
-    elsewhere.write_bytes(encode(matrix(Pooled(), "4.5.0", "4.6.0")))
+    elsewhere.write_bytes(encode_matrix(matrix(Pooled(), "4.5.0", "4.6.0")))
     code, lines = _called(capsys, "diff", file, elsewhere)
     assert code == 2
     assert "share no column: the old one has 3.9.2, 4.3.1, the new one 4.5.0, 4.6.0" in lines[0]
@@ -159,7 +159,7 @@ def test_a_file_that_is_no_matrix_is_refused_with_its_name(
 
 
 def test_a_matrix_compares_alike_from_memory_and_from_its_file(found: Matrix, file: Path) -> None:
-    assert read_compared(file) == comparable(found)
+    assert read_compared(file) == compared_matrix(found)
 
 
 # explain
@@ -227,7 +227,7 @@ def test_explain_takes_in_what_else_is_known(file: Path, capsys: pytest.CaptureF
             for of in (cell_of, cell_of | {"kafka_version": OLD}, cell_of | {"requirement": OTHER})
         ],
     )  # fmt: skip
-    file.with_name(INSIGHTS).write_bytes(insights_module.encode(known))
+    file.with_name(INSIGHTS).write_bytes(insights_module.encode_insights(known))
     _, lines = _called(capsys, "explain", ROW, "--matrix", file)
     assert f"    {check}: 7 examples in 12 s" in lines
     assert "      premise 'epoch was bumped': met 3, not met 4" in lines
@@ -254,7 +254,7 @@ def test_explain_runs_a_users_image_again_by_its_name(tmp_path: Path, capsys: py
     label = f"{NEW}@mine:1 x"
     pooled = Pooled(cases=all_cases(label, violated=1), checks=[checks(label)], violations=[violation(label)])
     path = tmp_path / "m.json"
-    path.write_bytes(encode(matrix(pooled, NEW, label=label)))
+    path.write_bytes(encode_matrix(matrix(pooled, NEW, label=label)))
     _, lines = _called(capsys, "explain", ROW, "--kafka-version", label, "--matrix", path)
     commands = _section(lines, "See for yourself")
     assert f"      ./kit pytest --kafka-image 'kafka:{label}' --requirement {ROW}" in commands

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from history.shards import FaultCount, ObservationLine, encode_line
-from reports.ingest.schema import KINDS, LINES, UNREADABLE, line_schema, spark_type, struct
+from reports.ingest.schema import KINDS, LINES, UNREADABLE, line_schema, spark_type, struct_of_line
 from tests.support.sample_shards import ShardBuilder
 
 ROW = "KIP320-FETCH-02"
@@ -68,13 +68,15 @@ def test_a_line_finds_a_column_for_each_of_its_fields(name: str) -> None:
 def test_each_field_has_one_column_and_a_line_that_cannot_be_read_one_beside_them() -> None:
     names = line_schema().fieldNames()
     assert len(names) == len(set(names))
-    assert set(names) == {"type", UNREADABLE} | {field.encode_name for line in LINES for field in struct(line).fields}
+    assert set(names) == {"type", UNREADABLE} | {
+        field.encode_name for line in LINES for field in struct_of_line(line).fields
+    }
 
 
 def test_a_field_that_differs_between_kinds_is_text_and_no_other_is() -> None:
     schema = line_schema()
     kinds: dict[str, list[DataType]] = {}
-    for field in (field for line in LINES for field in struct(line).fields):
+    for field in (field for line in LINES for field in struct_of_line(line).fields):
         kinds.setdefault(field.encode_name, []).append(spark_type(field.type))
     differing = {name for name, found in kinds.items() if any(one != found[0] for one in found)}
     assert differing == TEXTS
@@ -82,7 +84,7 @@ def test_a_field_that_differs_between_kinds_is_text_and_no_other_is() -> None:
 
 
 def test_the_kind_of_a_line_is_known_with_its_fields() -> None:
-    found = struct(ObservationLine)
+    found = struct_of_line(ObservationLine)
     assert found.tag == "observation"
     assert {field.name for field in found.fields if field.required} >= {"shard", "n", "requirement", "case", "result"}
 

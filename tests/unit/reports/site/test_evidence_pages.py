@@ -18,13 +18,13 @@ from reports.site.evidence import NEAR, evidence_pages
 from reports.site.evidence_folder import (
     EvidenceFolder,
     TranscriptFrame,
+    is_readable,
     read_folder,
-    readable,
     report_text,
     shown_events,
 )
-from reports.site.fault_spans import fault_spans, leaders
-from reports.site.timeline import TimeLine, draw
+from reports.site.fault_spans import fault_spans, known_leaders
+from reports.site.timeline import TimeLine, draw_timeline
 from reports.site.transcript import LINES, began_at, log_view
 from tests.support.histories import LogHistory
 from tests.support.sample_evidence import PARTITION, shown_by, write_zombie, zombie
@@ -63,7 +63,7 @@ def plain(text: str) -> str:
 
 def drawn(history: LogHistory, *shown: int) -> TimeLine:
     found = history.history
-    return draw(found, Narration(found, [Subject("partition", PARTITION)], shown).events(), [], PARTITION)
+    return draw_timeline(found, Narration(found, [Subject("partition", PARTITION)], shown).events(), [], PARTITION)
 
 
 # --- what it says
@@ -102,7 +102,7 @@ def test_there_are_no_pages_of_what_cannot_be_read(run: Path) -> None:
         "/etc/passwd",
         "histories/a",
     ]
-    assert [readable(run, one) for one in asked] == [True, False, False, False, False, False]
+    assert [is_readable(run, one) for one in asked] == [True, False, False, False, False, False]
     assert evidence_pages(about(path), run / "matrix", None) == {}
     assert evidence_pages(about("evidence/../shards"), run / "matrix", run) == {}
 
@@ -239,12 +239,12 @@ def test_leaders_are_bands_with_their_epochs() -> None:
     assert [(band.epoch, band.words) for band in line.bands] == [(3, "leads at epoch 3"), (4, "leads at epoch 4")]
     first, second = line.bands
     assert first.x + first.width == second.x
-    assert [lead.node for lead in leaders(zombie().history, PARTITION)] == ["broker-1", "broker-2"]
+    assert [lead.node for lead in known_leaders(zombie().history, PARTITION)] == ["broker-1", "broker-2"]
 
 
 def test_old_epochs_do_not_lead_again() -> None:
     story = LogHistory().settled(1, 3).settled(2, 4).metadata(3, leader=1, epoch=3)
-    assert [lead.epoch for lead in leaders(story.history, PARTITION)] == [3, 4]
+    assert [lead.epoch for lead in known_leaders(story.history, PARTITION)] == [3, 4]
 
 
 def test_how_a_call_ended_is_told_by_shape_and_word() -> None:

@@ -20,7 +20,7 @@ from reports.insights import Coverage, FaultMet, Firsts, Insights, PremiseReach,
 from reports.matrix import Matrix, Pooled
 from reports.merge import Merged
 from reports.site import write_site
-from reports.site.render import asset, raw_link
+from reports.site.render import raw_link, read_asset
 from reports.texts.wording import GLYPHS, MEANINGS
 from tests.support.sample_matrix import ROW, all_cases, checks, known_deviation, matrix, violation
 
@@ -328,7 +328,7 @@ def test_the_matrix_of_twelve_columns_weighs_little(tmp_path: Path) -> None:
 
 
 def colours(scheme: str) -> dict[str, str]:
-    light, dark = asset("style.css").split("@media (prefers-color-scheme: dark)")
+    light, dark = read_asset("style.css").split("@media (prefers-color-scheme: dark)")
     found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light))
     return found | (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", dark)) if scheme == "dark" else {})
 

@@ -8,13 +8,13 @@ import pytest
 
 from reports.insights import Firsts, TrendPoint
 from reports.site.trend import trend
-from reports.site.views import anchor, bar
-from reports.texts.versions import in_words, since
+from reports.site.views import anchor_of_label, bar_segments
+from reports.texts.versions import broken_since, in_words
 from tests.support.sample_matrix import ROW
 
 
 def test_the_bar_has_a_segment_for_each_verdict_side_by_side() -> None:
-    segments = bar({"satisfied": 5, "violated": 2})
+    segments = bar_segments({"satisfied": 5, "violated": 2})
     assert [(s.verdict, s.start, s.count) for s in segments] == [("violated", 0, 2), ("satisfied", 2, 5)]
 
 
@@ -46,19 +46,19 @@ def test_since_when_is_put_in_words(first_bad: str, last_good: str, first_good: 
     firsts = Firsts(
         requirement=ROW, bad=bad, good=[], first_bad=first_bad, last_good=last_good, first_good=first_good
     )  # fmt: skip
-    assert since(firsts) == words
+    assert broken_since(firsts) == words
 
 
 def test_a_race_has_no_first_good_version() -> None:
     firsts = Firsts(
         requirement="R", bad=["3.9.2", "4.2.2"], good=["4.3.1"], first_bad="3.9.2", last_good="", first_good="4.3.1"
     )
-    assert since(firsts, race=True) == "Seen in 3.9.2, 4.2.2; a race: where it was not met, nothing is known"
+    assert broken_since(firsts, race=True) == "Seen in 3.9.2, 4.2.2; a race: where it was not met, nothing is known"
 
 
 def test_labels_become_names_of_files_that_stay_apart() -> None:
     labels = ["4.3.1", "4.3.1@a/b:c", "4.3.1@a-b:c", "../x", "..", "a b"]
-    names = [anchor(label) for label in labels]
+    names = [anchor_of_label(label) for label in labels]
     assert names[0] == "4.3.1"
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9-][A-Za-z0-9._-]*", name) for name in names)

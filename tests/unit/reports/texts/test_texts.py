@@ -19,10 +19,10 @@ from conformance.catalogue.rows import Level
 from conformance.judging.pooling import Attempts
 from conformance.judging.verdicts import VERDICTS, Verdict
 from history.shards import AttemptCount
-from reports.differences import pairs
+from reports.differences import column_pairs
 from reports.insights import Insights
 from reports.matrix import Matrix, Pooled
-from reports.matrix_file import comparable
+from reports.matrix_file import compared_matrix
 from reports.texts import terminal
 from reports.texts.badges import badges, file_of
 from reports.texts.files import write_texts
@@ -123,7 +123,7 @@ def test_a_comment_holds_a_matrix_of_many_columns_in_which_everything_differs() 
         violations=[violation(v, row, detail="|`*_" * 100) for v in columns for row in everything],
     )
     found = matrix(pooled, *columns)
-    text = markdown(found, comparable(found))
+    text = markdown(found, compared_matrix(found))
     assert 30_000 < len(text) <= COMMENT
     assert "More rows than a comment can hold" in text
     assert text.endswith("</details>\n")
@@ -132,12 +132,12 @@ def test_a_comment_holds_a_matrix_of_many_columns_in_which_everything_differs() 
 
 def test_changes_since_a_baseline_are_told_by_row(twelve: Matrix) -> None:
     green = Pooled(cases=[line for v in TWELVE for line in all_cases(v)], checks=[checks(v) for v in TWELVE])
-    before = comparable(matrix(green, *TWELVE))
+    before = compared_matrix(matrix(green, *TWELVE))
     for text in (markdown(twelve, before), summary(twelve, before)):
         assert "### Since the baseline: 5 worse, 0 better, 11 other" in text
         assert f"| worse | {ROW} | 3.3.2–3.5.2, 3.8.1 | satisfied | violated |" in text
         assert f"| worse | {OTHER} | 4.0.1 | not-run | flaky |" in text
-    assert "### Since the baseline: 0 worse, 0 better, 0 other" in markdown(twelve, comparable(twelve))
+    assert "### Since the baseline: 0 worse, 0 better, 0 other" in markdown(twelve, compared_matrix(twelve))
     assert "baseline" not in markdown(twelve)
 
 
@@ -167,18 +167,18 @@ def test_examples_that_did_not_reach_their_end_are_told_by_check() -> None:
 
 
 def test_a_baseline_without_a_shared_column_is_said_to_be_one(twelve: Matrix) -> None:
-    text = markdown(twelve, comparable(matrix(Pooled(), "4.5.0", "4.6.0")))
+    text = markdown(twelve, compared_matrix(matrix(Pooled(), "4.5.0", "4.6.0")))
     assert "### The baseline has none of these columns: it is of 4.5.0, 4.6.0\n" in text
 
 
 def test_a_users_image_is_compared_with_the_release_of_its_version_unless_it_was_there(twelve: Matrix) -> None:
     image = "4.3.1@mine:1"
-    now = comparable(matrix(Pooled(), "4.3.1", label=image))
-    assert pairs(comparable(twelve), now) == [("4.3.1", image)]
-    assert pairs(now, now) == [(image, image)]
+    now = compared_matrix(matrix(Pooled(), "4.3.1", label=image))
+    assert column_pairs(compared_matrix(twelve), now) == [("4.3.1", image)]
+    assert column_pairs(now, now) == [(image, image)]
     both = msgspec.structs.replace(now, kafka_versions=["4.3.1", image])
-    assert pairs(both, now) == [(image, image)]
-    assert pairs(both, both) == [("4.3.1", "4.3.1"), (image, image)]
+    assert column_pairs(both, now) == [(image, image)]
+    assert column_pairs(both, both) == [("4.3.1", "4.3.1"), (image, image)]
 
 
 # JUnit
