@@ -30,14 +30,12 @@ def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Cl
     """
     for log in story.registered_states[-1:]:
         for before, after in pairwise(log.states):
-            if before.leader != after.leader and before.replicas == after.replicas:
+            if before.leader != after.leader >= 0 and before.replicas == after.replicas:
                 yield from _judge(story, log, before, after)
 
 
 def _judge(story: PartitionStory, log: RegisteredStates, before: Word, after: Word) -> Iterator[Claim]:
-    """Judge one election. Only one while a replica is alive that may not lead is a test; none at all shows nothing."""
-    if after.leader < 0:
-        return
+    """Judge one election. Only one while a replica is alive that may not lead is a test."""
     electable = frozenset((*before.isr, *before.eligible))
     by = _known_by(story, log, after.epoch)
     case = election_case(story, electable, by)

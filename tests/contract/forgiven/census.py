@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from conformance.judging.excuses import EVERY_EVIDENCE, Evidence
-from tests.contract.forgiven import clocks, coordinators, due, logs, losses, producers, races, topics
+from tests.contract.forgiven import clocks, coordinators, due, logs, losses, producers, races, rigs, topics
+from tests.contract.forgiven.entry import Forgiven
 
 MODULES = (clocks, coordinators, due, logs, losses, producers, races, topics)
-CENSUS = {entry.evidence: entry for module in MODULES for entry in module.ENTRIES}
+CENSUS: dict[Evidence, Forgiven | rigs.ForgivenByRig] = {
+    entry.evidence: entry for module in MODULES for entry in module.ENTRIES
+}
+CENSUS |= {entry.evidence: entry for entry in rigs.ENTRIES}
 
 PAGE = "docs/forgiveness.md"
 
