@@ -168,9 +168,9 @@ DAMAGED_REPLICA = Evidence(
 REASSIGNED = Evidence(
     "reassigned",
     "a request or a fault may have given the partition other replicas: one that is added again starts with an empty log",
-    about="one partition",
-    since="the begin of the history",
-    until="its end",
+    about="one replica of a partition",
+    since="the request or the injection, or the first answer without the replica",
+    until="the end of the history",
     kind="left-out",
 )
 MIN_ISR_ALTERED = Evidence(

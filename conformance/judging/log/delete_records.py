@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from conformance.judging.excuses import CHECKPOINT_NOT_DUE, DELETION_TIMED_OUT, NOT_AT_REST, Evidence
+from conformance.judging.excuses import CHECKPOINT_NOT_DUE, DELETION_TIMED_OUT, NOT_AT_REST, REASSIGNED, Evidence
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
     DeleteRecordsResult,
@@ -88,7 +88,8 @@ def _none_returns(story: PartitionStory) -> Iterator[Claim]:
         if trim_before is None:
             continue
         low, by = trim_before.low_watermark, (trim_before.event, read.event)
-        permission = _forgotten_by(story, trim_before, read)
+        stayed = story.derive(Replicas).always_include(read.node, read.event)
+        permission = _forgotten_by(story, trim_before, read) if stayed else REASSIGNED
         returned = bool(read.batches) and read.batches[0].last < low
         lower = returned or 0 <= read.log_start < low
         if lower and permission is not None:
@@ -128,14 +129,20 @@ def _nodes_reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator
     place = bisect_left(story.metadata, trim.asked, key=by_event)
     before = story.metadata[place - 1] if place else None
     after = next((seen for seen in story.metadata[place : place + 12] if seen.asked > trim.event), None)
-    if replicas.always_include(trim.node):
+    if replicas.always_include(trim.node, trim.event):
         yield trim.node
     if before is None or after is None:
         return
     spans = story.timeline.standing(before.asked, after.event)
     for id, node in story.timeline.names.items():
         spared = all(span.effects.idles_processes and node not in span.nodes for span in spans)
-        if node != trim.node and spared and _live(before, id) and _live(after, id) and replicas.always_include(node):
+        if (
+            node != trim.node
+            and spared
+            and _live(before, id)
+            and _live(after, id)
+            and replicas.always_include(node, after.event)
+        ):
             yield node
 
 
@@ -197,7 +204,7 @@ def _has_copied(story: PartitionStory, replica: FetchResult, written: ProduceRes
     """True if the replica copied the record from the leader of the epoch, and has run on since."""
     lives = {story.timeline.incarnation(replica.node, event) for event in (written.asked, replica.event)}
     held = replica.at(written.offset)
-    runs_on = len(lives) == 1 and story.derive(Replicas).always_include(replica.node)
+    runs_on = len(lives) == 1 and story.derive(Replicas).always_include(replica.node, replica.event)
     return runs_on and held is not None and held.epoch == epoch
 
 

@@ -15,7 +15,7 @@ from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted, min_insync_replicas
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import NEVER, FaultSpan
+from conformance.judging.timeline import FaultSpan
 from history.effects import Effects
 
 PERMISSIONS = ELECTIONS - {LAST_KNOWN_LEADER} | {EPOCH_FILE_LOST_BY_FAULT}
@@ -32,16 +32,15 @@ def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]
     writes = [write for write in story.produced if write.is_committed and write.values]
     if not reads or not writes or not story.derive(ReplicaDamage).hits(_loses_log):
         return
-    if story.derive(Replicas).may_have_changed:
-        yield Excuse(REASSIGNED, "disks")
-        return
     survivor: tuple[int, int] | None = None
+    changed = story.derive(Replicas).changed_from
     for write in writes:
-        least, until = _min_isr(story, write)
-        lost = _lost_since(story, write, least)
+        least, altered = _min_isr(story, write)
+        until = min(altered, changed)
+        lost = _lost_since(story, write, min(least, story.derive(Replicas).fewest(write.event)))
         since = [read for read in reads if 0 <= lost < read.asked]
         if since and since[-1].event >= until:
-            yield Excuse(MIN_ISR_ALTERED, "disks")
+            yield Excuse(MIN_ISR_ALTERED if altered <= changed else REASSIGNED, "disks")
         found = _how_it_lasts(story, write, [read for read in since if read.event < until])
         if isinstance(found, tuple):
             survivor = found
@@ -64,14 +63,13 @@ def _min_isr(story: PartitionStory, write: ProduceResult) -> tuple[int, float]:
 
 
 def _lost_since(story: PartitionStory, write: ProduceResult, least: int) -> int:
-    """Return the event of the first disk lost after the write; -1 for none, or so many that the record may be gone."""
+    """Return the event of the first disk lost after the write; -1 for none, or if `least` replicas or more were hit."""
     lost = [span for span in story.derive(ReplicaDamage).hits(_loses_log) if span.began > write.asked]
     crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
     # No controller can know of a disk that is lost after a controlled shutdown.
     if not {node for span in lost for node in span.nodes} <= crashed:
         return -1
-    enough = min(least, story.derive(Replicas).fewest(NEVER))
-    return min((span.began for span in lost), default=-1) if len(crashed | unsure) < enough else -1
+    return min((span.began for span in lost), default=-1) if len(crashed | unsure) < least else -1
 
 
 def _hit_since(story: PartitionStory, write: ProduceResult, does: Callable[[Effects], bool]) -> set[str]:

@@ -140,7 +140,11 @@ def _shows_the_epoch(story: PartitionStory, refusal: ErrorResponse) -> bool:
     """True if a refusal shows the broker's epoch. A follower that is no replica gets UNKNOWN_LEADER_EPOCH at any epoch
     (KIP320-FETCH-13).
     """
-    return refusal.cur >= 0 and refusal.replica_id < 0 and story.derive(Replicas).always_include(refusal.node)
+    return (
+        refusal.cur >= 0
+        and refusal.replica_id < 0
+        and story.derive(Replicas).always_include(refusal.node, refusal.event)
+    )
 
 
 @log_judge("KIP101-INV-11", "metadata", "errors")
@@ -453,7 +457,7 @@ def _stale_answers(story: PartitionStory, op: str) -> Iterator[Claim]:
         if one.replica_id >= 0 or not (proof := knowledge.proof_past(one)):
             continue
         case = "consumer" if op == "fetch" else "older"
-        if not replicas.always_include(one.node):
+        if not replicas.always_include(one.node, one.event):
             yield Excuse(REASSIGNED, case)
             continue
         fine = isinstance(one, ErrorResponse)

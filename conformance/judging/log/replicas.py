@@ -8,7 +8,7 @@ from functools import cached_property
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import FaultSpan, stood_throughout
+from conformance.judging.timeline import NEVER, FaultSpan, stood_throughout
 
 
 class Replicas:
@@ -23,33 +23,34 @@ class Replicas:
         metadata = self._story.metadata
         return not metadata or self._story.timeline.ids.get(node, -1) in metadata[-1].replicas
 
-    def always_include(self, node: str) -> bool:
-        """True if the node was a replica all the time. One that is removed and added again starts with an empty log."""
-        return node in self._always
+    def always_include(self, node: str, event: int) -> bool:
+        """True if the node was a replica all the time up to an event. One that is added again starts with an empty log."""
+        return self._left_at.get(node, NEVER) >= event
 
     @cached_property
     def _moves(self) -> list[FaultSpan]:
         return self._story.derive(ReplicaDamage).hits(lambda effects: effects.moves_replicas)
 
     @cached_property
-    def _always(self) -> set[str]:
-        always = set(self._names.values()) - {node for span in self._moves for node in span.nodes}
+    def _left_at(self) -> dict[str, int]:
+        """Nodes that may not have been replicas all the time, with the event from which on; -1 if from the beginning."""
+        names = self._names
+        left = [(span.began, node) for span in self._moves for node in span.nodes]
         for one in self._story.reassignments:
             if one.replicas is not None and not one.is_refused:  # a cancellation removes only what was being added
-                always &= {self._names.get(id, "") for id in one.replicas}
-        for seen in self._story.first_metadata:
-            if seen.replicas:
-                always &= {self._names.get(id, "") for id in seen.replicas}
-        return always
+                left += [(one.asked, name) for id, name in names.items() if id not in one.replicas]
+        for place, seen in enumerate(self._story.first_metadata):
+            event = seen.event if place else -1
+            left += [(event, name) for id, name in names.items() if seen.replicas and id not in seen.replicas]
+        return {node: event for event, node in sorted(left, reverse=True)}
 
     @cached_property
-    def may_have_changed(self) -> bool:
-        """True if a request or a fault may have given the partition another set of replicas."""
+    def changed_from(self) -> int:
+        """The event from which on a request or a fault may have given the partition another set of replicas."""
         story = self._story
         first = {*story.metadata[0].replicas} if story.metadata else set[int]()
-        return bool(self._moves) or any(
-            not one.is_refused and {*(one.replicas or first)} != first for one in story.reassignments
-        )
+        asked = (one.asked for one in story.reassignments if not one.is_refused and {*(one.replicas or first)} != first)
+        return min([*asked, *(span.began for span in self._moves)], default=NEVER)
 
     def fewest(self, event: int, since: int = -1) -> int:
         """Return the least number of replicas that there may have been between two events: acks=all never waits for more."""
@@ -71,7 +72,9 @@ class Replicas:
         A replica that is added again may be in another directory.
         """
         return (
-            bool(self._failures) and self.always_include(node) and stood_throughout(self._failures, node, first, second)
+            bool(self._failures)
+            and self.always_include(node, second)
+            and stood_throughout(self._failures, node, first, second)
         )
 
     @cached_property

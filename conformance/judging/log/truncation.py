@@ -109,7 +109,7 @@ def _not_intact(story: PartitionStory, read: FetchResult) -> Evidence | None:
     damage = story.derive(ReplicaDamage)
     if may_be_compacted(story, read.event):
         return COMPACTED
-    if not story.derive(Replicas).always_include(read.node):
+    if not story.derive(Replicas).always_include(read.node, read.event):
         return REASSIGNED
     return damage.of(read.node, read.event) or (
         EPOCHS_LOST if damage.agree_below(read.event, read.node) < inf else None

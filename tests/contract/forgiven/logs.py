@@ -213,10 +213,10 @@ def _rejoined(history: LogHistory, fault: str) -> LogHistory:
     return history.settled(2, 1).settled(1, 2)
 
 
-def _followed(history: LogHistory) -> History:
+def _followed(history: LogHistory) -> LogHistory:
     """2 follows 1, and then 3, with all that they have."""
     history.settled(3, 1).whole(3, A, B, epoch=1, hw=2)
-    return history.whole(2, A, B, epoch=1, hw=2).history
+    return history.whole(2, A, B, epoch=1, hw=2)
 
 
 def _in_sync() -> LogHistory:
@@ -264,15 +264,13 @@ REPLICAS = (
     Forgiven(
         REASSIGNED,
         row="KIP101-TRUNC-01",
-        covered=lambda: _followed(_in_sync().reassigned(1, 3).reassigned(1, 2, 3)),
+        covered=lambda: _followed(_in_sync().reassigned(1, 3).reassigned(1, 2, 3)).history,
         near={
-            "another node": lambda: _followed(_in_sync().reassigned(1, 2).reassigned(1, 2, 3)),
-            "refused": lambda: _followed(_in_sync().reassigned(1, 3, error=Error.INVALID_REPLICA_ASSIGNMENT)),
+            "another node": lambda: _followed(_in_sync().reassigned(1, 2).reassigned(1, 2, 3)).history,
+            "before it began": lambda: _followed(_in_sync()).reassigned(1, 3).history,
+            "refused": lambda: _followed(_in_sync().reassigned(1, 3, error=Error.INVALID_REPLICA_ASSIGNMENT)).history,
         },
-        applies={
-            "before it began": "a replica is one all the time, or not",
-            "after it ended": "a replica is one all the time, or not",
-        },
+        applies={"after it ended": FOR_GOOD},
     ),
     Forgiven(
         MIN_ISR_ALTERED,

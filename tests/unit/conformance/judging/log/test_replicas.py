@@ -42,14 +42,20 @@ def test_a_replica_stays_unless_a_request_or_a_fault_may_have_moved_it(
     history: LogHistory, stays: bool, may_have_changed: bool
 ) -> None:
     found = replicas(history)
-    assert found.always_include("broker-1") or not stays
-    assert found.always_include("broker-3") is stays
-    assert found.may_have_changed is may_have_changed
+    assert found.always_include("broker-1", NEVER) or not stays
+    assert found.always_include("broker-3", NEVER) is stays
+    assert found.always_include("broker-3", 2)
+    assert (found.changed_from < NEVER) is may_have_changed
 
 
 def test_a_replica_that_was_described_as_gone_did_not_stay() -> None:
     history = begun().metadata(1, 1, 1, replicas=(1, 2), isr=(1, 2)).settled(1, 2)
-    assert not replicas(history).always_include("broker-3")
+    found = replicas(history)
+    assert [found.always_include("broker-3", event) for event in (2, NEVER)] == [True, False]
+
+
+def test_what_is_no_replica_at_first_never_was_one() -> None:
+    assert not replicas(LogHistory().settled(1, 0, replicas=(1, 2), isr=(1, 2))).always_include("broker-3", 0)
 
 
 def test_the_fewest_replicas_are_counted_until_the_event() -> None:
@@ -78,4 +84,4 @@ def test_a_replica_is_offline_while_its_directory_has_failed() -> None:
     assert found.was_offline("broker-2", since, until - 1)
     assert not found.was_offline("broker-2", since, len(history.events))
     assert not found.was_offline("broker-1", since, until - 1)
-    assert not replicas(history.reassigned(1, 3)).was_offline("broker-2", since, until - 1)
+    assert replicas(history.reassigned(1, 3)).was_offline("broker-2", since, until - 1)
