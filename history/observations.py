@@ -16,8 +16,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `inputs` is the canonical text of the drawn inputs (floors count distinct ones); `events` are the numbers of the
     events that show it; `label` is the name of an anomaly (`divergent-prefix`); `variant` is the legal answer that was
-    seen of several, so that a probe that wavers between them is recognised. `lived` names the witnessed faults that
-    the subject lived through by then, for a partition only those followed by a change of its leader or ISR. `calm` is
+    seen of several, so that a probe that wavers between them is recognised. `lived` names the witnessed faults from
+    which a change of its subjects had followed by then: of leader or ISR, of a coordinator, of the quorum's leader. `calm` is
     true if a judge observed a subject that faults may disturb, in an example in which none was witnessed.
     """
 
