@@ -3,6 +3,7 @@
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.core.waiting import WITHIN
 from conformance.rigs.log.eligible_replicas import EligibleReplicas, eligible_replicas
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -32,7 +33,7 @@ def min_insync_replicas_change_and_the_topic_goes(replicas: EligibleReplicas, wh
     yield held_if(came, case="start", detail=detail)
 
 
-@log_scenario("GEN-SC-04", "GEN-06", rig=eligible_replicas(2), cases=["partition"], records=integers(1, 3))
+@log_scenario("GEN-SC-04", "GEN-06", "GEN-08", rig=eligible_replicas(2), cases=["partition"], records=integers(1, 3))
 def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int) -> Claims:
     """A broker that was eligible to lead is removed from the replicas; then the only replica dies: the broker hosts nothing."""
     strict, asked = replicas.strict, replicas.asked
@@ -55,4 +56,10 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     held = after.leader in (-1, kept)
     yield held_if(held, case="partition", detail=detail, label="" if held else "elected-without-a-replica")
     strict.start(kept)
+    replicas.alone.until(lambda: replicas.alone.state_with_leader(asked), "a leader that was always alone", "leader")
+    led = strict.bench.wait.comes_true(lambda: strict.state_with_leader(asked) is not None, f"{kept} as leader", WITHIN)
+    detail = (
+        f"{kept} leads {replicas.alone}, and not {strict}, of which {removed} was eligible: {strict.known_to(asked)}"
+    )
+    yield held_if(led, row="GEN-08", case="clean", detail=detail)
     at_rest(strict, replicas.shown)

@@ -16,17 +16,19 @@ from protocol.errors import KitError
 
 class EligibleData(msgspec.Struct, frozen=True):
     strict: PartitionData
+    alone: PartitionData
     shown: PartitionData
 
 
 class EligibleReplicas:
-    """`strict` has as many replicas as its min.insync.replicas: one that leaves the ISR is eligible to lead. `shown` is on all
-    brokers. `asked` is the broker that answers all the time.
+    """`strict` has as many replicas as its min.insync.replicas: one that leaves the ISR is eligible to lead. `alone` has the same
+    setting, and the last of those replicas only. `shown` is on all brokers. `asked` is the broker that answers all the time.
     """
 
     def __init__(self, bench: Bench, data: EligibleData) -> None:
         self.bench = bench
         self.strict = Crashing(bench, data.strict)
+        self.alone = Crashing(bench, data.alone)
         self.shown = Crashing(bench, data.shown)
         self.asked, *_ = self.shown.replicas
 
@@ -69,8 +71,8 @@ def eligible_replicas(replicas: int) -> Rig[EligibleData, EligibleReplicas]:
 
     def prepare(bench: Bench) -> EligibleData:
         ids = tuple(bench.id_of(name) for name in bench.brokers)
-        strict = new_partition(bench, ids[-replicas:], min_insync_replicas=str(replicas))
-        return EligibleData(strict.data, new_partition(bench).data)
+        strict, alone = [new_partition(bench, ids[-n:], min_insync_replicas=str(replicas)) for n in (replicas, 1)]
+        return EligibleData(strict.data, alone.data, new_partition(bench).data)
 
     prepare.__qualname__ = f"eligible_replicas_{replicas}"
     return Rig(QUICK_CLUSTER, prepare, EligibleReplicas)
