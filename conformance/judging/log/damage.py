@@ -116,10 +116,12 @@ class ReplicaDamage:
         """Return a high watermark that the node certainly had on its disk at an event; 0 for none."""
         if any(node in span.nodes and span.began <= event for span in self.hits(_loses_watermarks)):
             return 0
-        time = self._story.timeline.time
-        reads = (read for read in self._story.reads if read.node == node and read.event < event)
-        earlier = (read for read in reads if time(read.event) <= time(event) - CHECKPOINTED_WITHIN)
-        return max((read.high_watermark for read in earlier), default=0)
+        timeline = self._story.timeline
+        written = timeline.earlier(event, CHECKPOINTED_WITHIN)
+        idle = [span for span in timeline.spans if node in span.nodes and span.effects.idles_processes]
+        reads = (read for read in self._story.reads if read.node == node and read.event <= written)
+        running = (read for read in reads if not any(read.event < span.ended and span.began < event for span in idle))
+        return max((read.high_watermark for read in running), default=0)
 
     def _mark_before(self, node: str, event: int) -> int:
         """Return the highest high watermark that the node had answered before the event."""

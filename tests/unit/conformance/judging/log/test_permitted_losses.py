@@ -614,6 +614,13 @@ class TestLostEpochFiles:
             history.hit("remove-epoch-checkpoint", 2, partition="topic-0").settled(2, 1)
             assert broken(KEPT, history.whole(2, A, epoch=1, hw=1)) == expected
 
+    def test_it_was_frozen_and_wrote_no_high_watermark(self) -> None:
+        history = (
+            acknowledged().fetch(2, A, B, epoch=0, hw=2).hit("pause-past-fencing", 2).later(CHECKPOINTED_WITHIN + 1)
+        )
+        history.heal("pause-past-fencing", 2).hit("remove-epoch-checkpoint", 2, partition="topic-0").settled(2, 1)
+        assert excused(KEPT, history.whole(2, A, epoch=1, hw=1)) == [("kept", EPOCH_FILE_LOST_BY_FAULT)]
+
     def test_it_lost_its_high_watermark_too(self) -> None:
         effects = Effects(disk=("watermark-checkpoint",), every_partition=True)
         history = (
