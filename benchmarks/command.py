@@ -38,8 +38,8 @@ def benchmarks() -> None:
 @click.option("--rounds", metavar="N", type=COUNT, default=5, help="default: 5")
 def startup(kafka_version: str, rounds: int) -> None:
     """Start a cluster beside one plain broker process."""
-    image = obtain_image(kafka_version, progress=_tell)
-    print(starts.table(image, starts.measure(image, rounds, _tell)))
+    image = obtain_image(kafka_version, progress=_print_progress)
+    print(starts.table(image, starts.measure(image, rounds, _print_progress)))
 
 
 @benchmarks.command()
@@ -48,8 +48,8 @@ def startup(kafka_version: str, rounds: int) -> None:
 @click.option("--clusters", metavar="N", type=COUNT, default=workers(), help="default: as many as -n auto")
 def faults(kafka_version: str, minutes: float, clusters: int) -> None:
     """Count witnessed faults an hour, on several clusters under traffic."""
-    image = obtain_image(kafka_version, progress=_tell)
-    print(fault_cycles.table(image, fault_cycles.measure(image, minutes, clusters, _tell)))
+    image = obtain_image(kafka_version, progress=_print_progress)
+    print(fault_cycles.table(image, fault_cycles.measure(image, minutes, clusters, _print_progress)))
 
 
 @benchmarks.command("other-faults")
@@ -57,7 +57,9 @@ def faults(kafka_version: str, minutes: float, clusters: int) -> None:
 @click.option("--rounds", metavar="N", type=COUNT, default=3, help="default: 3")
 def other_faults(kafka_version: str, rounds: int) -> None:
     """Time all other kinds of faults, on one cluster, without a sum."""
-    print(fault_cycles.others(obtain_image(kafka_version, progress=_tell), rounds, _tell))
+    print(
+        fault_cycles.measure_other_kinds(obtain_image(kafka_version, progress=_print_progress), rounds, _print_progress)
+    )
 
 
 @benchmarks.command()
@@ -74,10 +76,10 @@ def judging(events: int, example_events: int, out: Path | None, beside: Path | N
     if beside is not None:
         if out is None:
             raise WrongUse("--beside needs --conformance-out: both checkouts judge the same")
-        print(judges.beside_table(judges.beside(beside, out, rounds, _tell)))
+        print(judges.beside_table(judges.judge_beside(beside, out, rounds, _print_progress)))
         return
     histories = judges.stored_histories(out, events) if out else judges.made_up_histories(events, example_events)
-    print(judges.table(judges.measure(histories, _tell)))
+    print(judges.table(judges.measure(histories, _print_progress)))
 
 
 @benchmarks.command()
@@ -88,7 +90,7 @@ def judging(events: int, example_events: int, out: Path | None, beside: Path | N
 )
 def reports(scale: str, part: Sequence[str], out: Path | None) -> None:
     """Merge and judge again at scale, in Spark; needs no engine."""
-    print(scaled.measure(scaled.SCALES[scale], part or scaled.PARTS, _tell, out))
+    print(scaled.measure(scaled.SCALES[scale], part or scaled.PARTS, _print_progress, out))
 
 
 @benchmarks.command("small-merges")
@@ -96,8 +98,8 @@ def reports(scale: str, part: Sequence[str], out: Path | None) -> None:
 @click.option("--rounds", metavar="N", type=COUNT, default=3, help="default: 3")
 def small_merges(out: Path | None, rounds: int) -> None:
     """Time a merge of two columns in smoke beside an empty Spark session."""
-    print(merges.table(merges.measure(out and out / "shards", rounds, _tell)))
+    print(merges.table(merges.measure(out and out / "shards", rounds, _print_progress)))
 
 
-def _tell(text: str) -> None:
+def _print_progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

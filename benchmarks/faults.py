@@ -58,13 +58,13 @@ def measure(image: Image, minutes: float, clusters: int, progress: Progress) -> 
     with Run.begin() as run, ProcessPoolExecutor(clusters, mp_context=context) as pool:
         try:
             until = time.time() + 60 * minutes
-            shares = [pool.submit(_work, image, run.id, place, until) for place in range(clusters)]
-            return list(_results(shares, progress))
+            shares = [pool.submit(_work_on_clusters, image, run.id, place, until) for place in range(clusters)]
+            return list(_results_of_shares(shares, progress))
         finally:
             run.end(connect())
 
 
-def _results(shares: Sequence[Future[Worked]], progress: Progress) -> Iterator[Worked]:
+def _results_of_shares(shares: Sequence[Future[Worked]], progress: Progress) -> Iterator[Worked]:
     for place, share in enumerate(shares):
         worked = share.result()
         progress(
@@ -73,7 +73,7 @@ def _results(shares: Sequence[Future[Worked]], progress: Progress) -> Iterator[W
         yield worked
 
 
-def _work(image: Image, run_id: str, place: int, until: float) -> Worked:
+def _work_on_clusters(image: Image, run_id: str, place: int, until: float) -> Worked:
     """Use one cluster after another until the time is up. Each begins with another kind, to spread JVM starts."""
     worked, began = Worked(), time.monotonic()
     kinds = itertools.islice(itertools.cycle(THIRDS), place % len(THIRDS), None)
@@ -93,7 +93,7 @@ def _on_one_cluster(image: Image, run: Run, kinds: Iterator[Callable[[], Fault]]
         worked.boot_seconds.append(time.monotonic() - began)
         with Writer(target, RECORDS_A_SECOND, RECORDS_A_BATCH) as traffic:
             try:
-                _cycles(Injector(target), kinds, until, worked)
+                _run_cycles(Injector(target), kinds, until, worked)
             except KitError as trouble:
                 worked.replaced.append(str(trouble))
         worked.acknowledged += traffic.acknowledged
@@ -101,7 +101,7 @@ def _on_one_cluster(image: Image, run: Run, kinds: Iterator[Callable[[], Fault]]
         worked.gaps += traffic.gaps
 
 
-def _cycles(injector: Injector, kinds: Iterator[Callable[[], Fault]], until: float, worked: Worked) -> None:
+def _run_cycles(injector: Injector, kinds: Iterator[Callable[[], Fault]], until: float, worked: Worked) -> None:
     for kind in kinds:
         if time.time() >= until:
             return
@@ -118,15 +118,15 @@ def table(image: Image, shares: Sequence[Worked]) -> str:
         f"| Kafka {image.label}, {len(shares)} clusters, {wall / 60:.1f} min "
         "| cycles | an hour | to witness | to heal | 95% of cycles below |",
         "|---|---:|---:|---:|---:|---:|",
-        *(_kind(kind().name, cycles, wall) for kind in THIRDS),
+        *(_kind_line(kind().name, cycles, wall) for kind in THIRDS),
         f"| all | {len(cycles)} | **{3600 * len(cycles) / wall:.0f}** | | | |",
         "",
-        *_traffic(shares),
+        *_traffic_lines(shares),
     ]
     return "\n".join(lines)
 
 
-def _kind(name: str, cycles: Sequence[Injected], wall: float) -> str:
+def _kind_line(name: str, cycles: Sequence[Injected], wall: float) -> str:
     mine = [cycle for cycle in cycles if cycle.fault == name]
     if len(mine) < 2:
         return f"| {name} | {len(mine)} | | | | |"
@@ -136,7 +136,7 @@ def _kind(name: str, cycles: Sequence[Injected], wall: float) -> str:
     return f"| {name} | {len(mine)} | {3600 * len(mine) / wall:.0f} | {witness:.2f} s | {heal:.2f} s | {slow:.2f} s |"
 
 
-def _traffic(shares: Sequence[Worked]) -> list[str]:
+def _traffic_lines(shares: Sequence[Worked]) -> list[str]:
     rates = [share.acknowledged / share.seconds for share in shares]
     boots = [seconds for share in shares for seconds in share.boot_seconds]
     gaps, longest = sum(share.gaps for share in shares), max(share.longest_gap for share in shares)
@@ -153,7 +153,7 @@ def seconds_of(cycle: Injected) -> float:
     return cycle.inject_seconds + cycle.witness_seconds + cycle.heal_seconds
 
 
-def others(image: Image, rounds: int, progress: Progress) -> str:
+def measure_other_kinds(image: Image, rounds: int, progress: Progress) -> str:
     """Run every other kind in its usual role, several times on one cluster; return the medians as Markdown."""
     thirds = {kind().name for kind in THIRDS}
     kinds = [kind for kind in FAULTS if kind().name not in thirds]
@@ -163,14 +163,14 @@ def others(image: Image, rounds: int, progress: Progress) -> str:
         try:
             for kind in kinds:
                 progress(f"{kind().name}, {rounds} times")
-                lines.append(_other(targets, kind, rounds))
+                lines.append(_other_kind_line(targets, kind, rounds))
         finally:
             targets.close()
             run.end(connect())
     return "\n".join(lines)
 
 
-def _other(targets: Targets, kind: type[Fault], rounds: int) -> str:
+def _other_kind_line(targets: Targets, kind: type[Fault], rounds: int) -> str:
     shown = [run_once(targets, kind(role=kind.roles[0])) for _ in range(rounds)]
     cycles = [row.injected for row in shown if row.injected is not None]
     if not cycles:

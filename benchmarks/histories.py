@@ -108,9 +108,9 @@ class WrittenEvents:
     def record(self, broker: int, op: str, answer: msgspec.Struct, *args: Any, **kwargs: Any) -> None:
         """Record a request as the client's method of that name does, and its answer."""
         call = len(self.events)
-        request = _plain(OPERATIONS[op](*args, **kwargs))
+        request = _plain_value(OPERATIONS[op](*args, **kwargs))
         self.events.append(Call(**self._base, op=op, node=f"broker-{broker}", request=request))
-        self.events.append(Answer(**self._base, call=call, outcome="ok", value=_plain(answer)))
+        self.events.append(Answer(**self._base, call=call, outcome="ok", value=_plain_value(answer)))
 
     def fault(self, phase: Phase, node: int, partition: str) -> None:
         detail = {"partition": partition}
@@ -177,7 +177,7 @@ class _Example:
         values = [f"value {self._values + n}".encode() for n in range(self._drawn.randint(1, 4))]
         self._values += len(values)
         base = partition.append(values)
-        answer = ProducedPartition(version=9, **_place(partition), base_offset=base)
+        answer = ProducedPartition(version=9, **_place_of_partition(partition), base_offset=base)
         records, acks = batch(*values, timestamp=1), self._drawn.choice((-1, -1, 1))
         self._written.record(partition.leader, "produce", answer, partition.topic, partition.index, records, acks=acks)
 
@@ -199,7 +199,7 @@ class _Example:
     ) -> None:
         answer = FetchedPartition(
             version=12,
-            **_place(partition),
+            **_place_of_partition(partition),
             high_watermark=partition.end,
             last_stable_offset=partition.end,
             log_start_offset=partition.start,
@@ -215,7 +215,7 @@ class _Example:
 
     def _end(self, partition: WrittenPartition, epoch: int) -> None:
         known, end = partition.end_of(epoch)
-        answer = EpochEnd(version=4, **_place(partition), leader_epoch=known, end_offset=end)
+        answer = EpochEnd(version=4, **_place_of_partition(partition), leader_epoch=known, end_offset=end)
         self._written.record(
             partition.leader, "offset_for_leader_epoch", answer, partition.topic.name, partition.index, epoch,
             current_leader_epoch=partition.epoch,
@@ -223,7 +223,9 @@ class _Example:
 
     def _list_offsets(self, partition: WrittenPartition) -> None:
         for timestamp, offset in ((EARLIEST, partition.start), (LATEST, partition.end)):
-            answer = ListedOffset(version=7, **_place(partition), offset=offset, leader_epoch=partition.epoch)
+            answer = ListedOffset(
+                version=7, **_place_of_partition(partition), offset=offset, leader_epoch=partition.epoch
+            )
             self._written.record(
                 partition.leader, "list_offsets", answer, partition.topic.name, partition.index, timestamp,
                 current_leader_epoch=partition.epoch,
@@ -231,7 +233,7 @@ class _Example:
 
     def _fetch_at_next_epoch(self, partition: WrittenPartition) -> None:
         """Fetch with the next leader epoch, which no broker knows yet."""
-        answer = FetchedPartition(version=12, **_place(partition, Error.UNKNOWN_LEADER_EPOCH))
+        answer = FetchedPartition(version=12, **_place_of_partition(partition, Error.UNKNOWN_LEADER_EPOCH))
         self._written.record(
             partition.leader, "fetch", answer, partition.topic, partition.index, partition.end,
             current_leader_epoch=partition.epoch + 1,
@@ -246,16 +248,16 @@ class _Example:
 
     def _trim(self, partition: WrittenPartition) -> None:
         partition.trim()
-        answer = DeletedRecords(version=2, **_place(partition), low_watermark=partition.start)
+        answer = DeletedRecords(version=2, **_place_of_partition(partition), low_watermark=partition.start)
         self._written.record(
             partition.leader, "delete_records", answer, partition.topic.name, partition.index, partition.start
         )
 
 
-def _place(partition: WrittenPartition, error: Error = Error.NONE) -> dict[str, Any]:
+def _place_of_partition(partition: WrittenPartition, error: Error = Error.NONE) -> dict[str, Any]:
     return {"topic": partition.topic.name, "partition": partition.index, "error": error}
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Return the value as a stored history has it."""
     return msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(value)))

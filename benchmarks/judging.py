@@ -69,7 +69,7 @@ def measure(histories: Iterable[History], progress: Progress, judges: Sequence[J
     measured, reported_at = Measured(), time.monotonic()
     seconds: dict[str, float] = defaultdict(float)
     for one in histories:
-        _judge(one, judges, measured, seconds)
+        _judge_history(one, judges, measured, seconds)
         if time.monotonic() - reported_at > EVERY:
             reported_at = time.monotonic()
             progress(f"{measured.events} events judged in {sum(seconds.values()):.1f} s")
@@ -77,7 +77,7 @@ def measure(histories: Iterable[History], progress: Progress, judges: Sequence[J
     return measured
 
 
-def _judge(one: History, judges: Sequence[Judge], measured: Measured, seconds: dict[str, float]) -> None:
+def _judge_history(one: History, judges: Sequence[Judge], measured: Measured, seconds: dict[str, float]) -> None:
     measured.examples += 1
     measured.events += len(one.events)
     joints = [at for at in dict.fromkeys(judge.at for judge in judges) if isinstance(at, tuple)]
@@ -150,7 +150,7 @@ class Beside(msgspec.Struct, kw_only=True):
     observations: tuple[int, int]
 
 
-def beside(other: Path, out: Path, rounds: int, progress: Progress) -> Beside:
+def judge_beside(other: Path, out: Path, rounds: int, progress: Progress) -> Beside:
     """Judge the histories of a run with this code and that of another checkout, in turns, each in a process of its own."""
     here = Path(__file__).parents[1]
     measured: list[tuple[float, float]] = []

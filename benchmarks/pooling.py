@@ -28,7 +28,7 @@ MORE = ["rows", "outcome", "faults", "seconds"]
 
 
 def pool(folder: Path) -> str:
-    lines = pd.concat([_read(path) for path in sorted(folder.rglob("*.jsonl"))], ignore_index=True)
+    lines = pd.concat([_read_parquet(path) for path in sorted(folder.rglob("*.jsonl"))], ignore_index=True)
     lines = lines.drop_duplicates(["shard", "n"])
     observations = lines[lines["type"] == "observation"]
     key = [*CELL, "case"]
@@ -50,7 +50,7 @@ def pool(folder: Path) -> str:
     return ", ".join(f"{len(table)} {name}" for name, table in found.items())
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path) -> pd.DataFrame:
     found = pd.read_json(path, lines=True, dtype=False)
     label = found["column"].dropna().iloc[0]["label"]
     return found[[name for name in (*KEPT, *MORE) if name in found]].assign(kafka_version=label)

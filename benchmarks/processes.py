@@ -63,7 +63,7 @@ class _Watch(threading.Thread):
         self.join()
 
     def _look(self) -> None:
-        found = {one.pid: one for one in map(_process, _pids()) if one is not None}
+        found = {one.pid: one for one in map(_read_process, _process_ids()) if one is not None}
         while more := {pid for pid, one in found.items() if one.parent in self._known} - self._known:
             self._known |= more
         mine = [one for pid, one in found.items() if pid in self._known]
@@ -78,11 +78,11 @@ class _Process(msgspec.Struct, frozen=True):
     resident: int
 
 
-def _pids() -> Sequence[int]:
+def _process_ids() -> Sequence[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def _process(pid: int) -> _Process | None:
+def _read_process(pid: int) -> _Process | None:
     """Read the state of a process; None if it has ended. See proc(5): the name, in brackets, may contain blanks."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -60,7 +60,10 @@ class JudgingCost(msgspec.Struct, frozen=True, kw_only=True):
 def measure(scale: Scale, parts: Sequence[str], progress: Progress, keep: Path | None = None) -> str:
     """Return the tables of the parts as Markdown. Data goes to `keep`, or to a folder that is removed at the end."""
     folder = keep or Path(tempfile.mkdtemp(prefix="kafka-conformance-"))
-    tables = {"merging": lambda: merging(folder, scale, progress), "judging": lambda: judging(folder, scale, progress)}
+    tables = {
+        "merging": lambda: measure_merging(folder, scale, progress),
+        "judging": lambda: measure_judging(folder, scale, progress),
+    }
     try:
         return "\n\n".join(tables[part]() for part in parts)
     finally:
@@ -71,28 +74,28 @@ def measure(scale: Scale, parts: Sequence[str], progress: Progress, keep: Path |
 # --- merging
 
 
-def merging(folder: Path, scale: Scale, progress: Progress) -> str:
+def measure_merging(folder: Path, scale: Scale, progress: Progress) -> str:
     merges: list[MergeCost] = []
     for count in scale.merges:
-        merges.append(_merge(folder / f"{count}", count, merges, progress))
+        merges.append(_measure_merge(folder / f"{count}", count, merges, progress))
     return _merging_table(merges)
 
 
-def _merge(folder: Path, count: int, before: Sequence[MergeCost], progress: Progress) -> MergeCost:
+def _measure_merge(folder: Path, count: int, before: Sequence[MergeCost], progress: Progress) -> MergeCost:
     size = write_shards(folder / "shards", count)
     progress(f"{count} observations written, {size / 2**20:.0f} MiB")
     command = (sys.executable, "-m", "reports", "--in", folder / "shards", "--out", folder / "matrix")
     spark = _require_code(watch_run(*command, "--master", MASTER), 0)
     progress(f"merged in {spark.seconds:.1f} s")
     needed = int(before[-1].pandas.peak * count / before[-1].observations) if before and before[-1].pandas else 0
-    if needed > ROOM * _free():
+    if needed > ROOM * _free_memory():
         return MergeCost(observations=count, size=size, spark=spark, pandas=None, needed=needed)
     pandas = _require_code(watch_run(sys.executable, "-m", "benchmarks.pooling", folder / "shards"), 0)
     progress(f"pooled in pandas in {pandas.seconds:.1f} s: {pandas.output.strip()}")
     return MergeCost(observations=count, size=size, spark=spark, pandas=pandas)
 
 
-def _free() -> int:
+def _free_memory() -> int:
     """Return the bytes of memory that a new process can have without swapping."""
     [line] = [line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable")]
     return int(line.split()[1]) * 1024
@@ -115,23 +118,23 @@ def _merged_row(one: MergeCost) -> str:
     spark = (
         f"| {one.observations:,} | {one.size / 2**20:.0f} MiB | {one.spark.seconds:.1f} s | {one.spark.cpu:.1f} s | "
     )
-    spark += f"{_gib(one.spark.peak)} | "
+    spark += f"{_gib_of(one.spark.peak)} | "
     if one.pandas is None:
-        return spark + f"not tried | would be {_gib(one.needed)} | | |"
+        return spark + f"not tried | would be {_gib_of(one.needed)} | | |"
     time, memory = one.spark.seconds / one.pandas.seconds, one.spark.peak / one.pandas.peak
-    return spark + f"{one.pandas.seconds:.1f} s | {_gib(one.pandas.peak)} | {time:.2f} | {memory:.2f} |"
+    return spark + f"{one.pandas.seconds:.1f} s | {_gib_of(one.pandas.peak)} | {time:.2f} | {memory:.2f} |"
 
 
 # --- judging again
 
 
-def judging(folder: Path, scale: Scale, progress: Progress) -> str:
+def measure_judging(folder: Path, scale: Scale, progress: Progress) -> str:
     """Measure judging: plain Python runs before and after Spark, since a machine's speed may change."""
     sample = _write_histories(folder / "sample", scale.sample, progress)
     run = _write_histories(folder / "run", scale.events, progress)
-    before = _judge(folder / "sample", sample, [], progress)
-    spark = _judge(folder / "run", run, ["--spark", MASTER], progress)
-    after = _judge(folder / "sample", sample, [], progress)
+    before = _measure_judge(folder / "sample", sample, [], progress)
+    spark = _measure_judge(folder / "run", run, ["--spark", MASTER], progress)
+    after = _measure_judge(folder / "sample", sample, [], progress)
     rate = (before.events + after.events) / (before.run.seconds + after.run.seconds)
     lines = [
         "| judged again | events | seconds | cores | events a second | memory |",
@@ -151,14 +154,14 @@ def _write_histories(out: Path, events: int, progress: Progress) -> int:
     return written
 
 
-def _judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> JudgingCost:
+def _measure_judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> JudgingCost:
     run = _require_code(watch_run(sys.executable, "-m", "conformance.cli.rejudge", "--out", out, *options), 0)
     progress(f"judged again in {run.seconds:.1f} s")
     return JudgingCost(events=events, run=run)
 
 
 def _judged_row(name: str, one: JudgingCost) -> str:
-    return f"| {name} | {one.events:,} | {one.run.seconds:.1f} | {one.run.cpu:.1f} | {one.rate:,.0f} | {_gib(one.run.peak)} |"
+    return f"| {name} | {one.events:,} | {one.run.seconds:.1f} | {one.run.cpu:.1f} | {one.rate:,.0f} | {_gib_of(one.run.peak)} |"
 
 
 def _require_code(run: RunCost, code: int) -> RunCost:
@@ -167,5 +170,5 @@ def _require_code(run: RunCost, code: int) -> RunCost:
     return run
 
 
-def _gib(size: int) -> str:
+def _gib_of(size: int) -> str:
     return f"{size / 2**30:.2f} GiB"

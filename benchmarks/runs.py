@@ -15,7 +15,7 @@ import msgspec
 
 from benchmarks.histories import history
 from benchmarks.processes import watch_run
-from benchmarks.shards import MACHINE, RUN, SKEWED, header
+from benchmarks.shards import MACHINE, RUN, SKEWED, shard_header
 from fixtures.images import newest_version
 from history.events import End, History
 from history.shards import Footer, ObservationLine, encode_line
@@ -31,20 +31,20 @@ _Observations = dict[str, list[dict[str, Any]]]
 
 def write_run(out: Path, events: int) -> int:
     """Write about that many events; return how many."""
-    few = [_rename(history(str(number), EXAMPLE, number), str(number)) for number in range(FEW)]
+    few = [_rename_example(history(str(number), EXAMPLE, number), str(number)) for number in range(FEW)]
     observations = _judged_once(out.with_name(f"{out.name}-few"), few)
     counts = [int(events * SKEWED)] + WORKERS * [int(events * (1 - SKEWED) / WORKERS)]
-    return sum(_worker(out, f"gw{number}", count, few, observations) for number, count in enumerate(counts))
+    return sum(_write_worker(out, f"gw{number}", count, few, observations) for number, count in enumerate(counts))
 
 
-def _rename(example: History, name: str) -> History:
+def _rename_example(example: History, name: str) -> History:
     opened = msgspec.structs.replace(example.example, example=name, check=MACHINE, column=newest_version())
     return History(example=opened, events=example.events, end=End(example=name, outcome="judged"))
 
 
 def _judged_once(out: Path, few: Sequence[History]) -> _Observations:
     """Return the observations of the judges for each of the few, by its name."""
-    _write(out, "gw0", few, {})
+    _write_shard(out, "gw0", few, {})
     watch_run(sys.executable, "-m", "conformance.cli.rejudge", "--out", out)
     found: _Observations = defaultdict(list)
     for line in (out / "rejudged" / "gw0.jsonl").read_bytes().splitlines():
@@ -57,25 +57,27 @@ def _judged_once(out: Path, few: Sequence[History]) -> _Observations:
     return found
 
 
-def _worker(out: Path, worker: str, events: int, few: Sequence[History], observations: _Observations) -> int:
+def _write_worker(out: Path, worker: str, events: int, few: Sequence[History], observations: _Observations) -> int:
     average = sum(len(one.events) for one in few) / len(few)
-    return _write(out, worker, _again(worker, few, max(1, round(events / average))), observations)
+    return _write_shard(out, worker, _repeated_examples(worker, few, max(1, round(events / average))), observations)
 
 
-def _again(worker: str, few: Sequence[History], count: int) -> Iterator[History]:
+def _repeated_examples(worker: str, few: Sequence[History], count: int) -> Iterator[History]:
     for number in range(count):
         example = few[number % len(few)]
-        yield _rename(example, f"{worker}-{number}")
+        yield _rename_example(example, f"{worker}-{number}")
 
 
-def _write(out: Path, worker: str, examples: Sequence[History] | Iterator[History], observations: _Observations) -> int:
+def _write_shard(
+    out: Path, worker: str, examples: Sequence[History] | Iterator[History], observations: _Observations
+) -> int:
     (out / "shards").mkdir(parents=True, exist_ok=True)
     events, n = 0, 1
     with (
         HistoryWriter(out / "histories" / RUN / f"{worker}.jsonl.zst") as histories,
         (out / "shards" / f"{worker}.jsonl").open("wb") as shard,
     ):
-        shard.write(encode_line(header(worker, worker, newest_version(), {})))
+        shard.write(encode_line(shard_header(worker, worker, newest_version(), {})))
         for number, one in enumerate(examples):
             for line in (one.example, *one.events, *([one.end] if one.end else [])):
                 histories.write(line)

@@ -56,7 +56,7 @@ def write_shards(
     `versions` default to the newest patch of each minor; `skewed` is the fraction in the first shard.
     """
     folder.mkdir(parents=True)
-    cases, versions = _cases(), versions or newest_patches()
+    cases, versions = _cases_by_row(), versions or newest_patches()
     rest = int(observations * (1 - skewed) / (len(versions) * workers))
     for place, version in enumerate(versions):
         for worker in range(workers):
@@ -69,7 +69,7 @@ def write_shards(
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def header(shard: str, worker: str, version: str, checks: dict[str, list[str]]) -> Header:
+def shard_header(shard: str, worker: str, version: str, checks: dict[str, list[str]]) -> Header:
     """Return a header. Its `rows` has no hashes, so that no row counts as changed."""
     column = Column(
         label=version,
@@ -85,7 +85,7 @@ def header(shard: str, worker: str, version: str, checks: dict[str, list[str]]) 
     )  # fmt: skip
 
 
-def _cases() -> dict[str, list[str]]:
+def _cases_by_row() -> dict[str, list[str]]:
     """Return the cases of each row of the catalogue."""
     rows = [
         row for path in sorted(_CATALOGUES.glob("kip*.toml")) for row in tomllib.loads(path.read_text())["requirement"]
@@ -105,7 +105,7 @@ class _Shard:
 
     def lines(self, observations: int) -> Iterator[AnyShardLine]:
         checks = {row: [f"check.{row}"] for row in self._rows}
-        yield self._count("header", header(self.name, self._worker, self._version, checks))
+        yield self._count("header", shard_header(self.name, self._worker, self._version, checks))
         number = 0
         while self._counts["observation"] < observations:
             number += 1

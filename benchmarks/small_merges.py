@@ -45,10 +45,10 @@ def measure(shards: Path | None, rounds: int, progress: Progress) -> list[SmallM
         if shards is None:
             size = write_shards(folder, OBSERVATIONS, versions=VERSIONS, workers=SHARES, skewed=0)
             progress(f"{OBSERVATIONS} observations written, {size / 2**20:.0f} MiB")
-        return [_round(folder, Path(name) / "matrix", progress) for _ in range(rounds)]
+        return [_measure_round(folder, Path(name) / "matrix", progress) for _ in range(rounds)]
 
 
-def _round(shards: Path, out: Path, progress: Progress) -> SmallMerge:
+def _measure_round(shards: Path, out: Path, progress: Progress) -> SmallMerge:
     python = sys.executable
     found = SmallMerge(
         merge=_require_success(watch_run(python, "-m", "reports", "--in", shards, "--out", out, "--master", MASTER)),

@@ -69,21 +69,21 @@ def table(image: Image, rounds: Sequence[StartupTimes]) -> str:
     lines = [
         f"| Kafka {image.label}, {len(rounds)} rounds | median | lowest | highest |",
         "|---|---:|---:|---:|",
-        _line("one controller and three brokers, ready", [one.cluster for one in rounds], " s"),
-        _line("one plain broker process, answering", [one.plain for one in rounds], " s"),
-        _line("ratio", [one.ratio for one in rounds], ""),
+        _table_line("one controller and three brokers, ready", [one.cluster for one in rounds], " s"),
+        _table_line("one plain broker process, answering", [one.plain for one in rounds], " s"),
+        _table_line("ratio", [one.ratio for one in rounds], ""),
     ]
     return "\n".join(lines)
 
 
-def _line(what: str, values: Sequence[float], unit: str) -> str:
+def _table_line(what: str, values: Sequence[float], unit: str) -> str:
     return f"| {what} | {median(values):.2f}{unit} | {min(values):.2f}{unit} | {max(values):.2f}{unit} |"
 
 
 def _cluster_seconds(image: Image, run: Run) -> float:
     cluster = KRaftCluster(CLUSTER, image, run)
     with cluster:
-        return _seconds(cluster.boot)
+        return _measure_seconds(cluster.boot)
 
 
 def _plain_seconds(client: docker.DockerClient, image: Image, run: Run) -> float:
@@ -95,7 +95,9 @@ def _plain_seconds(client: docker.DockerClient, image: Image, run: Run) -> float
     }
     began = time.monotonic()
     with _plain_node(client, image, run, files) as container:
-        eventually(lambda: _answers(container, schemas), within=_WITHIN, what="the plain broker answers", every=0.05)
+        eventually(
+            lambda: _broker_answers(container, schemas), within=_WITHIN, what="the plain broker answers", every=0.05
+        )
         return time.monotonic() - began
 
 
@@ -117,7 +119,7 @@ def _plain_node(client: docker.DockerClient, image: Image, run: Run, files: dict
         container.remove(force=True, v=True)
 
 
-def _answers(container: Any, schemas: Schemas) -> bool:
+def _broker_answers(container: Any, schemas: Schemas) -> bool:
     container.reload()
     if container.status == "exited":
         raise KitError(f"The plain broker ended. Its last words:\n{container.logs(tail=10).decode(errors='replace')}")
@@ -132,7 +134,7 @@ def _answers(container: Any, schemas: Schemas) -> bool:
     return True
 
 
-def _seconds(do: Callable[[], object]) -> float:
+def _measure_seconds(do: Callable[[], object]) -> float:
     began = time.monotonic()
     do()
     return time.monotonic() - began

@@ -39,8 +39,8 @@ def deeds_of(history: History, events: Collection[int]) -> list[str]:
     """
     steps, last = steps_taken(history), max(events, default=len(history.events))
     concerned = about(history, steps, events) if subjects(history, events) else {step.number for step in steps}
-    taken = ((step.begin, _step(step)) for step in steps if step.number in concerned and not step.left_out)
-    done = [*_faults(history), *_sweeps(history), *([*taken] if steps else _requests(history))]
+    taken = ((step.begin, _step_text(step)) for step in steps if step.number in concerned and not step.left_out)
+    done = [*_fault_deeds(history), *_sweep_deeds(history), *([*taken] if steps else _request_deeds(history))]
     return [deed for n, deed in sorted(done, key=lambda one: one[0]) if deed and n <= last]
 
 
@@ -49,21 +49,21 @@ def deeds_behind(history: History, seen: Observation) -> list[str]:
     return deeds_of(history, seen.events) if seen.result == "violated" else []
 
 
-def _step(step: Taken) -> str:
+def _step_text(step: Taken) -> str:
     """Return a step with its role; empty for one that injects or heals, which its faults tell."""
     if "fault" in step.step or step.kind.startswith("heal"):
         return ""
     return f"{step.kind} {step.step.get('role') or step.step.get('to') or ''}".strip()
 
 
-def _faults(history: History) -> Iterator[_Deed]:
+def _fault_deeds(history: History) -> Iterator[_Deed]:
     """Yield injected and healed faults. A node may be started under its name that was killed as the holder of a role."""
     standing: list[tuple[str, str, str]] = []
     for event in history.events:
         if not isinstance(event, Fault):
             continue
         if event.phase == "inject":
-            words = f"{event.fault} {_role(event.role)}"
+            words = f"{event.fault} {_role_text(event.role)}"
             standing.append((event.fault, event.node, words))
             yield event.n, words
         elif event.phase == "heal":
@@ -73,15 +73,15 @@ def _faults(history: History) -> Iterator[_Deed]:
                 yield event.n, f"{HEALED}{ended[2]}"
 
 
-def _role(role: str) -> str:
+def _role_text(role: str) -> str:
     node = _NODE.fullmatch(role)
     return _NODES.get(node[1], role) if node else role
 
 
-def _sweeps(history: History) -> Iterator[_Deed]:
+def _sweep_deeds(history: History) -> Iterator[_Deed]:
     return ((event.n, "sweep") for event in history.events if isinstance(event, Note) and event.text == SWEEP_NOTE)
 
 
-def _requests(history: History) -> Iterator[_Deed]:
+def _request_deeds(history: History) -> Iterator[_Deed]:
     calls = (event for event in history.events if isinstance(event, Call))
     return ((call.n, STEPS_OF[call.op]) for call in calls if call.op in STEPS_OF)

@@ -11,7 +11,7 @@ from history.shards import json_schema
 SHIPPED = Path(__file__).parent / "shard.schema.json"
 
 
-def text() -> bytes:
+def schema_text() -> bytes:
     """Return the schema as the shipped file holds it: indented, in a fixed order."""
     return (
         msgspec.json.format(msgspec.json.encode(_with_clean_descriptions(json_schema()), order="sorted"), indent=2)
@@ -30,7 +30,7 @@ def _with_clean_descriptions(part: Any) -> Any:
 
 
 def main() -> None:
-    SHIPPED.write_bytes(text())
+    SHIPPED.write_bytes(schema_text())
 
 
 if __name__ == "__main__":

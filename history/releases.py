@@ -16,7 +16,7 @@ class Place(NamedTuple):
     candidate: int
 
 
-def place(version: str) -> Place:
+def place_of_version(version: str) -> Place:
     """Return the place of a version: `4.5.0-SNAPSHOT`, `4.5.0-rc0`, `4.5.0` ascend. A vendor's suffix is ignored:
     `3.9.2-ccs` has the place of 3.9.2.
 
@@ -35,7 +35,7 @@ def place(version: str) -> Place:
 
 def is_candidate(version: str) -> bool:
     """True if a version is a release candidate, such as `4.5.0-rc1`."""
-    return PRE_RELEASE.fullmatch(version) is not None and place(version).stage == 1
+    return PRE_RELEASE.fullmatch(version) is not None and place_of_version(version).stage == 1
 
 
 def release_of(version: str) -> str:

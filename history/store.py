@@ -72,7 +72,7 @@ class Frame(msgspec.Struct, frozen=True):
     length: int
 
 
-def frames(data: Buffer) -> Iterator[Frame]:
+def frames_in_data(data: Buffer) -> Iterator[Frame]:
     """Yield the frames of a history file by the sizes in zstd's block headers, without decompressing anything.
 
     A frame that was cut short, or bytes that are no frame, extend to the end of `data`.
@@ -123,14 +123,14 @@ def read_lines(path: Path) -> Iterator[Line]:
 def read_frames(path: Path) -> Iterator[tuple[Frame, bytes]]:
     """Yield each frame of a history file, one example each, with its bytes."""
     with _map_file(path) as data:
-        for frame in frames(data):
+        for frame in frames_in_data(data):
             yield frame, data[frame.offset : frame.offset + frame.length]
 
 
 def frames_of(path: Path) -> list[Frame]:
     """Return the places of the frames of a history file."""
     with _map_file(path) as data:
-        return list(frames(data))
+        return list(frames_in_data(data))
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def _map_file(path: Path) -> Iterator[Buffer]:
             yield data
 
 
-def group(lines: Iterator[Line]) -> Iterator[History]:
+def group_examples(lines: Iterator[Line]) -> Iterator[History]:
     """Yield the examples that the lines make up, in order."""
     example: Example | None = None
     events: list[AnyEvent] = []
@@ -163,4 +163,4 @@ def group(lines: Iterator[Line]) -> Iterator[History]:
 
 
 def read_histories(path: Path) -> Iterator[History]:
-    return group(read_lines(path))
+    return group_examples(read_lines(path))

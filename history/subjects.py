@@ -72,9 +72,9 @@ def subjects_of(event: AnyEvent) -> set[Subject]:
     """Return the subjects that the event itself names."""
     match event:
         case Call():
-            return {*_walk(event.request)}
+            return {*_subjects_in(event.request)}
         case Answer():
-            return {*_walk(event.value)}
+            return {*_subjects_in(event.value)}
         case Fault():
             return {*_of_fields(event.detail)}
     return set()
@@ -83,19 +83,19 @@ def subjects_of(event: AnyEvent) -> set[Subject]:
 # --- subjects in plain data
 
 
-def _walk(value: Any) -> Iterator[Subject]:
+def _subjects_in(value: Any) -> Iterator[Subject]:
     """Yield the subjects that a request or an answer names anywhere but in batches: those name the producers that wrote them."""
     match value:
         case dict():
             yield from _of_fields(value)
             for name, item in value.items():
                 if name != "batches":
-                    yield from _walk(item)
+                    yield from _subjects_in(item)
         case [str(topic), int(index)] | [{"name": str(topic)}, int(index)]:
             yield partition(topic, index)
         case list() | tuple():
             for item in value:
-                yield from _walk(item)
+                yield from _subjects_in(item)
 
 
 def _of_fields(fields: dict[str, Any]) -> Iterator[Subject]:

@@ -23,7 +23,7 @@ from pyspark.sql.types import ArrayType, StructType
 from conformance.judging.stored_examples import ByLabel, JudgedExample, Judging, judge_frame, place
 from history.observations import Observation
 from history.shards import HEADER, Header, refuse_older_header
-from history.store import frames as frames_in
+from history.store import frames_in_data as frames_in
 from history.store import frames_of
 from reports.ingest import read, validate
 from reports.ingest.schema import spark_type

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from history.releases import PRE_RELEASE, RELEASED, place
+from history.releases import PRE_RELEASE, RELEASED, place_of_version
 
 _SETTINGS = ("--feature", "--server-property")
 """The options that make a column differ from the defaults of its version."""
@@ -52,7 +52,8 @@ def in_order(columns: Sequence[Placed]) -> Order:
         if own[column.version] > 1 and not _is_official(column)
     }
     found = sorted(
-        (column for column in columns if not reasons[column.kafka_version]), key=lambda one: place(one.version)
+        (column for column in columns if not reasons[column.kafka_version]),
+        key=lambda one: place_of_version(one.version),
     )
     left = [Unordered(kafka_version=label, reason=reason) for label, reason in reasons.items() if reason]
     return Order(labels=[column.kafka_version for column in found], unordered=left)

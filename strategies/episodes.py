@@ -108,10 +108,10 @@ class Steering(msgspec.Struct, frozen=True):
 
 def steer(offer: Offer, met: Mapping[Meeting, int], turn: int = 0) -> Steering:
     """Choose the meetings seen least often so far; those seen equally often take turns."""
-    return Steering(_rarest(offer.pairs, met, turn), _rarest(offer.besides, met, turn))
+    return Steering(_rarest_meetings(offer.pairs, met, turn), _rarest_meetings(offer.besides, met, turn))
 
 
-def _rarest(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) -> tuple[Meeting, ...]:
+def _rarest_meetings(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) -> tuple[Meeting, ...]:
     """Return the `RAREST` meetings seen least often, repeated if there are fewer."""
     at = turn * RAREST % len(meetings)
     in_turn = [*meetings[at:], *meetings[:at]]
@@ -141,7 +141,7 @@ class Swarm(msgspec.Struct, frozen=True, kw_only=True):
 def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
     """Draw swarms of an offer, each with one of the rarest meetings of each kind."""
     pair, beside = draw(sampled_from(steering.pairs)), draw(sampled_from(steering.besides))
-    first, writes = draw(sampled_from(offer.first)), draw(_some(offer.writes, 2, 4))
+    first, writes = draw(sampled_from(offer.first)), draw(_some_names(offer.writes, 2, 4))
     behind, losing = draw(sampled_from([*offer.behind, pair[0]])), draw(sampled_from([*offer.losing, pair[1]]))
     damaging, cutting = draw(sampled_from(offer.damaging)), draw(sampled_from(offer.cutting))
     return Swarm(
@@ -153,18 +153,20 @@ def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
         damaging=damaging,
         cutting=cutting,
         writes=writes,
-        faults=_with(draw(_some(offer.faults, 1, 4)), first, behind, losing, damaging, cutting, *pair, beside[1]),
-        work=_with(draw(_some(offer.work, 4, 9)), *writes),
-        administration=_with(draw(_some(offer.administration, 2, 5)), beside[0]),
+        faults=_with_needed(
+            draw(_some_names(offer.faults, 1, 4)), first, behind, losing, damaging, cutting, *pair, beside[1]
+        ),
+        work=_with_needed(draw(_some_names(offer.work, 4, 9)), *writes),
+        administration=_with_needed(draw(_some_names(offer.administration, 2, 5)), beside[0]),
     )
 
 
-def _some(names: Collection[str], least: int, most: int) -> SearchStrategy[tuple[str, ...]]:
+def _some_names(names: Collection[str], least: int, most: int) -> SearchStrategy[tuple[str, ...]]:
     few = min(least, len(names))
     return lists(sampled_from(sorted(names)), min_size=few, max_size=most, unique=True).map(tuple)
 
 
-def _with(names: Sequence[str], *others: str) -> tuple[str, ...]:
+def _with_needed(names: Sequence[str], *others: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*others, *names]))
 
 

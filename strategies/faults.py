@@ -78,12 +78,12 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
 """Strategies by fault and field. Durations are short, and an upgrade is to a release that has an image here."""
 
 
-def parameters(kind: type[Fault]) -> dict[str, SearchStrategy[Any]]:
+def parameter_strategies(kind: type[Fault]) -> dict[str, SearchStrategy[Any]]:
     """Return a strategy for each field of the fault. Raises TypeError for one that is no choice and has no bounds."""
-    return {field.name: _values(kind, field) for field in msgspec.structs.fields(kind)}
+    return {field.name: _parameter_values(kind, field) for field in msgspec.structs.fields(kind)}
 
 
-def _values(kind: type[Fault], field: msgspec.structs.FieldInfo) -> SearchStrategy[Any]:
+def _parameter_values(kind: type[Fault], field: msgspec.structs.FieldInfo) -> SearchStrategy[Any]:
     if field.name in BOUNDS.get(kind, {}):
         return BOUNDS[kind][field.name]
     if field.name == "role":
@@ -100,7 +100,7 @@ def _values(kind: type[Fault], field: msgspec.structs.FieldInfo) -> SearchStrate
 
 def faults_of(kind: type[Fault], **drawn: SearchStrategy[Any]) -> SearchStrategy[Fault]:
     """Draw faults of one kind; `drawn` are strategies that replace the parameters' own."""
-    return st.builds(kind, **{**parameters(kind), **drawn})
+    return st.builds(kind, **{**parameter_strategies(kind), **drawn})
 
 
 def faults(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Fault]:
@@ -110,10 +110,10 @@ def faults(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Fault]:
 
 def plans(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Plan]:
     """Draw any plan: a fault once, repeated, overlapping another, or in rotation with others."""
-    return st.one_of(once(kinds), repeats(kinds), rotations(kinds), overlaps(kinds))
+    return st.one_of(single_plans(kinds), repeats(kinds), rotations(kinds), overlaps(kinds))
 
 
-def once(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Single]:
+def single_plans(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Single]:
     """Draw plans of one fault, injected and healed once."""
     return st.builds(Single, fault=faults(kinds))
 
@@ -126,10 +126,10 @@ def repeats(kinds: Sequence[type[Fault]] = FAULTS, most: int = 4) -> SearchStrat
 def overlaps(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Overlap]:
     """Draw plans of two faults of kinds that can stand together; nothing if no two of the kinds can."""
     pairs = pairs_of(kinds)
-    return st.sampled_from(pairs).flatmap(_overlap) if pairs else st.nothing()
+    return st.sampled_from(pairs).flatmap(_overlap_of_pair) if pairs else st.nothing()
 
 
-def _overlap(pair: tuple[type[Fault], type[Fault]]) -> SearchStrategy[Overlap]:
+def _overlap_of_pair(pair: tuple[type[Fault], type[Fault]]) -> SearchStrategy[Overlap]:
     first, second = pair
     return st.builds(Overlap, first=faults_of(first), second=faults_of(second), first_heals_first=st.booleans())
 

@@ -202,14 +202,14 @@ def creations(on: str = "fleeting-0") -> SearchStrategy[steps.CreateTopic]:
         on=just(on if on in ("drawn", "fleeting") else "fleeting"),
         partitions=integers(1, 2),
         replication_factor=integers(1, 3),
-        configs=_settings(),
+        configs=_topic_settings(),
     )
 
 
-def _settings() -> SearchStrategy[dict[str, str]]:
+def _topic_settings() -> SearchStrategy[dict[str, str]]:
     """Draw settings of a new topic, each of which may be left to the cluster."""
     return builds(
-        _config,
+        _config_of_settings,
         sampled_from(["2", "1", "3", None]),
         sampled_from([None, "16384"]),
         sampled_from([None, "true", "false"]),
@@ -221,7 +221,7 @@ def _settings() -> SearchStrategy[dict[str, str]]:
 SETTINGS = (_MIN_ISR, "segment.bytes", _UNCLEAN, "compression.type", "max.message.bytes")
 
 
-def _config(*values: str | None) -> dict[str, str]:
+def _config_of_settings(*values: str | None) -> dict[str, str]:
     return {key: value for key, value in zip(SETTINGS, values, strict=True) if value is not None}
 
 
@@ -237,7 +237,7 @@ def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:
         on=just("fleeting"),
         partitions=integers(1, 2),
         replication_factor=integers(1, 3),
-        configs=_settings(),
+        configs=_topic_settings(),
     )
 
 
@@ -322,11 +322,11 @@ def transient_faults(on: str) -> SearchStrategy[steps.DisturbBriefly]:
 # --- the offer
 
 
-def _looks(on: str) -> SearchStrategy[steps.Step]:
+def _look_steps(on: str) -> SearchStrategy[steps.Step]:
     return sampled_from([steps.ReadEverything(), do.ProbeLeaders()])
 
 
-def _begin() -> SearchStrategy[list[steps.Step]]:
+def _first_steps() -> SearchStrategy[list[steps.Step]]:
     """Draw the first steps: a drawn topic, perhaps the fleeting topic, records on every partition, and perhaps
     consumers."""
     consumers: list[list[steps.Step]] = [[], [do.Join(), do.PollGroup()], [do.Consume()], [do.Consume(rack=1)]]
@@ -377,7 +377,7 @@ ADMINISTRATION: dict[str, About] = {
 }
 OFFER = Offer(
     subjects=("strict-0", "drawn-0", "loose-0", "drawn-0", "strict-1", "compacted-0", "drawn-0", "lone-0"),
-    begin=_begin(),
+    begin=_first_steps(),
     faults={one.name: one for one in FAULTS},
     main=MAIN,
     behind=("one-link",),
@@ -389,6 +389,6 @@ OFFER = Offer(
     acknowledged=acknowledged_produces,
     stale=stale_produces,
     administration=ADMINISTRATION,
-    looks=_looks,
+    looks=_look_steps,
 )
 """Everything that episodes of the log machine are made of."""

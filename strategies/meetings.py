@@ -34,7 +34,7 @@ def standing_at_each(steps: Iterable[Step]) -> Iterator[tuple[Step, list[Meeting
                 standing.clear()
 
 
-def meetings(steps: Sequence[Step]) -> Counter[Meeting]:
+def count_meetings(steps: Sequence[Step]) -> Counter[Meeting]:
     """Count the pairs of faults that came to stand together on one subject, the first before the second, and the kinds of
     administration beside each fault, by the names of `strategies.episodes.Offer`."""
     found: Counter[Meeting] = Counter()

@@ -277,7 +277,7 @@ def _after_the_end(on: str, producer: do.ProducerName, *, commit: bool) -> Searc
 # --- the offer
 
 
-def _begin() -> SearchStrategy[list[steps.Step]]:
+def _first_steps() -> SearchStrategy[list[steps.Step]]:
     """Draw the first steps: a write of one producer, mostly in an open transaction, and up to two other writes; rarely
     near the last epoch of a producer id."""
     first = builds(do.Write, on=sampled_from(STRICT), producer=_TRANSACTIONAL, records=integers(1, 3))
@@ -328,7 +328,7 @@ WORK: dict[str, About] = {
 }
 OFFER = Offer(
     subjects=("strict-0", "strict-1", "strict-0", "strict-2", "strict-1", "strict-2", "loose-0"),
-    begin=_begin(),
+    begin=_first_steps(),
     faults={one.name: one for one in FAULTS},
     main=MAIN,
     behind=("one-link",),

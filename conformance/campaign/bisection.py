@@ -37,11 +37,13 @@ def wanted_next(versions: Sequence[str], anchors: Sequence[str], outcomes: Mappi
     missing = [version for version in anchors if version not in outcomes]
     if missing:
         return missing
-    open_between = ([v for v in change.between if v not in outcomes] for change in changes(versions, outcomes))
+    open_between = (
+        [v for v in change.between if v not in outcomes] for change in verdict_boundaries(versions, outcomes)
+    )
     return [untried[len(untried) // 2] for untried in open_between if untried]
 
 
-def changes(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[VerdictBoundary]:
+def verdict_boundaries(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[VerdictBoundary]:
     """Return all known changes, oldest first. `versions` are in ascending order."""
     decided = [(place, version) for place, version in enumerate(versions) if outcomes.get(version)]
     return [

@@ -100,7 +100,7 @@ class Runner:
                 self.command(column),
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                env=_environment(),
+                env=_column_environment(),
                 stdin=subprocess.DEVNULL,
                 # Ctrl-C in a terminal must not reach it twice: the second would interrupt its clean-up.
                 start_new_session=True,
@@ -149,7 +149,7 @@ def given_by_environment() -> dict[str, str]:
     return {variable: os.environ[variable] for variable in shared if os.environ.get(variable)}
 
 
-def _environment() -> dict[str, str]:
+def _column_environment() -> dict[str, str]:
     """Return this process's environment without variables that would add columns, or belong to the whole campaign."""
     own = {option.variable for option in OPTIONS if option.flag in _OWN}
     return {name: value for name, value in os.environ.items() if name not in own}
@@ -160,6 +160,6 @@ def log_of(out: Path, column: ColumnRun) -> Path:
     return out / "logs" / f"{column.run}.log"
 
 
-def tail(path: Path, lines: int = 20) -> list[str]:
+def tail_of_log(path: Path, lines: int = 20) -> list[str]:
     """Return the last lines of a log, for a column that ended badly."""
     return path.read_text(errors="replace").splitlines()[-lines:] if path.exists() else []

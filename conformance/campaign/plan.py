@@ -110,7 +110,7 @@ def choose_plan(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:
     else:
         put_aside(out, [out / name for name in PARTS_OF_A_RUN], say)
         plan = wanted
-    begin(out, plan, PLAN, say)
+    begin_plan(out, plan, PLAN, say)
     return plan
 
 
@@ -120,7 +120,7 @@ def _gone_on_with(known: Plan, wanted: Plan) -> Plan:
     return msgspec.structs.replace(wanted, seed=known.seed, columns=columns)
 
 
-def begin(out: Path, plan: Plan, file: str, say: Say) -> None:
+def begin_plan(out: Path, plan: Plan, file: str, say: Say) -> None:
     """Move aside the recordings of columns that did not end, and write the plan."""
     put_aside_unended(out, plan, say)
     write_plan(out, plan, file)

@@ -57,7 +57,7 @@ def violated_in(out: Path, globs: Sequence[str] = (), labels: Sequence[str] = ()
         )
     return sorted(
         ViolatedCase(cell.kafka_version, cell.requirement, case)
-        for cell in _read(path).cells
+        for cell in _read_baseline(path).cells
         if cell.verdict == "violated"
         and (not globs or any(fnmatchcase(cell.requirement, glob) for glob in globs))
         and (not labels or cell.kafka_version in labels)
@@ -65,7 +65,7 @@ def violated_in(out: Path, globs: Sequence[str] = (), labels: Sequence[str] = ()
     )
 
 
-def _read(path: Path) -> Baseline:
+def _read_baseline(path: Path) -> Baseline:
     try:
         return read_baseline(path)
     except ValueError as error:
@@ -103,11 +103,11 @@ def seen_again(
     return [
         again
         for (label, row), cases in rows
-        for again in _row_again(label, row, [case.case for case in cases], _lines(runs[label], shards))
+        for again in _row_again(label, row, [case.case for case in cases], _lines_of_run(runs[label], shards))
     ]
 
 
-def _lines(run: str, shards: Sequence[Shard]) -> list[CheckLine | ObservationLine]:
+def _lines_of_run(run: str, shards: Sequence[Shard]) -> list[CheckLine | ObservationLine]:
     own = [shard for shard in shards if shard.header is not None and shard.header.run == run]
     return [line for shard in own for line in shard.lines if isinstance(line, CheckLine | ObservationLine)]
 

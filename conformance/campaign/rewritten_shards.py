@@ -19,7 +19,7 @@ ByExample: TypeAlias = Mapping[str, JudgedExample]
 Line = TypeVar("Line", bound=AnyShardLine)
 
 
-def rewrite(shard: GatheredShard, again: ByExample, *, whole: bool) -> bytes:
+def rewrite_shard(shard: GatheredShard, again: ByExample, *, whole: bool) -> bytes:
     """Rewrite the lines of a shard (which has a header) with the current rows, and with `again` in place of its
     observations.
 
@@ -45,11 +45,11 @@ class _Rewriting:
     def content(self) -> bytes:
         lines = [new for line in self.lines for new in self._lines_for(line)]
         lines += [self._footer(lines)] if self.whole else []
-        return b"".join(encode_line(_with(line, n=n)) for n, line in enumerate(lines))
+        return b"".join(encode_line(_with_changes(line, n=n)) for n, line in enumerate(lines))
 
     def _lines_for(self, line: AnyShardLine) -> Iterator[AnyShardLine]:
         if isinstance(line, Header):
-            yield _with(line, rows=self._rows(), checks=checks_by_row())
+            yield _with_changes(line, rows=self._rows(), checks=checks_by_row())
         elif isinstance(line, ObservationLine | ExampleLine) and line.example in self.again:
             yield from self._now(line)
         elif not isinstance(line, Footer):
@@ -64,7 +64,9 @@ class _Rewriting:
             deeds = found.deeds or [[]] * len(found.observations)
             yield from map(partial(self._line_of, line), found.observations, deeds)
         if isinstance(line, ExampleLine):
-            yield _with(line, rows=sorted({one.requirement for one in found.observations}), excuses=found.excuses)
+            yield _with_changes(
+                line, rows=sorted({one.requirement for one in found.observations}), excuses=found.excuses
+            )
 
     def _rows(self) -> dict[str, str]:
         today = {row.id: row.hash for row in shipped_rows()}
@@ -87,5 +89,5 @@ class _Rewriting:
         return Footer(shard=self.header.shard, n=0, counts=dict(sorted(counts.items())))
 
 
-def _with(line: Line, **changes: object) -> Line:
+def _with_changes(line: Line, **changes: object) -> Line:
     return msgspec.structs.replace(line, **changes)

@@ -37,12 +37,12 @@ class ColumnState(msgspec.Struct, kw_only=True):
         return self.state not in ("waiting", "running")
 
 
-def states(runner: Runner) -> list[ColumnState]:
+def states_of(runner: Runner) -> list[ColumnState]:
     """Return the state of each column, in the order of the plan."""
-    return [_state(runner, column) for column in runner.plan.columns]
+    return [_column_state(runner, column) for column in runner.plan.columns]
 
 
-def _state(runner: Runner, column: ColumnRun) -> ColumnState:
+def _column_state(runner: Runner, column: ColumnRun) -> ColumnState:
     progress = read_progress(runner.out, column.run) if column.run else []
     if runner.is_running(column):
         state = "running"
@@ -113,7 +113,7 @@ class Lines:
 def line_of(column: ColumnState) -> str:
     """Return one line about a column."""
     parts = [
-        f"{column.name}  {column.state}  {minutes(column.seconds)}",
+        f"{column.name}  {column.state}  {minutes_text(column.seconds)}",
         f"{column.so_far.done} of {column.so_far.of} checks",
         f"{column.so_far.observations} observations",
         f"{len(column.so_far.violated)} rows violated",
@@ -128,7 +128,7 @@ def at_work(doing: Doing) -> str:
     return f"{doing.worker} {doing.check.rpartition('.')[2]}{faults}"
 
 
-def minutes(seconds: float) -> str:
+def minutes_text(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
@@ -140,19 +140,19 @@ def table_of(columns: Sequence[ColumnState]) -> Table:
     for head in ("column", "", "time", "checks", "observations", "violated", "now"):
         table.add_column(head, justify="left" if head in ("column", "", "now") else "right")
     for column in columns:
-        table.add_row(*_cells(column), style="dim" if column.state == "waiting" else "")
+        table.add_row(*_column_cells(column), style="dim" if column.state == "waiting" else "")
     return table
 
 
-def _cells(column: ColumnState) -> list[str]:
+def _column_cells(column: ColumnState) -> list[str]:
     if column.state == "waiting":
         return [escape(column.name), column.state, "", "", "", "", ""]
     so_far = column.so_far
-    now = "\n".join(f"{at_work(doing)} {minutes(time.time() - doing.since)}" for doing in column.now)
+    now = "\n".join(f"{at_work(doing)} {minutes_text(time.time() - doing.since)}" for doing in column.now)
     return [
         escape(column.name),
         column.state,
-        minutes(column.seconds),
+        minutes_text(column.seconds),
         f"{so_far.done}/{so_far.of}",
         str(so_far.observations),
         str(len(so_far.violated)),
@@ -166,13 +166,13 @@ def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Run
     console = console or Console()
     if not console.is_terminal:
         lines = Lines(say)
-        yield lambda runner: lines.show(states(runner))
+        yield lambda runner: lines.show(states_of(runner))
         return
     violated = Violated()
     with Live(console=console, auto_refresh=False) as live:
 
         def draw(runner: Runner) -> None:
-            columns = states(runner)
+            columns = states_of(runner)
             for line in violated.new(columns):  # above the table, where they stay
                 console.print(line, markup=False, highlight=False)
             live.update(table_of(columns), refresh=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from conformance.cli.group import HELP, OnDemand, run
-from conformance.cli.processes import program
+from conformance.cli.processes import find_program
 from history import __version__
 from history.command import COMMAND
 
@@ -45,7 +45,7 @@ class _Kit(OnDemand):
     """The kit's commands and, besides them, the programs of the virtual environment."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return super().get_command(ctx, cmd_name) or program(cmd_name)
+        return super().get_command(ctx, cmd_name) or find_program(cmd_name)
 
 
 kit = _Kit(

@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from conformance.campaign.bisection import Outcome, changes, skipped_versions, wanted_next
+from conformance.campaign.bisection import Outcome, skipped_versions, verdict_boundaries, wanted_next
 from conformance.campaign.column_runs import log_of
 from conformance.campaign.plan import (
     BISECT,
@@ -28,7 +28,7 @@ from conformance.campaign.plan import (
 )
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.near import near
-from conformance.cli.engine import say
+from conformance.cli.engine import print_progress
 from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import refuse_wrong, run_columns, versions_of
 from conformance.cli.means import Means
@@ -79,12 +79,12 @@ class Bisect:
         self.out = out
         self.ran: dict[str, ColumnRun] = {}
         self._options = list(options)
-        self._seed = _begin(out)
+        self._seed = _begin_search(out)
 
     def search(self, anchors: Sequence[str], run: RunColumns) -> dict[str, VersionResult]:
         """Run versions until none is left to run; return the result of each version that has one."""
         while batch := wanted_next(self.versions, anchors, self._outcomes(seen := self._results())):
-            say(f"{self.row}: next {', '.join(batch)}")
+            print_progress(f"{self.row}: next {', '.join(batch)}")
             plan = msgspec.structs.replace(
                 new_plan(column_runs_for([self.columns[name] for name in batch]), self._options), seed=self._seed
             )
@@ -92,7 +92,7 @@ class Bisect:
             try:
                 run(plan)
             finally:
-                put_aside_unended(self.out, plan, say)
+                put_aside_unended(self.out, plan, print_progress)
         return seen
 
     def _outcomes(self, seen: Mapping[str, VersionResult]) -> dict[str, Outcome]:
@@ -103,14 +103,15 @@ class Bisect:
     def _results(self) -> dict[str, VersionResult]:
         shards = list(read_shards(self.out / "shards"))
         cells = [cell for cell in judge_shards(shards) if cell.requirement == self.row]
-        without = {version: _without(self.out, column) for version, column in self.ran.items()}
+        without = {version: _result_without_shard(self.out, column) for version, column in self.ran.items()}
         own = {
-            c.kafka_version: _result_of(c.verdict, c.reason, _lines(self.row, c.kafka_version, shards)) for c in cells
+            c.kafka_version: _result_of(c.verdict, c.reason, _observation_lines(self.row, c.kafka_version, shards))
+            for c in cells
         }
         return {version: one for version, one in (without | own).items() if version in self.versions}
 
 
-def _begin(out: Path) -> int:
+def _begin_search(out: Path) -> int:
     """Begin a search, or go on with the last one in the folder; return the seed of all columns.
 
     Move aside columns that a killed search did not finish. Raises WrongUse while another command runs in the folder.
@@ -121,16 +122,16 @@ def _begin(out: Path) -> int:
     last = read_plan(out, BISECT)
     if last is None:
         return new_plan([], []).seed
-    put_aside_unended(out, last, say)
+    put_aside_unended(out, last, print_progress)
     return last.seed
 
 
-def _without(out: Path, column: ColumnRun) -> VersionResult:
+def _result_without_shard(out: Path, column: ColumnRun) -> VersionResult:
     """Return the result of a version whose column left no shard."""
     return VersionResult(verdict="no column", reason=f"its pytest ended with {column.code}: {log_of(out, column)}")
 
 
-def _lines(row: str, label: str, shards: Sequence[Shard]) -> list[ObservationLine]:
+def _observation_lines(row: str, label: str, shards: Sequence[Shard]) -> list[ObservationLine]:
     own = [shard for shard in shards if shard.header is not None and shard.header.column.label == label]
     return [line for s in own for line in s.lines if isinstance(line, ObservationLine) and line.requirement == row]
 
@@ -166,10 +167,10 @@ def table_of(
     return table
 
 
-def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Path) -> list[str]:
+def search_conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Path) -> list[str]:
     """Return the conclusions as text: the changes, the versions that were not run, and the folders with evidence."""
     outcomes = {version: one.outcome for version, one in seen.items()}
-    found = changes(versions, outcomes)
+    found = verdict_boundaries(versions, outcomes)
     decided = [version for version in versions if outcomes.get(version)]
     lines = [str(change) for change in found]
     if not decided:
@@ -192,7 +193,7 @@ def as_json(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult]
     outcomes = {version: one.outcome for version, one in seen.items()}
     return {
         "row": row,
-        "changes": [msgspec.to_builtins(change) for change in changes(versions, outcomes)],
+        "changes": [msgspec.to_builtins(change) for change in verdict_boundaries(versions, outcomes)],
         "versions": {version: msgspec.to_builtins(seen.get(version)) for version in versions},
     }
 
@@ -258,15 +259,15 @@ def bisect(
     with progress_apart(form):
         search = Bisect(row, _in_order(row, releases, builds, own), folder, options)
         try:
-            seen = search.search(search.versions if every else _anchors(search.versions), run)
+            seen = search.search(search.versions if every else _anchor_columns(search.versions), run)
         except KeyboardInterrupt:
-            say("interrupted; the same command continues with the columns that are left")
+            print_progress("interrupted; the same command continues with the columns that are left")
             return EXIT_INTERRUPTED
     if form == "json":
         print_json(as_json(row, search.versions, seen))
     else:
         Console().print(table_of(row, search.versions, seen, search.ran))
-        say("\n".join(conclusions(search.versions, seen, folder)))
+        print_progress("\n".join(search_conclusions(search.versions, seen, folder)))
     return exit_code_of(troubled=not any(one.outcome for one in seen.values()))
 
 
@@ -297,11 +298,11 @@ def _in_order(row: str, releases: Sequence[str], builds: Sequence[WantedColumn],
         ]
     )
     for left in order.unordered:
-        say(f"{row}: {left}. It is left out; to see the row on it: matrix --requirement {row}")
+        print_progress(f"{row}: {left}. It is left out; to see the row on it: matrix --requirement {row}")
     return [named[label] for label in order.labels]
 
 
-def _anchors(names: Sequence[str]) -> Sequence[str]:
+def _anchor_columns(names: Sequence[str]) -> Sequence[str]:
     """Return the columns to run first: the newest patch of each minor, candidates and builds of the user's own."""
     older = set(released_versions()) - set(newest_patches())
     return [name for name in names if name not in older] or names

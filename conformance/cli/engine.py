@@ -27,9 +27,9 @@ def setup(kafka_version: Sequence[str]) -> None:
 def make_ready(versions: Sequence[str]) -> None:
     """Make sure that an engine answers, and get the images of some versions. Raises UnknownVersion and KitError."""
     wanted = select_versions(list(versions))
-    have_ready(wanted, say)
+    have_ready(wanted, print_progress)
     if wanted:
-        say(f"ready: the Docker engine, and Kafka {', '.join(wanted)}")
+        print_progress(f"ready: the Docker engine, and Kafka {', '.join(wanted)}")
 
 
 @click.command(context_settings=HELP)
@@ -39,13 +39,13 @@ def sweep(kept: Sequence[str], form: Form) -> None:
     """Remove what dead runs of this host left on the engine, and each kept RUN that is named."""
     with progress_apart(form):
         client = ensure(install=False)
-        removed = [name for run in kept for name in forget(client, run)] + sweep_engine(client, say)
+        removed = [name for run in kept for name in forget(client, run)] + sweep_engine(client, print_progress)
     if form == "json":
         print_json(removed)
     else:
-        say(f"{len(removed)} things removed")
+        print_progress(f"{len(removed)} things removed")
 
 
-def say(text: str) -> None:
+def print_progress(text: str) -> None:
     """Print a line of progress at once."""
     print(text, flush=True)

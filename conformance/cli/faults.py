@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from conformance.cli.engine import make_ready, say
+from conformance.cli.engine import make_ready, print_progress
 from conformance.cli.group import HELP
 from conformance.cli.options import VERSIONS, progress_apart
-from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, summary
+from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, storm_summary
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
 from fixtures.faults.base.fault import Fault
@@ -45,20 +45,22 @@ def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool,
     """
     wanted = choose_faults(list(fault), every_role=every_role)
     with progress_apart(form):
-        tested = _test(select_versions(list(kafka_version)), wanted, sabotage=sabotage)
+        tested = _test_versions(select_versions(list(kafka_version)), wanted, sabotage=sabotage)
     if form == "json":
         print_json(msgspec.to_builtins(tested))
     else:
-        say(results_table(tested))
+        print_progress(results_table(tested))
     expected = all(as_expected(rows, sabotage=sabotage) for rows in tested.values())
     return exit_code_of(troubled=not expected)
 
 
-def _test(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool) -> dict[str, list[SelfTest]]:
+def _test_versions(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool) -> dict[str, list[SelfTest]]:
     make_ready(versions)
     with Run.begin() as run:
         try:
-            return {one: self_test(obtain_image(one), wanted, run, say, sabotage=sabotage) for one in versions}
+            return {
+                one: self_test(obtain_image(one), wanted, run, print_progress, sabotage=sabotage) for one in versions
+            }
         finally:
             run.end(connect())
 
@@ -87,31 +89,31 @@ def storm(
     The exit code is 0 if every one showed its witness and its consequence.
     """
     plans = drawn_plans(seed, fault_kinds(list(fault)), at_once=at_once)
-    version = _one(kafka_version)
+    version = _require_one(kafka_version)
     with progress_apart(form):
         make_ready([version])
     with Run.begin() as run:
         try:
             lab = lab_of(fault_kinds(fault) if fault else ())
-            raged = Storm(Targets(obtain_image(version), run, lab), say, out / run.id)
+            raged = Storm(Targets(obtain_image(version), run, lab), print_progress, out / run.id)
             try:
                 with progress_apart(form):
                     raged.rage(plans, cycles, minutes)
             finally:
-                _tell(raged, form)
+                _print_storm(raged, form)
         finally:
             run.end(connect())
     return exit_code_of(troubled=not is_success(raged))
 
 
-def _tell(storm: Storm, form: Form) -> None:
+def _print_storm(storm: Storm, form: Form) -> None:
     if form == "json":
         print_json(as_json(storm))
     else:
-        say("\n".join(summary(storm)))
+        print_progress("\n".join(storm_summary(storm)))
 
 
-def _one(text: str) -> str:
+def _require_one(text: str) -> str:
     """Return the one version or image that is named. Raises WrongUse, UnknownVersion."""
     if len(versions := select_versions([text])) > 1:
         raise WrongUse(f"--kafka-version {text!r}: a storm has one cluster, so give one version, not {len(versions)}.")

@@ -23,7 +23,7 @@ from conformance.campaign.hunt.totals import totals_of
 from conformance.campaign.plan import ColumnRun, Plan, read_plan, refuse_running, write_whole
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation, load_deviations
-from conformance.cli.engine import say
+from conformance.cli.engine import print_progress
 from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import (
     refuse_wrong,
@@ -137,12 +137,12 @@ class Hunter:
 
     def _round(self) -> None:
         minutes = min(round_minutes(self.night.hours, len(self._columns)), self._minutes_left)
-        kept = kept_in(self._out, self._wanted_machines(), say)
+        kept = kept_in(self._out, self._wanted_machines(), print_progress)
         one = next_round(self.hunt, self._columns, self._options, kept, minutes, workers())
         plan = self._plan(one, kept)
         self.hunt.rounds.append(one)
         self._write()
-        say(_announcement(one))
+        print_progress(_finding_announcement(one))
         try:
             run_columns(self._out / one.folder, plan, at_once=1, command=self._command)
         finally:
@@ -184,9 +184,11 @@ class Hunter:
         new = [finding for each in seen if (finding := add(self.hunt.findings, each))]
         one.ended = True
         self._write()
-        say(f"round {one.number}: {one.totals.count} examples, {len(seen)} violations, {len(new)} new findings")
+        print_progress(
+            f"round {one.number}: {one.totals.count} examples, {len(seen)} violations, {len(new)} new findings"
+        )
         for finding in new:
-            say(f"  {self._folder(finding) / 'report.md'}{' (known)' if finding.is_known else ''}")
+            print_progress(f"  {self._folder(finding) / 'report.md'}{' (known)' if finding.is_known else ''}")
 
     # --- replays
 
@@ -206,7 +208,7 @@ class Hunter:
         """Replay findings side by side, each in its own pytest; the next command repeats replays that did not end."""
         runs = [self._replay_of(one) for one in wanted]
         plan = Plan(options=[], seed=self.hunt.seed, columns=runs)
-        say(f"replays: {', '.join(run.name for run in runs)}")
+        print_progress(f"replays: {', '.join(run.name for run in runs)}")
         try:
             run_columns(self._out / REPLAYS, plan, at_once=len(runs), command=self._command)
         except KeyboardInterrupt:
@@ -227,7 +229,7 @@ class Hunter:
 
     def _replays_of(self, finding: HuntFinding, run: ColumnRun) -> Replays:
         replays = replays_in(read_shards(self._out / REPLAYS / "shards", run.run), finding.row, finding.label)
-        say(f"{run.name}: {replays}")
+        print_progress(f"{run.name}: {replays}")
         return replays
 
     # --- files
@@ -257,7 +259,7 @@ class Hunter:
         write_whole(folder / "finding.json", msgspec.json.format(msgspec.json.encode(finding), indent=1))
 
 
-def _announcement(one: Round) -> str:
+def _finding_announcement(one: Round) -> str:
     first = f", {len(one.schedules)} schedules of earlier rounds first" if one.schedules else ""
     return f"round {one.number}: {one.column}, {one.minutes:.1f} minutes, seed {one.seed}{first}"
 
@@ -291,13 +293,13 @@ def hunt(
     pytest, such as --feature and --conformance-profile (default: quick).
     """
     own = means or Means()
-    length, runs = _hours(hours), choose(**columns).runs
+    length, runs = _parse_hours(hours), choose(**columns).runs
     wanted = list(machines) or [ALL_MACHINES]
     known = load_deviations(shipped_rows(), *map(Path, deviations))
     rest = [*rest, *deviations_options(deviations)]
-    _refuse(wanted, rest)
+    _refuse_wrong_use(wanted, rest)
     refuse_wrong(rest, runs, own.pytest)
-    with _alone(out), progress_apart(form):
+    with _lock_folder(out), progress_apart(form):
         _refuse_other_schemas(out)
         own.prepare(versions_of(runs))
         hunter = Hunter(
@@ -314,11 +316,11 @@ def hunt(
         try:
             hunter.run()
         except KeyboardInterrupt:
-            say(f"interrupted; the same command goes on with {out}")
+            print_progress(f"interrupted; the same command goes on with {out}")
             return EXIT_INTERRUPTED
-        say(f"{len(hunter.hunt.rounds)} rounds, {len(hunter.hunt.findings)} findings: {out / 'README.md'}")
+        print_progress(f"{len(hunter.hunt.rounds)} rounds, {len(hunter.hunt.findings)} findings: {out / 'README.md'}")
     if form == "json":
-        print_json([_summary(finding, out) for finding in hunter.hunt.findings])
+        print_json([_finding_as_json(finding, out) for finding in hunter.hunt.findings])
     return hunter.code
 
 
@@ -328,13 +330,13 @@ def _refuse_other_schemas(out: Path) -> None:
     kept_in(out, [*all_machines().values()], lambda _: None)
 
 
-def _summary(finding: HuntFinding, out: Path) -> dict[str, object]:
+def _finding_as_json(finding: HuntFinding, out: Path) -> dict[str, object]:
     """Return a finding as JSON, with its folder and without its schedule."""
     fields = msgspec.to_builtins(finding)
     return {"folder": str(out / FINDINGS / finding.name), **{key: fields[key] for key in fields if key != "schedule"}}
 
 
-def _hours(text: str) -> float:
+def _parse_hours(text: str) -> float:
     try:
         hours = float(text)
     except ValueError:
@@ -347,7 +349,7 @@ def _hours(text: str) -> float:
     return hours
 
 
-def _refuse(machines: Sequence[str], rest: Sequence[str]) -> None:
+def _refuse_wrong_use(machines: Sequence[str], rest: Sequence[str]) -> None:
     """Refuse wrong use before anything is written."""
     try:
         refuse_unknown_machines(machines, "--machine")
@@ -361,7 +363,7 @@ def _refuse(machines: Sequence[str], rest: Sequence[str]) -> None:
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
+def _lock_folder(out: Path) -> Iterator[None]:
     """Lock the folder until the block ends. Raises WrongUse while another hunt works in it."""
     make_writable(out, "--out")
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from conformance.campaign.column_runs import Runner, given_by_environment, log_of, tail
+from conformance.campaign.column_runs import Runner, given_by_environment, log_of, tail_of_log
 from conformance.campaign.outcome import code_of
 from conformance.campaign.plan import (
     BISECT,
@@ -25,7 +25,7 @@ from conformance.campaign.plan import (
 )
 from conformance.campaign.rerun import column_runs_again, seen_again, violated_in
 from conformance.campaign.watching import watching
-from conformance.cli.engine import say
+from conformance.cli.engine import print_progress
 from conformance.cli.group import PASSING_ON
 from conformance.cli.means import Means, Merge
 from conformance.cli.options import (
@@ -34,8 +34,8 @@ from conformance.cli.options import (
     column_options,
     deviations_option,
     deviations_options,
+    environment_variable,
     pytest_options,
-    variable,
 )
 from conformance.core.registry import every_check
 from conformance.running.baseline import Baseline, read_baseline
@@ -89,7 +89,7 @@ class MatrixOptions(msgspec.Struct, frozen=True, kw_only=True):
 @out_option("the output directory")
 @click.option(
     "--baseline",
-    envvar=variable("BASELINE"),
+    envvar=environment_variable("BASELINE"),
     default="",
     metavar="MATRIX",
     help="a matrix.json whose violations are known: exit code 1 only for new ones",
@@ -144,36 +144,36 @@ def matrix(
     )
     if means is None and find_spec("pyspark") is None:
         raise KitError(spark_missing("pyspark"))  # nothing could be merged in the end
-    return (_rerun if again else _run)(asked, means or Means())
+    return (_rerun_violated if again else _run_matrix)(asked, means or Means())
 
 
-def _run(asked: MatrixOptions, means: Means) -> int:
+def _run_matrix(asked: MatrixOptions, means: Means) -> int:
     wanted = asked.columns.runs
     refuse_wrong(asked.rest, wanted, means.pytest)
     make_writable(asked.out, "--conformance-out")
     if (baseline := _baseline_of(asked)) is not None:
         _check_baseline(baseline)
     means.prepare(versions_of(wanted))
-    plan = _plan(asked, wanted)
+    plan = _choose_plan(asked, wanted)
     try:
         run_columns(asked.out, plan, at_once=asked.at_once, command=means.pytest)
     except KeyboardInterrupt:
-        say(
+        print_progress(
             f"interrupted; {len(plan.columns_left)} of {len(plan.columns)} columns are left. "
             "The same command continues with them."
         )
-        _conclude(asked.out, plan, asked.deviations, means.merge)
+        _merge_and_conclude(asked.out, plan, asked.deviations, means.merge)
         return EXIT_INTERRUPTED
-    return _conclude(asked.out, plan, _archive_options(asked), means.merge)
+    return _merge_and_conclude(asked.out, plan, _archive_options(asked), means.merge)
 
 
-def _rerun(asked: MatrixOptions, means: Means) -> int:
+def _rerun_violated(asked: MatrixOptions, means: Means) -> int:
     """Run violated rows only, with another seed, into the same folder; earlier observations are kept."""
     out, versions = asked.out, list(asked.columns.versions)
-    globs, rest = _requirements(asked.rest)
+    globs, rest = _split_requirements(asked.rest)
     violated = violated_in(out, globs, select_versions(versions) if versions else ())
     if not violated:
-        say(f"none of these rows is violated in {out / 'matrix' / 'matrix.json'}: nothing is run")
+        print_progress(f"none of these rows is violated in {out / 'matrix' / 'matrix.json'}: nothing is run")
         return EXIT_SATISFIED
     _refuse_others(out)
     plan = new_plan(column_runs_again(violated, list(read_shards(out / "shards")), read_plan(out)), rest)
@@ -182,17 +182,17 @@ def _rerun(asked: MatrixOptions, means: Means) -> int:
     try:
         run_columns(out, plan, at_once=asked.at_once, command=means.pytest, file=RERUN)
     except KeyboardInterrupt:
-        say("interrupted; columns that ended are kept")
+        print_progress("interrupted; columns that ended are kept")
         return EXIT_INTERRUPTED
     finally:
-        put_aside_unended(out, plan, say)
+        put_aside_unended(out, plan, print_progress)
     say_bad_ends(out, plan)
     merged = means.merge(out, [*_archive_options(asked), *(["--baseline", asked.baseline] if asked.baseline else [])])
-    say("\n".join(map(str, seen_again(violated, plan.columns, list(read_shards(out / "shards"))))))
+    print_progress("\n".join(map(str, seen_again(violated, plan.columns, list(read_shards(out / "shards"))))))
     return code_of(out, plan.columns, known) or merged
 
 
-def _requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
+def _split_requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split options into the globs of --requirement and the others."""
     words, globs, others = iter(rest), list[str](), list[str]()
     for word in words:
@@ -210,16 +210,16 @@ def _refuse_others(out: Path) -> None:
         if (plan := read_plan(out, file)) is not None:
             refuse_running(out, plan.columns)
             if file != PLAN:
-                put_aside_unended(out, plan, say)
+                put_aside_unended(out, plan, print_progress)
 
 
 def run_columns(out: Path, plan: Plan, *, at_once: int, command: Sequence[str], file: str = PLAN) -> None:
     """Run the columns of a plan and show their progress. Raises KeyboardInterrupt."""
     runner = Runner(out, plan, at_once=at_once, workers=max(1, workers() // at_once), file=file, command=command)
     began = time.monotonic()
-    with watching(say) as watch:
+    with watching(print_progress) as watch:
         runner.run(watch)
-    say(f"checks: {time.monotonic() - began:.0f} s")
+    print_progress(f"checks: {time.monotonic() - began:.0f} s")
 
 
 def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
@@ -239,11 +239,11 @@ def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Seq
         )
 
 
-def _plan(asked: MatrixOptions, columns: Sequence[ColumnRun]) -> Plan:
+def _choose_plan(asked: MatrixOptions, columns: Sequence[ColumnRun]) -> Plan:
     """Choose the plan to run, and keep a copy of the baseline, which may be among the recordings that are moved aside."""
     baseline = file.read_bytes() if (file := _baseline_of(asked)) else None
     wanted = new_plan(columns, asked.rest, given_by_environment(), asked.baseline)
-    plan = choose_plan(asked.out, wanted, add=asked.add, say=say)
+    plan = choose_plan(asked.out, wanted, add=asked.add, say=print_progress)
     if baseline is not None:
         (asked.out / COPY).write_bytes(baseline)
     return plan
@@ -265,7 +265,7 @@ def _check_baseline(baseline: Path) -> Path:
     return baseline
 
 
-def _conclude(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
+def _merge_and_conclude(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
     """Merge all shards, whatever the exit codes of the columns are. Returns the exit code of the campaign."""
     say_bad_ends(out, plan)
     options = [*archived, *(["--baseline", str(out / COPY)] if plan.baseline else [])]
@@ -277,23 +277,23 @@ def _conclude(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> i
 
 def _say_each(lines: Sequence[str]) -> None:
     for line in lines:
-        say(line)
+        print_progress(line)
 
 
 def say_bad_ends(out: Path, plan: Plan, expected: Sequence[int] = (EXIT_SATISFIED, EXIT_VIOLATED)) -> None:
     """Print the last log lines of each column that ended with an unexpected exit code, and the notes on all kept runs."""
     for column in plan.columns:
         if column.run and column.code not in expected:
-            say(
+            print_progress(
                 "\n".join(
                     [
                         f"{column.name} ended with {column.code}; the end of {log_of(out, column)}:",
-                        *tail(log_of(out, column)),
+                        *tail_of_log(log_of(out, column)),
                     ]
                 )
             )
         for kept in kept_of(column.run):
-            say(kept)
+            print_progress(kept)
 
 
 def _baseline_in(out: Path, plan: Plan) -> Baseline:

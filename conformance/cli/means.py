@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.campaign.column_runs import PYTEST
-from conformance.cli.engine import say
+from conformance.cli.engine import print_progress
 from conformance.running.columns import WantedColumn
 from fixtures.images import at_hand
 from fixtures.ready import have_ready
@@ -25,16 +25,16 @@ def merge_with_spark(out: Path, options: Sequence[str]) -> int:
     began = time.monotonic()
     command = [sys.executable, "-m", "reports", "--in", str(out / "shards"), "--out", str(out / "matrix")]
     code = subprocess.run([*command, *options], check=False).returncode
-    say(f"merge: {time.monotonic() - began:.0f} s")
+    print_progress(f"merge: {time.monotonic() - began:.0f} s")
     return code
 
 
 class Means(msgspec.Struct, frozen=True, kw_only=True):
     """The engine, pytest, Spark and clock of a command; tests replace them."""
 
-    prepare: Prepare = lambda versions: have_ready(versions, say)
+    prepare: Prepare = lambda versions: have_ready(versions, print_progress)
     pytest: Sequence[str] = PYTEST
     merge: Merge = merge_with_spark
     clock: Callable[[], float] = time.monotonic
     at_hand: Callable[[str], bool] = at_hand
-    version_of: Callable[[WantedColumn], str] = lambda column: column.image(say).version
+    version_of: Callable[[WantedColumn], str] = lambda column: column.image(print_progress).version

@@ -91,30 +91,32 @@ def choose(
     """Choose columns, each once: those that the command names, or those that the environment names if the command
     names none of that kind."""
     overrides = Overrides(
-        labels=label or _lines("LABEL"), judged_as=judged_as or _lines("AS"), libs=kafka_libs or _lines("KAFKA_LIBS")
+        labels=label or _lines_of("LABEL"),
+        judged_as=judged_as or _lines_of("AS"),
+        libs=kafka_libs or _lines_of("KAFKA_LIBS"),
     )
-    homes = [home for home in os.environ.get(variable("KAFKA_HOME"), "").split(os.pathsep) if home]
+    homes = [home for home in os.environ.get(environment_variable("KAFKA_HOME"), "").split(os.pathsep) if home]
     return Chosen(
-        _once(kafka_version or _words("KAFKA_VERSION")),
-        _once(kafka_image or _words("KAFKA_IMAGE")),
-        _once(kafka_home or homes),
+        _without_repeats(kafka_version or _words_of("KAFKA_VERSION")),
+        _without_repeats(kafka_image or _words_of("KAFKA_IMAGE")),
+        _without_repeats(kafka_home or homes),
         overrides,
     )
 
 
-def _words(option: str) -> list[str]:
-    return os.environ.get(variable(option), "").replace(",", " ").split()
+def _words_of(option: str) -> list[str]:
+    return os.environ.get(environment_variable(option), "").replace(",", " ").split()
 
 
-def _lines(option: str) -> list[str]:
-    return os.environ.get(variable(option), "").splitlines()
+def _lines_of(option: str) -> list[str]:
+    return os.environ.get(environment_variable(option), "").splitlines()
 
 
-def _once(names: Sequence[str]) -> list[str]:
+def _without_repeats(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def variable(option: str) -> str:
+def environment_variable(option: str) -> str:
     """Return the environment variable of an option of pytest."""
     return f"KAFKA_CONFORMANCE_{option}"
 
@@ -139,7 +141,7 @@ pytest_options = click.argument(
 deviations_option = click.option(
     "--deviations",
     multiple=True,
-    envvar=variable("DEVIATIONS"),
+    envvar=environment_variable("DEVIATIONS"),
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
     help=DEVIATIONS_HELP,

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def pytest(words: Sequence[str]) -> None:
     """Run checks with pytest; its --help has the options of the kit in the group "Kafka conformance"."""
-    _become("conformance.cli.checks", words)
+    _become_module("conformance.cli.checks", words)
 
 
 @click.command(context_settings=AS_IT_IS)
@@ -27,7 +27,7 @@ def pytest(words: Sequence[str]) -> None:
 def tests(words: Sequence[str]) -> None:
     """The kit's own tests: all in two parts, or one pytest with the options that are given."""
     _refuse_installed("tests")
-    _become("tests", words)
+    _become_module("tests", words)
 
 
 @click.command(context_settings=AS_IT_IS)
@@ -35,7 +35,7 @@ def tests(words: Sequence[str]) -> None:
 def miniature(words: Sequence[str]) -> None:
     """Run the machines on a cluster in memory, with planted bugs."""
     _refuse_installed("miniature")
-    _become("tests.miniature", words)
+    _become_module("tests.miniature", words)
 
 
 def _refuse_installed(command: str) -> None:
@@ -46,7 +46,7 @@ def _refuse_installed(command: str) -> None:
         )
 
 
-def program(name: str) -> click.Command | None:
+def find_program(name: str) -> click.Command | None:
     """Return a program of the virtual environment, such as ruff; None if there is none of that name."""
     path = Path(sys.prefix, "bin", name)
     if sys.prefix == sys.base_prefix or not path.is_file():
@@ -55,15 +55,15 @@ def program(name: str) -> click.Command | None:
     @click.command(name, context_settings=AS_IT_IS)
     @click.argument("words", nargs=-1, type=click.UNPROCESSED)
     def command(words: Sequence[str]) -> None:
-        _replace([str(path), *words])
+        _replace_process([str(path), *words])
 
     return command
 
 
-def _become(module: str, words: Sequence[str]) -> None:
-    _replace([sys.executable, "-m", module, *words])
+def _become_module(module: str, words: Sequence[str]) -> None:
+    _replace_process([sys.executable, "-m", module, *words])
 
 
-def _replace(words: Sequence[str]) -> None:
+def _replace_process(words: Sequence[str]) -> None:
     sys.stdout.flush()
     os.execv(words[0], list(words))

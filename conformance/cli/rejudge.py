@@ -17,13 +17,13 @@ from typing import Any, BinaryIO, TypeAlias
 import click
 import msgspec
 
-from conformance.campaign.rewritten_shards import rewrite
+from conformance.campaign.rewritten_shards import rewrite_shard
 from conformance.catalogue import Facts
 from conformance.cli.group import HELP
 from conformance.cli.group import run as run_command
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
-from conformance.core.evaluate import evaluate, judged_on, proofs
+from conformance.core.evaluate import evaluate_check, find_proofs, judged_on
 from conformance.judging.judge import Judged
 from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import GatheredShard, gather
@@ -61,19 +61,19 @@ def rejudge(history: History, column: Column) -> Judged:
     by_judges = judged_on(facts, JUDGES, history)
     if check is None:
         return by_judges
-    found = _again(check, history, column) + by_judges
+    found = _rejudge_by_check(check, history, column) + by_judges
     # The outcome stays as recorded, whatever came to light when the cluster was healed after the trouble.
-    return Judged(proofs(found.observations), raised=found.raised) if history.end.outcome == "error" else found
+    return Judged(find_proofs(found.observations), raised=found.raised) if history.end.outcome == "error" else found
 
 
-def _again(check: Check, history: History, column: Column) -> Judged:
+def _rejudge_by_check(check: Check, history: History, column: Column) -> Judged:
     """Judge an example by its current check; return nothing if the check takes other inputs than were drawn: it is
     then another probe."""
     example = history.example
     if set(example.inputs) != set(check.strategies):
         return Judged([])
     bench = Bench(StoredTape(history), column, Bench.members_of(example.members), None)
-    outcome = evaluate(check, bench, check.parse_inputs(example.inputs), example.context)
+    outcome = evaluate_check(check, bench, check.parse_inputs(example.inputs), example.context)
     return Judged(outcome.observations, outcome.excuses)
 
 
@@ -109,7 +109,7 @@ def rejudge_stored(out: str, spark: str, shards: Path | None, form: Form) -> int
         raise WrongUse(f"{out} has no shards/: give the directory that was --conformance-out")
     if shards and (wrong := _not_there(shards, spark)):
         raise WrongUse(wrong)
-    changed = list(_in_spark(out, spark) if spark else _here(Path(out), shards))
+    changed = list(_in_spark(out, spark) if spark else _rejudge_here(Path(out), shards))
     if form == "json":
         print_json(changed)
     else:
@@ -134,7 +134,7 @@ def _not_there(folder: Path, spark: str | None) -> str:
 # --- in this process
 
 
-def _here(out: Path, into: Path | None) -> Iterator[str]:
+def _rejudge_here(out: Path, into: Path | None) -> Iterator[str]:
     pieces = list(read_shards(out / "shards"))
     whole = not any("" in piece.torn_of for piece in pieces)
     workers: dict[tuple[str, str], dict[str, GatheredShard]] = defaultdict(dict)
@@ -146,14 +146,14 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
     gc.freeze()  # shards and catalogue live to the end: no collection needs to traverse them again
     for (run, worker), shards in workers.items():
         again: Again = {id: {} for id in shards} if into else {}
-        yield from _compare(out, out / "histories" / run / f"{worker}.jsonl.zst", shards, again)
+        yield from _compare_worker(out, out / "histories" / run / f"{worker}.jsonl.zst", shards, again)
         if into is not None:
             for id, shard in shards.items():
-                with _open(into, id) as file:
-                    file.write(rewrite(shard, again[id], whole=whole))
+                with _open_lines(into, id) as file:
+                    file.write(rewrite_shard(shard, again[id], whole=whole))
 
 
-def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:
+def _compare_worker(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:
     """Describe the differences in one worker's examples, which belong to the columns of its `shards`.
 
     Put what the current judges found into `again`, for the shards that it has.
@@ -161,26 +161,26 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], ag
     headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
     before = {id: observations_of(shard.lines) for id, shard in shards.items()}
     with ExitStack() as stack:
-        files = {id: stack.enter_context(_open(out / "rejudged", id)) for id in shards}
+        files = {id: stack.enter_context(_open_lines(out / "rejudged", id)) for id in shards}
         for frame, content in read_frames(histories) if histories.exists() else ():
             for one in judge_frame(content, place(histories, frame.offset), headers, rejudge):
                 recorded = before.get(one.shard, {}).pop(one.example, [])
                 if one.refused:
                     raise WrongUse(one.refused)
                 if one.error:
-                    yield _difference(one.example, one.check, f"could not be judged: {one.error}")
+                    yield _difference_text(one.example, one.check, f"could not be judged: {one.error}")
                     continue
                 if one.shard in again:
                     again[one.shard][one.example] = one
                 after = canonical_lines(one.observations)
                 files[one.shard].write(after)
                 if after != canonical_lines(recorded):
-                    yield _difference(one.example, one.check, "judged differently now")
+                    yield _difference_text(one.example, one.check, "judged differently now")
     for example in (example for examples in before.values() for example in examples):
-        yield _difference(example, "", "its observations have no history")
+        yield _difference_text(example, "", "its observations have no history")
 
 
-def _open(folder: Path, id: str) -> BinaryIO:
+def _open_lines(folder: Path, id: str) -> BinaryIO:
     folder.mkdir(parents=True, exist_ok=True)
     return (folder / f"{PurePath(id).name}.jsonl").open("wb")
 
@@ -199,7 +199,7 @@ def observations_of(lines: Iterable[AnyShardLine]) -> dict[str, list[Observation
     return found
 
 
-def _difference(example: str, check: str | None, wrong: str) -> str:
+def _difference_text(example: str, check: str | None, wrong: str) -> str:
     return f"{example} ({check}): {wrong}" if check else f"{example}: {wrong}"
 
 
@@ -229,7 +229,7 @@ def compare_in_spark(spark: Any, run: str) -> Iterator[str]:
         raise WrongUse(row.refused)
     wrong = again.differing_examples(now, again.recorded_marks(spark, f"{run}/shards")).persist()
     described = wrong.sort("example", "check", "wrong").take(DESCRIBED)
-    yield from (_difference(row.example, row.check, row.wrong) for row in described)
+    yield from (_difference_text(row.example, row.check, row.wrong) for row in described)
     if len(described) == DESCRIBED and (more := wrong.count() - DESCRIBED):
         yield f"and {more} more"
     wrong.unpersist()

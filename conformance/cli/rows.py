@@ -41,16 +41,16 @@ def rows(row: str | None, form: Literal["text", "json"]) -> None:
 
     ROW is an id such as KIP320-FETCH-03, or a glob such as 'KIP320-*'; upper and lower case are the same.
     """
-    wanted = _matching(row)
+    wanted = _matching_rows(row)
     if form == "json":
         click.echo(json.dumps([_as_json(one) for one in wanted], indent=2))
     elif row and len(wanted) == 1:
         click.echo("\n".join(_all_about(wanted[0])))
     else:
-        click.echo("\n".join(_list(wanted)))
+        click.echo("\n".join(_list_rows(wanted)))
 
 
-def _matching(row: str | None) -> list[Requirement]:
+def _matching_rows(row: str | None) -> list[Requirement]:
     every = list(shipped_rows())
     found = [one for one in every if fnmatchcase(one.id.upper(), row.upper())] if row else every
     if not found:
@@ -76,7 +76,7 @@ def _checks_of(row: Requirement) -> list[str]:
     return sorted(checks_by_row().get(row.id, ()))
 
 
-def _list(wanted: Sequence[Requirement]) -> Iterator[str]:
+def _list_rows(wanted: Sequence[Requirement]) -> Iterator[str]:
     for row in wanted:
         checks = len(_checks_of(row))
         counted = f"{checks} check{'s' if checks > 1 else ''}" if checks else "untested"
@@ -91,16 +91,18 @@ def _all_about(row: Requirement) -> Iterator[str]:
     yield ""
     yield from textwrap.wrap(row.statement, WIDTH)
     yield ""
-    yield f"applies to {', '.join(row.applies)}{_needs(row.needs)}"
+    yield f"applies to {', '.join(row.applies)}{_needs_text(row.needs)}"
     for case in row.cases:
-        yield from textwrap.wrap(f"case {case.id}: {case.about}{_applies(case.applies)}", WIDTH, subsequent_indent="  ")
+        yield from textwrap.wrap(
+            f"case {case.id}: {case.about}{_applies_text(case.applies)}", WIDTH, subsequent_indent="  "
+        )
     checks = _checks_of(row)
     yield from ("", *(f"check {check}" for check in checks)) if checks else ("", f"untested: {NO_CHECK}")
 
 
-def _needs(needs: Sequence[str]) -> str:
+def _needs_text(needs: Sequence[str]) -> str:
     return f", needs {', '.join(needs)}" if needs else ""
 
 
-def _applies(versions: Sequence[str]) -> str:
+def _applies_text(versions: Sequence[str]) -> str:
     return f" ({', '.join(versions)})" if versions else ""

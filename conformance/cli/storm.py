@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from conformance.running.probe.run import draw
+from conformance.running.probe.run import draw_inputs
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Injector, Unhealed, Unwitnessed
 from fixtures.faults.base.target import FaultTarget
@@ -40,7 +40,7 @@ WHOLE_WITHIN = 60.0
 def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[Fault]:
     """Draw faults without end: in each round every kind once, in a random order and with random parameters."""
     dice = random.Random(seed)
-    pools = {kind: _pool(kind, seed) for kind in kinds}
+    pools = {kind: _fault_pool(kind, seed) for kind in kinds}
     while True:
         for kind in dice.sample(list(kinds), len(kinds)):
             yield dice.choice(pools[kind]).fresh()
@@ -55,7 +55,7 @@ def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, at_once: in
         reasons = {clash(one, other) for one in kinds for other in kinds}
         raise KitError(f"no two of these faults may overlap: {'; '.join(sorted(reasons))}")
     dice = random.Random(seed)
-    pools = {kind: _pool(kind, seed) for _, kind in together}
+    pools = {kind: _fault_pool(kind, seed) for _, kind in together}
     firsts = drawn_faults(seed, list(dict.fromkeys(first for first, _ in together)))
     while True:
         first = next(firsts)
@@ -64,9 +64,9 @@ def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, at_once: in
         yield Overlap(first=first, second=second, further=tuple(further), first_heals_first=dice.random() < 0.5)
 
 
-def _pool(kind: type[Fault], seed: int) -> list[Fault]:
+def _fault_pool(kind: type[Fault], seed: int) -> list[Fault]:
     number = zlib.crc32(f"storm {kind.__struct_config__.tag} {seed}".encode())
-    return [values["fault"] for values in draw({"fault": faults_of(kind)}, number, POOL)]
+    return [values["fault"] for values in draw_inputs({"fault": faults_of(kind)}, number, POOL)]
 
 
 class Cycle(msgspec.Struct, kw_only=True):
@@ -136,7 +136,7 @@ class Storm:
         target = self._targets.target()
         if self._writer is None:
             self._writer = self._new_writer(target).start()
-        cycles = attempt(Injector(target), plan)
+        cycles = attempt_plan(Injector(target), plan)
         endings = {cycle.ending for cycle in cycles}
         if "unhealed" in endings:
             cycles[-1].replaced = self._replace("a fault did not heal.")
@@ -184,19 +184,19 @@ class Storm:
         if cycle.injected is not None and cycle.ending == "healed":
             text += f", shown in {_shown_in(cycle.injected):.1f} s, whole in {cycle.injected.heal_seconds:.1f} s"
         if cycle.ending == "skipped":
-            text += f" ({_first(cycle.reason)})"
+            text += f" ({_first_line(cycle.reason)})"
         elif cycle.reason:
             # The nodes' logs come last, and are too long for a terminal.
             text += "\n    ".join(["", *cycle.reason.partition("\n---")[0].splitlines()])
-        return text + (f"\n    THE CLUSTER IS REPLACED: {_first(cycle.replaced)}" if cycle.replaced else "")
+        return text + (f"\n    THE CLUSTER IS REPLACED: {_first_line(cycle.replaced)}" if cycle.replaced else "")
 
 
-def attempt(injector: Injector, plan: Plan) -> list[Cycle]:
+def attempt_plan(injector: Injector, plan: Plan) -> list[Cycle]:
     """Run a plan and return its cycles. An error is recorded in the last one, never raised."""
     cycles: list[Cycle] = []
     try:
         with stage_role(injector, plan.fault.role if isinstance(plan, Single) else ""):
-            cycles.extend(_cycle(plan, step) for step in run(plan, injector) if not isinstance(step, Calm))
+            cycles.extend(_cycle_of_step(plan, step) for step in run(plan, injector) if not isinstance(step, Calm))
     except Unwitnessed as trouble:
         cycles.append(_cycle_in_trouble(plan, "unwitnessed", trouble))
     except Unhealed as trouble:
@@ -206,7 +206,7 @@ def attempt(injector: Injector, plan: Plan) -> list[Cycle]:
     return cycles
 
 
-def _cycle(plan: Plan, step: Injected | Skipped) -> Cycle:
+def _cycle_of_step(plan: Plan, step: Injected | Skipped) -> Cycle:
     if isinstance(step, Skipped):
         return Cycle(fault=step.fault, role=step.role, ending="skipped", reason=step.reason)
     if not step.met:
@@ -250,7 +250,7 @@ def as_json(storm: Storm) -> dict[str, object]:
     return {key: msgspec.to_builtins(value) for key, value in figures.items()}
 
 
-def summary(storm: Storm) -> list[str]:
+def storm_summary(storm: Storm) -> list[str]:
     """Return the summary as text: the table, the reasons of skipped and failed cycles, and the totals."""
     lines = [
         "| fault | cycles | unwitnessed | no consequence | unhealed | error | skipped | to consequence | to heal |"
@@ -259,33 +259,33 @@ def summary(storm: Storm) -> list[str]:
     by_fault: dict[str, list[Cycle]] = defaultdict(list)
     for cycle in storm.cycles:
         by_fault[cycle.fault].append(cycle)
-    lines += [_row(fault, cycles) for fault, cycles in sorted(by_fault.items())]
-    return [*lines, "", *_reasons(storm.cycles), *_totals(storm)]
+    lines += [_fault_row(fault, cycles) for fault, cycles in sorted(by_fault.items())]
+    return [*lines, "", *_reason_lines(storm.cycles), *_total_lines(storm)]
 
 
-def _row(fault: str, cycles: list[Cycle]) -> str:
+def _fault_row(fault: str, cycles: list[Cycle]) -> str:
     endings = Counter(cycle.ending for cycle in cycles)
     healed = [cycle.injected for cycle in cycles if cycle.injected is not None and cycle.ending == "healed"]
     counts = [
         len(cycles) - endings["skipped"],
         *(endings[e] for e in ("unwitnessed", "no consequence", "unhealed", "error", "skipped")),
     ]
-    times = [_median([_shown_in(one) for one in healed]), _median([one.heal_seconds for one in healed])]
+    times = [_median_text([_shown_in(one) for one in healed]), _median_text([one.heal_seconds for one in healed])]
     return f"| {fault} | " + " | ".join([*map(str, counts), *times]) + " |"
 
 
-def _reasons(cycles: list[Cycle]) -> list[str]:
-    counts = Counter((c.ending, c.fault, c.role, _first(c.reason)) for c in cycles if c.reason)
+def _reason_lines(cycles: list[Cycle]) -> list[str]:
+    counts = Counter((c.ending, c.fault, c.role, _first_line(c.reason)) for c in cycles if c.reason)
     return [f"{ending} ({n}): {fault} of the {role}: {why}" for (ending, fault, role, why), n in sorted(counts.items())]
 
 
-def _totals(storm: Storm) -> list[str]:
+def _total_lines(storm: Storm) -> list[str]:
     replaced = [cycle.replaced for cycle in storm.cycles if cycle.replaced]
     traffic = storm.traffic
     rate = traffic.acknowledged / traffic.seconds if traffic.seconds else 0.0
     return [
         f"{storm.cycle_count} cycles in {storm.seconds:.0f} s, boots included; {len(replaced)} clusters replaced",
-        *[f"replaced: {_first(reason)}" for reason in replaced],
+        *[f"replaced: {_first_line(reason)}" for reason in replaced],
         f"traffic: {traffic.acknowledged} records acknowledged ({rate:.0f} a second), {traffic.unacknowledged} not, "
         f"longest gap {traffic.longest_gap:.1f} s",
         *[f"traffic ended early: {trouble}" for trouble in traffic.trouble],
@@ -296,9 +296,9 @@ def _shown_in(injected: Injected) -> float:
     return injected.inject_seconds + injected.witness_seconds + injected.consequence_seconds
 
 
-def _median(seconds: list[float]) -> str:
+def _median_text(seconds: list[float]) -> str:
     return f"{statistics.median(seconds):.2f} s" if seconds else "-"
 
 
-def _first(text: str) -> str:
+def _first_line(text: str) -> str:
     return (text.strip().splitlines() or [""])[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.core.faulting import record
+from conformance.core.faulting import record_fault
 from fixtures.cluster.node import ClusterNode
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from fixtures.disk.held import held_replicas
@@ -243,7 +243,7 @@ class Disk:
 
     def _record(self, fault: Fault, phase: Phase, detail: dict[str, Any]) -> None:
         about = {"partition": self._partition, **detail}
-        record(self._tape, fault, phase, node=self._name, detail=about)
+        record_fault(self._tape, fault, phase, node=self._name, detail=about)
 
 
 def _batch_at(replica: Replica, offset: int) -> Place:

@@ -33,7 +33,7 @@ INTERNAL = "__"
 """The prefix of the names of internal topics."""
 
 
-def echo(bench: Bench, back: int) -> None:
+def echo_request(bench: Bench, back: int) -> None:
     """Send a request (`request_to_echo`) again to the same broker, with the same fields in the same version, so that
     its body is the same byte for byte. Raises Absent if there is no such request, and whatever the call raises.
     """
@@ -58,11 +58,14 @@ def _can_be_echoed(bench: Bench, call: Call) -> bool:
     batch = call.request.get("records")
     internal = any(subject.name.startswith(INTERNAL) for subject in subjects_of(call))
     return (
-        call.op in ECHOED and call.node in bench.brokers and not (batch and _timestamp(batch) is None) and not internal
+        call.op in ECHOED
+        and call.node in bench.brokers
+        and not (batch and _batch_timestamp(batch) is None)
+        and not internal
     )
 
 
-def _timestamp(batch: object) -> object:
+def _batch_timestamp(batch: object) -> object:
     return batch.get("timestamp") if isinstance(batch, dict) else batch
 
 

@@ -47,12 +47,12 @@ class ExampleOutcome(msgspec.Struct, frozen=True):
     excuses: list[ExcuseCount] = []
 
 
-def canonical(inputs: dict[str, Any]) -> str:
+def canonical_text(inputs: dict[str, Any]) -> str:
     """Return drawn inputs as text that is the same for equal inputs."""
     return msgspec.json.encode(inputs, order="sorted").decode()
 
 
-def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any]) -> ExampleOutcome:
+def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any]) -> ExampleOutcome:
     """Run the check's body on the bench's tape.
 
     `arguments` are the drawn inputs as Python values; `context` is a shared rig's data, empty for a rig of the
@@ -62,7 +62,7 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
     observations: list[Observation] = []
     excuses: Excuses = Counter()
     try:
-        for claim in check.body(_handle(check, bench, context), **arguments, **_offer_arguments(check, bench)):
+        for claim in check.body(_rig_handle(check, bench, context), **arguments, **_offer_arguments(check, bench)):
             if isinstance(claim, ExcuseClaim):
                 excuses[_row_and_case(check, bench, claim.row, claim.case, claim.evidence)] += 1
             elif isinstance(claim, PremiseClaim):
@@ -77,7 +77,7 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
             elif isinstance(claim, ObservationClaim):
                 # Cases of other versions are left out; the body has checked feature levels itself.
                 found = [_observation(check, bench, claim)]
-                applied = applicable(found, facts := Facts(version=bench.column.version))
+                applied = applicable_claims(found, facts := Facts(version=bench.column.version))
                 observations += _unless_asleep(bench, applied, excuses)
                 excuses += _left_out(found, facts)
         _came_to_rest(check, bench)
@@ -85,9 +85,9 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
         bench.explain(error)
         if hindered := hindrance(bench.tape.history):
             return ExampleOutcome("premise lost", hindered, observations, _count_excuses(check, bench, excuses))
-        return ExampleOutcome("error", f"{type(error).__name__}: {error}", proofs(observations))
+        return ExampleOutcome("error", f"{type(error).__name__}: {error}", find_proofs(observations))
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
-        return ExampleOutcome("error", traceback.format_exc(), proofs(observations))
+        return ExampleOutcome("error", traceback.format_exc(), find_proofs(observations))
     return ExampleOutcome("judged", "", observations, _count_excuses(check, bench, excuses))
 
 
@@ -109,20 +109,20 @@ def _came_to_rest(check: Check, bench: Bench) -> None:
 def _count_excuses(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
     """Return the counted excuses of the body and the rig that apply to the column."""
     named = excuses + Counter(_row_and_case(check, bench, "", "", one) for one in bench.excuses)
-    return _applicable_excuses(named, _facts(bench))
+    return _applicable_excuses(named, _facts_of_column(bench))
 
 
 def _applicable_excuses(named: Excuses, facts: Facts) -> list[ExcuseCount]:
     """Return the excuses of cases that apply, and the cases that were left out since they do not apply."""
     own = [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(named.items())]
-    kept = {id(one) for one in applicable(own, facts)}
+    kept = {id(one) for one in applicable_claims(own, facts)}
     return [one for one in own if id(one) in kept or one.excuse == INAPPLICABLE.name]
 
 
 def _left_out(found: list[Observation], facts: Facts) -> Excuses:
     """Count the violations of cases that do not apply to the column: they prove nothing, for it never promised that."""
-    broken = proofs(found)
-    kept = {id(one) for one in applicable(broken, facts)}
+    broken = find_proofs(found)
+    kept = {id(one) for one in applicable_claims(broken, facts)}
     return Counter((one.requirement, one.case, INAPPLICABLE.name) for one in broken if id(one) not in kept)
 
 
@@ -132,7 +132,7 @@ def _row_and_case(check: Check, bench: Bench, row: str, case: str, evidence: Evi
     return row, case or bench.tape.example.case or shipped_rows()[row].cases[0].id, evidence.name
 
 
-def _facts(bench: Bench) -> Facts:
+def _facts_of_column(bench: Bench) -> Facts:
     return Facts(version=bench.column.version, ranges=bench.column.ranges)
 
 
@@ -141,11 +141,11 @@ def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged
     with spending("judge"):
         found = judge_apart(judges, history)
     left_out = _applicable_excuses(_left_out(found.observations, facts), facts)
-    excuses = [*applicable(found.excuses, facts), *left_out]
-    return Judged(applicable(found.observations, facts), excuses, found.raised)
+    excuses = [*applicable_claims(found.excuses, facts), *left_out]
+    return Judged(applicable_claims(found.observations, facts), excuses, found.raised)
 
 
-def applicable(found: list[C], facts: Facts) -> list[C]:
+def applicable_claims(found: list[C], facts: Facts) -> list[C]:
     """Return the observations or excuses whose cases apply to the column. Raises KitError for a case that is not in
     the catalogue.
     """
@@ -154,14 +154,14 @@ def applicable(found: list[C], facts: Facts) -> list[C]:
 
 
 def _is_applicable(id: str, case: str, facts: Facts) -> bool:
-    if (id, case) not in _cases():
+    if (id, case) not in _cases_by_id():
         raise KitError(f"{id} has no case {case!r}, yet a judge observed it")
-    row, own = shipped_rows()[id], _cases()[id, case]
+    row, own = shipped_rows()[id], _cases_by_id()[id, case]
     return applies(facts, row.applies, row.needs) and applies(facts, own.applies, own.needs)
 
 
 @cache
-def _cases() -> dict[tuple[str, str], Case]:
+def _cases_by_id() -> dict[tuple[str, str], Case]:
     """Return the cases of all rows, by row and case."""
     return {(row.id, case.id): case for row in shipped_rows() for case in row.cases}
 
@@ -169,7 +169,7 @@ def _cases() -> dict[tuple[str, str], Case]:
 def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:
     """Return the violations of the rows that promised a premise that was not met."""
     promises = claim.promises if not claim.excuse else ()
-    return applicable([_violation_of(bench, one) for one in promises], _facts(bench))
+    return applicable_claims([_violation_of(bench, one) for one in promises], _facts_of_column(bench))
 
 
 def _violation_of(bench: Bench, one: Promise) -> Observation:
@@ -181,12 +181,12 @@ def _excused_promises(claim: PremiseClaim) -> Iterator[tuple[str, str, str]]:
     return ((one.row, one.case, claim.excuse.name) for one in claim.promises if claim.excuse)
 
 
-def proofs(observations: list[Observation]) -> list[Observation]:
+def find_proofs(observations: list[Observation]) -> list[Observation]:
     """Return the violations: each is a proof, whatever trouble came after it."""
     return [observation for observation in observations if observation.result == "violated"]
 
 
-def _handle(check: Check, bench: Bench, context: dict[str, Any]) -> Any:
+def _rig_handle(check: Check, bench: Bench, context: dict[str, Any]) -> Any:
     with spending("prepare"):
         data = msgspec.convert(context, check.rig.data) if check.rig.shared else check.rig.prepare(bench)
         return check.rig.handle(bench, data)
@@ -197,7 +197,7 @@ def _offer_arguments(check: Check, bench: Bench) -> dict[str, Any]:
     if "case" in check.takes:
         offered["case"] = bench.tape.example.case
     if "expected" in check.takes:
-        offered["expected"] = shipped_rows()[check.rows[0]].expected_token(_facts(bench))
+        offered["expected"] = shipped_rows()[check.rows[0]].expected_token(_facts_of_column(bench))
     return offered
 
 
@@ -219,7 +219,7 @@ def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim) 
         requirement=row,
         case=case,
         example=example.example,
-        inputs=canonical(example.inputs),
+        inputs=canonical_text(example.inputs),
         events=shown_by,
         lived=_lived_through(bench, shown_by or [bench.tape.newest_answer()]),
     )

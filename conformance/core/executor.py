@@ -22,10 +22,10 @@ from functools import singledispatchmethod
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from conformance.core.bench import Bench
-from conformance.core.echoing import echo
+from conformance.core.echoing import echo_request
 from conformance.core.faulting import Faults
 from conformance.core.roles import Absent
-from conformance.core.sweeping import Swept, sweep
+from conformance.core.sweeping import Swept, ask_all
 from fixtures.consumers import ConsumerTrouble
 from fixtures.faults.base.fault import Fault, Unavailable
 from fixtures.faults.base.injector import Stuck, Unhealed
@@ -161,13 +161,13 @@ class StepExecutor(ABC, Generic[S]):
 
     @run.register
     def _echo(self, step: Echo) -> None:
-        echo(self.bench, step.back)
+        echo_request(self.bench, step.back)
 
     @run.register
     def _sweep(self, step: Sweep) -> None:
         if self.standing:
             raise Absent("a fault stands")
-        sweep(self.bench, self.swept(), step.turn)
+        ask_all(self.bench, self.swept(), step.turn)
 
     def swept(self) -> Swept:
         """Return the partitions and the group that a sweep asks about. Raises Absent if there are none."""

@@ -18,7 +18,7 @@ CLUSTER = "cluster"
 """The node that a fault's calls name on the tape: the nodes that it hits are known only once it was injected."""
 
 
-def record(tape: Tape, fault: Fault, phase: Phase, *, node: str, detail: dict[str, Any] | None = None) -> None:
+def record_fault(tape: Tape, fault: Fault, phase: Phase, *, node: str, detail: dict[str, Any] | None = None) -> None:
     """Record a phase of a fault on a named node that a rig causes by recorded calls; the injection has its effects."""
     tape.fault(fault.recorded_phase(phase, node, detail))
 

@@ -107,10 +107,10 @@ def simpler_steps(step: T) -> list[T]:
 
     Kind, subject and roles stay. The list is empty if no number can be smaller.
     """
-    each = [_with(step, path, least) for path, least in _smaller_numbers(step)]
+    each = [_with_value(step, path, least) for path, least in _smaller_numbers(step)]
     all_at_once = step
     for path, least in _smaller_numbers(step):
-        all_at_once = _with(all_at_once, path, least)
+        all_at_once = _with_value(all_at_once, path, least)
     return [all_at_once, *each] if len(each) > 1 else each
 
 
@@ -129,9 +129,9 @@ def _smaller_numbers(struct: msgspec.Struct, above: tuple[str, ...] = ()) -> Ite
                 yield (*above, field.name), least
 
 
-def _with(struct: T, path: tuple[str, ...], value: Number) -> T:
+def _with_value(struct: T, path: tuple[str, ...], value: Number) -> T:
     name, *rest = path
-    inner = _with(getattr(struct, name), tuple(rest), value) if rest else value
+    inner = _with_value(getattr(struct, name), tuple(rest), value) if rest else value
     return msgspec.structs.replace(struct, **{name: inner})
 
 

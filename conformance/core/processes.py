@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 
 from conformance.core.cluster import Cluster
-from conformance.core.faulting import record
+from conformance.core.faulting import record_fault
 from fixtures.cluster import NodeState
 from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
 from fixtures.tape import Tape
@@ -106,13 +106,13 @@ class Processes:
         return done
 
     def _inject(self, fault: ProcessFault, name: str) -> None:
-        record(self._tape, fault, "inject", node=name)
+        record_fault(self._tape, fault, "inject", node=name)
         self._broken[name] = fault
 
     def _witness(self, fault: ProcessFault, name: str, state: NodeState) -> None:
         if state != fault.shows:
             raise KitError(f"{fault.name} of {name} shows no effect: the engine reports {state}, not {fault.shows}")
-        record(self._tape, fault, "witness", node=name, detail={"state": state})
+        record_fault(self._tape, fault, "witness", node=name, detail={"state": state})
 
     def _mend(self, action: str, name: str, usual: ProcessFault) -> ActionResult:
         """Undo the node's recorded fault, or else `usual`, the kind that an earlier example or a shared rig leaves behind."""
@@ -121,7 +121,7 @@ class Processes:
         if done.state != "running":
             raise KitError(f"{action} of {name} did not bring it back: the engine reports {done.state}")
         self._broken.pop(name, None)
-        record(self._tape, fault, "heal", node=name, detail={"started_at": done.started_at})
+        record_fault(self._tape, fault, "heal", node=name, detail={"started_at": done.started_at})
         return done
 
     def _act(self, action: str, name: str, do: Callable[[], None]) -> ActionResult:

@@ -65,7 +65,7 @@ class Question(NamedTuple):
     def one_by_one(self, node: NodeClient, turn: int) -> None:
         """Ask about the turn's single items, and about all items in the same versions."""
         versions = self.versions(node)
-        pairs = _pairs(versions, self.items, turn)
+        pairs = _pairs_of_turn(versions, self.items, turn)
         for version in sorted({version for version, _ in pairs} - {versions[-1]}):
             if version >= self.together_from:
                 self.ask(node, self.items, version)
@@ -73,7 +73,7 @@ class Question(NamedTuple):
             self.ask(node, [item], version)
 
 
-def _pairs(versions: Sequence[int], items: Sequence[Any], turn: int) -> list[tuple[int, Any]]:
+def _pairs_of_turn(versions: Sequence[int], items: Sequence[Any], turn: int) -> list[tuple[int, Any]]:
     """Return the turn's pairs of version and item: versions highest first, each round with other items, until each
     version has met each item.
     """
@@ -87,14 +87,14 @@ def turn_of(example: str) -> int:
     return int(example.rpartition("-")[2] or 0) if example[-1:].isdigit() else 0
 
 
-def sweep(bench: Bench, swept: Swept, turn: int = 0) -> None:
+def ask_all(bench: Bench, swept: Swept, turn: int = 0) -> None:
     """Ask all questions. Raises Absent if a partition has no leader, and the error of a request that remains
     unanswered: the tape then lacks the sweep's last note.
 
     If the group has no coordinator yet, nothing is asked about it. Not for checks that are judged again by running
     them: the versions that a node offers are not on the tape.
     """
-    asked = [*questions(bench, swept, turn)]
+    asked = [*questions_of_turn(bench, swept, turn)]
     bench.tape.note(SWEEP_NOTE, {"turn": turn})
     for question, node in asked:
         question.together(node)
@@ -105,18 +105,18 @@ def sweep(bench: Bench, swept: Swept, turn: int = 0) -> None:
     bench.tape.note(SWEPT_NOTE)
 
 
-def questions(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, NodeClient]]:
+def questions_of_turn(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, NodeClient]]:
     """Yield each question with each broker that is asked: the leader of the turn's partition and another broker, or
     the group's coordinator and another broker. Raises Absent if a partition has no leader.
     """
-    states = _states(bench, swept)
+    states = _partition_states(bench, swept)
     nodes = _and_another(bench, states[turn % len(states)].leader, turn)
     starts = _log_starts(nodes[0], swept.partitions)
     yield from _offered_questions(_of_partitions(bench, swept.partitions, states, starts), nodes)
     if swept.group is not None:
         coordinator = nodes[0].find_coordinator(swept.group)
         if coordinator.error is Error.NONE:
-            yield from _offered_questions([_coordinators(swept.group)], nodes)
+            yield from _offered_questions([_coordinators_question(swept.group)], nodes)
             yield from _offered_questions(_of_group(swept), _and_another(bench, coordinator.node_id, turn))
 
 
@@ -126,7 +126,7 @@ def _offered_questions(
     return ((question, node) for question in questions for node in nodes if question.versions(node))
 
 
-def _states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
+def _partition_states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
     """Return the state of each partition. Raises Absent if one has no leader."""
     node = bench.node(bench.brokers[0])
     topics = node.metadata(sorted({topic.name for topic, _ in swept.partitions})).topics
@@ -161,7 +161,7 @@ def _of_partitions(
     """Return the questions about partitions. `starts` are their fetch offsets. Fetch below version 4, which
     down-converts records, is left out.
     """
-    unknown, absent = _unknown(bench), (partitions[0][0], NO_SUCH_PARTITION)
+    unknown, absent = _unknown_topic(bench), (partitions[0][0], NO_SUCH_PARTITION)
     asked = [*partitions, (unknown, 0), absent]
     topics = [*dict.fromkeys(topic.name for topic, _ in partitions), unknown.name]
     brokers = [str(bench.id_of(name)) for name in bench.brokers]
@@ -172,7 +172,7 @@ def _of_partitions(
         Question("DescribeTopicPartitions", _describe_topic_partitions, topics),
         Question("ListOffsets", _list_offsets, [OffsetQuery(topic.name, index, EARLIEST) for topic, index in asked]),
         Question("ListOffsets", _list_offsets, [OffsetQuery(topic.name, index, LATEST) for topic, index in asked]),
-        Question("Fetch", _fetch, [_fetch_of(one, start) for one, start in fetched], least=MAGIC_2_FROM),
+        Question("Fetch", _send_fetch, [_fetch_of(one, start) for one, start in fetched], least=MAGIC_2_FROM),
         Question(
             "OffsetForLeaderEpoch",
             lambda node, items, version: node.offset_for_leader_epoch_many(items, version=version),
@@ -202,7 +202,7 @@ def _list_offsets(node: NodeClient, items: Sequence[OffsetQuery], version: int) 
     return node.list_offsets_many(items, version=version)
 
 
-def _fetch(node: NodeClient, items: Sequence[FetchPartition], version: int) -> object:
+def _send_fetch(node: NodeClient, items: Sequence[FetchPartition], version: int) -> object:
     return node.fetch_many(items, version=version)
 
 
@@ -211,7 +211,7 @@ def _fetch_of(partition: TopicPartition, start: int) -> FetchPartition:
     return FetchPartition(topic=topic, partition=index, fetch_offset=start, partition_max_bytes=FETCHED_BYTES)
 
 
-def _coordinators(group: str) -> Question:
+def _coordinators_question(group: str) -> Question:
     return Question(
         "FindCoordinator",
         lambda node, items, version: node.find_coordinator_many(items, version=version),
@@ -243,7 +243,7 @@ def _of_group(swept: Swept) -> list[Question]:
     ]
 
 
-def _unknown(bench: Bench) -> Topic:
+def _unknown_topic(bench: Bench) -> Topic:
     return _topic_of(_no_such(bench.tape.example.example))
 
 

@@ -11,7 +11,7 @@ from conformance.catalogue import Catalogue, Facts
 from conformance.catalogue.applicability import numbers
 from conformance.judging import patch_releases
 from conformance.judging.patch_releases import PatchComparison, comparisons
-from history.releases import place
+from history.releases import place_of_version
 from history.schema import SCHEMA, refuse_older
 from history.shards import Header
 
@@ -163,7 +163,7 @@ def take_in(
         column.patches = compared.get(column.kafka_version, [])
         column.ended_early = sorted(early[column.kafka_version])
     return Intake(
-        columns=sorted(columns, key=lambda column: (place(column.version), column.kafka_version)),
+        columns=sorted(columns, key=lambda column: (place_of_version(column.version), column.kafka_version)),
         shards=named,
         outdated=[(shard, row) for shard, header in headers.items() for row in _changed_rows(header, catalogue)],
         quarantine=quarantine,

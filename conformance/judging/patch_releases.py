@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from history.releases import RELEASED, place
+from history.releases import RELEASED, place_of_version
 from history.shards import Column, Header
 
 ROW, CHECK = "GEN-07", "merge.patches_take_nothing_away"
@@ -40,15 +40,17 @@ def _is_release(column: Column) -> bool:
 def _compare(headers: Sequence[Header], others: Iterable[Sequence[Header]]) -> Iterator[PatchComparison]:
     version = headers[0].column.version
     older = [other for other in others if _is_older_patch(other[0].column.version, version)]
-    newest = max((place(other[0].column.version) for other in older), default=None)
-    for before in (other for other in older if place(other[0].column.version) == newest):
+    newest = max((place_of_version(other[0].column.version) for other in older), default=None)
+    for before in (other for other in older if place_of_version(other[0].column.version) == newest):
         was, now = _offered_ranges(before), _offered_ranges(headers)
         for topology in sorted(was.keys() & now.keys()):
             yield from _cases(was[topology], now[topology], f"{topology} cluster of {before[0].column.version}")
 
 
 def _is_older_patch(one: str, of: str) -> bool:
-    return place(one).numbers[:2] == place(of).numbers[:2] and place(one) < place(of)
+    return place_of_version(one).numbers[:2] == place_of_version(of).numbers[:2] and place_of_version(
+        one
+    ) < place_of_version(of)
 
 
 def _offered_ranges(headers: Sequence[Header]) -> dict[str, dict[str, int]]:

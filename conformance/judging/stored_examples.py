@@ -15,7 +15,7 @@ from history.events import History
 from history.observations import Observation
 from history.schema import WrongSchema
 from history.shards import Column, ExcuseCount, Header
-from history.store import group, lines_of
+from history.store import group_examples, lines_of
 
 Judging: TypeAlias = Callable[[History, Column], Judged]
 """A function that judges a history of a column with today's judges."""
@@ -49,7 +49,7 @@ def place(path: PurePath, offset: int) -> str:
 def judge_frame(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> Iterator[JudgedExample]:
     """Judge the example of a frame if it is of a column of `shards`. Trouble with it is in `error`, never raised."""
     try:
-        histories = list(group(lines_of(frame)))
+        histories = list(group_examples(lines_of(frame)))
     except WrongSchema as error:
         yield JudgedExample(example=place, refused=f"{place}: {error}")
         return

@@ -9,7 +9,7 @@ from conformance.core.bench import File
 from conformance.core.checks import Claims, held_if, premise
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
-from conformance.rigs.log.follower_fetches import freeze
+from conformance.rigs.log.follower_fetches import frozen_broker
 from conformance.rigs.log.partition import Boundary, Partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.rotation import (
@@ -20,7 +20,7 @@ from conformance.rigs.log.rotation import (
     epochs_and_checksums,
     in_every_isr,
     out_of_isr,
-    prefer,
+    prefer_leader,
     quick_partition,
 )
 from conformance.rigs.log.scenarios import log_scenario
@@ -145,8 +145,8 @@ def empty_epoch(partition: Partition, end: int) -> Claims:
     epoch = partition.move_leader(to=former).leader_epoch
     file = read_epochs(partition, former, lambda file: entry_of(file, epoch) is not None)
     yield premise(entry_of(file, epoch) == Boundary(epoch, end), f"{former} enters the empty epoch {epoch} at {end}")
-    with freeze(bench, bench.name_of(former)):
-        led = prefer(partition, successor)
+    with frozen_broker(bench, bench.name_of(former)):
+        led = prefer_leader(partition, successor)
         bench.eventually(lambda: out_of_isr(partition, former, successor), f"{former} out of the ISR", every=OFTEN)
         ends = bench.node(successor).offset_for_leader_epoch(partition.name, partition.index, epoch)
     began = bench.now().seconds

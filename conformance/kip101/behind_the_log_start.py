@@ -11,7 +11,7 @@ from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
-from conformance.rigs.log.rotation import epochs_and_checksums, in_every_isr, out_of_isr, prefer, quick_partition
+from conformance.rigs.log.rotation import epochs_and_checksums, in_every_isr, out_of_isr, prefer_leader, quick_partition
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire import NodeClient
 from history.readings import HeldReplica
@@ -47,7 +47,7 @@ def write_and_delete(partition: Partition, others: list[int], sizes: tuple[int, 
     leader, successor = others
     before = partition.state(leader)
     partition.write(*[b"unseen"] * sizes[0], to=partition.bench.node(leader))
-    led = prefer(partition, successor)
+    led = prefer_leader(partition, successor)
     node = partition.bench.node(successor)
     written = partition.write(*[b"of the next epoch, unseen"] * sizes[1], to=node)
     end = written.base_offset + sizes[1]

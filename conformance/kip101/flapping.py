@@ -13,7 +13,7 @@ from hypothesis.strategies import integers, lists
 from conformance.core.bench import Bench
 from conformance.core.checks import Claims, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
-from conformance.rigs.log.follower_fetches import freeze
+from conformance.rigs.log.follower_fetches import frozen_broker
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.rotation import elect_preferred, put_first
@@ -124,7 +124,7 @@ class Flapping:
                 None,
             )
 
-        with freeze(self.bench, self.bench.name_of(self.state.leader)):
+        with frozen_broker(self.bench, self.bench.name_of(self.state.leader)):
             self.goes_on(self.bench.eventually(state_if_led, f"another leader of {self.partition.name}", every=OFTEN))
 
     def goes_on(self, state: PartitionMetadata) -> None:

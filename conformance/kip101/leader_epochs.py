@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
-from conformance.rigs.log.follower_fetches import PAIRS, SharedFollower, freeze, whole_again
+from conformance.rigs.log.follower_fetches import PAIRS, SharedFollower, frozen_broker, whole_again
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from fixtures.wire import NodeClient
 from protocol.codes import Error
@@ -67,7 +67,7 @@ def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: s
 def isr_changes_and_the_epoch(pairs: SharedFollower, expected: str) -> Claims:
     """While the leader stays, ISR growth keeps the epoch; a shrink raises it by 1 only before metadata.version 12."""
     before = pairs.states()
-    with freeze(pairs.bench, pairs.follower):
+    with frozen_broker(pairs.bench, pairs.follower):
         shrunk = pairs.states_with_isr(1)
     whole_again(pairs.bench)
     grown = pairs.states_with_isr(2)

@@ -6,7 +6,7 @@ from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.crashes import Crashing, on_brokers
 from conformance.rigs.log.epoch_requests import TOO_FEW
-from conformance.rigs.log.follower_fetches import freeze
+from conformance.rigs.log.follower_fetches import frozen_broker
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from protocol.codes import Error
 from protocol.records import batch
@@ -26,7 +26,7 @@ def too_few_are_in_sync(partition: Crashing, refused: int, alone: int) -> Claims
     bench, state = partition.bench, partition.whole()
     leader, node = state.leader, bench.node(state.leader)
     [follower] = set(state.replicas) - {leader}
-    with freeze(bench, bench.name_of(follower)):
+    with frozen_broker(bench, bench.name_of(follower)):
         partition.until(lambda: partition.state_if_led_by(leader, isr={leader}), "the leader alone in sync")
         first, *more = (node.produce(partition.topic, 0, batch(b"for both")) for _ in range(1 + MORE + refused))
         committed, end = watermark_and_end(partition, node)

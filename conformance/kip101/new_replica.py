@@ -10,7 +10,7 @@ from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
-from conformance.rigs.log.rotation import RECORDS, assign
+from conformance.rigs.log.rotation import RECORDS, assign_replicas
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.kinds.frames import Delay
 from fixtures.wire import NodeClient
@@ -41,7 +41,7 @@ TO_BE_COPIED = Rig(CLUSTER, on_two_of_three, Partition)
 
 def assign_new_replica(partition: Partition, state: PartitionMetadata, added: int) -> None:
     """Assign the new replica, whose link to the controller is fast, and wait until its broker knows of it."""
-    assign(partition, (*state.replicas, added), asked=added)
+    assign_replicas(partition, (*state.replicas, added), asked=added)
     partition.bench.eventually(lambda: knows_itself(partition, added), f"{added} a replica of {partition.name}")
 
 

@@ -4,7 +4,7 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.bench import File
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.log.follower_fetches import TRIO, reassign
+from conformance.rigs.log.follower_fetches import TRIO, reassign_replicas
 from conformance.rigs.log.partition import Partition
 from fixtures.wire.records import LENGTHS
 from protocol.records import Codec, batch
@@ -48,8 +48,8 @@ def removed_follower_is_added_again(partition: Partition, removed: int, codec: C
     partition.append(batch(b"one", b"two", codec=codec, leader_epoch=999))
     before = partition.whole()
     followers = [id for id in before.replicas if id != before.leader]
-    fewer = reassign(partition, tuple(id for id in before.replicas if id != followers[removed]))
-    more = reassign(partition, before.replicas)
+    fewer = reassign_replicas(partition, tuple(id for id in before.replicas if id != followers[removed]))
+    more = reassign_replicas(partition, before.replicas)
     leader, *copies = (segment(partition, id) for id in (before.leader, *followers))
     yield premise(before.leader == fewer.leader == more.leader, f"led by {before.leader} all the time")
     detail = f"before {before}; without {followers[removed]} {fewer}; with it {more}"

@@ -8,7 +8,7 @@ from hypothesis.strategies import integers, lists, sampled_from
 from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, GroupMember, fresh_group
 from conformance.rigs.groups.members import Owners, Ownership
-from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
+from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refused_epoch_error
 from protocol.codes import Error
 from protocol.groups import OffsetFetchAnswer
 
@@ -114,6 +114,6 @@ def transactional_commits_follow_the_rule(group: TxnGroup, changes: list[str], b
             answer = group.txn_commit(producer, one.member, {one.partition: offset}, one.epoch)
             producer.end(committed=True)
             after = group.stable_offset(one.partition)
-            error = Error.NONE if one.accepted else refusal(answer)
+            error = Error.NONE if one.accepted else refused_epoch_error(answer)
             held_up = offsets.agree(one, offset, after) and all_answered(answer, error)
             yield held_if(held_up, answer, after)

@@ -3,7 +3,7 @@
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.groups.classic import classic_alone, commit, rejoin, upgrade
+from conformance.rigs.groups.classic import classic_alone, commit_offset, rejoin, upgrade_group
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
 from protocol.codes import Error
@@ -24,20 +24,20 @@ REJOINS = integers(1, 3)
 def classic_member_keeps_its_generation(group: Group, rejoins: int, partition: int, offset: int) -> Claims:
     """After the upgrade a classic member commits at its generation, and neither at the one before nor the one after."""
     classic = classic_alone(group, rejoins)
-    _, is_upgraded = upgrade(group, classic)
+    _, is_upgraded = upgrade_group(group, classic)
     yield is_upgraded
     generation = classic.generation
-    older = commit(group, classic, partition, offset + 1, generation - 1)
-    newer = commit(group, classic, partition, offset + 2, generation + 1)
+    older = commit_offset(group, classic, partition, offset + 1, generation - 1)
+    newer = commit_offset(group, classic, partition, offset + 2, generation + 1)
     unset = group.committed_offset(partition)
-    at = commit(group, classic, partition, offset, generation)
+    at = commit_offset(group, classic, partition, offset, generation)
     after = group.committed_offset(partition)
     refused = older.all_answered(Error.ILLEGAL_GENERATION) and unset.shows(-1)
     yield held_if(refused, older, unset, case="older")
     refused = newer.all_answered(Error.ILLEGAL_GENERATION) and unset.shows(-1)
     yield held_if(refused, newer, unset, case="newer")
     yield held_if(at.all_answered(Error.NONE) and after.shows(offset), at, after, case="generation")
-    again = commit(group, classic, partition, offset, generation)
+    again = commit_offset(group, classic, partition, offset, generation)
     yield held_if(again.all_answered(Error.NONE), again, case="generation")
 
 
@@ -46,7 +46,7 @@ def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> C
     """After a bump whose answer it missed, a classic member commits what it kept at its old generation, and nothing else."""
     log, classic = GroupLog(group), classic_alone(group, rejoins)
     generation = classic.generation
-    _, is_upgraded = upgrade(group, classic)
+    _, is_upgraded = upgrade_group(group, classic)
     yield is_upgraded
     missed = classic.join(member_id=classic.id)
     classic.epoch = generation
@@ -56,10 +56,10 @@ def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> C
     risen = missed.error is Error.NONE and bool(stored) and stored[-1].member_epoch > generation
     yield premise(risen and bool(held and gone), f"above epoch {generation}, some kept and some lost: {stored}")
     kept, lost = min(held), min(gone)
-    refused = commit(group, classic, lost, offset, generation)
+    refused = commit_offset(group, classic, lost, offset, generation)
     unset = group.committed_offset(lost)
-    below = commit(group, classic, kept, offset, generation - 1)
-    at = commit(group, classic, kept, offset, generation)
+    below = commit_offset(group, classic, kept, offset, generation - 1)
+    at = commit_offset(group, classic, kept, offset, generation)
     after = group.committed_offset(kept)
     yield held_if(refused.all_answered(Error.ILLEGAL_GENERATION) and unset.shows(-1), refused, unset, case="lost")
     yield held_if(below.all_answered(Error.ILLEGAL_GENERATION), below, case="before-upgrade")
@@ -70,10 +70,10 @@ def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> C
 def downgraded_group_is_strict(group: Group, rejoins: int, offset: int) -> Claims:
     """When the last consumer-protocol member has left, older generations are refused, and committed offsets are kept."""
     classic = classic_alone(group, rejoins)
-    newcomer, is_upgraded = upgrade(group, classic)
+    newcomer, is_upgraded = upgrade_group(group, classic)
     yield is_upgraded
     before = classic.generation
-    stored = commit(group, classic, 0, offset, before)
+    stored = commit_offset(group, classic, 0, offset, before)
     yield premise(stored.all_answered(Error.NONE), f"committed: {stored}", promised=("KIP1251-UPG-01", "generation"))
     newcomer.leave()
     rejoin(group, classic)
@@ -81,8 +81,8 @@ def downgraded_group_is_strict(group: Group, rejoins: int, offset: int) -> Claim
     yield held_if(kept.shows(offset), stored, kept, case="offsets")
     yield premise(classic.generation > before, f"generation {classic.generation} after {before}")
     for generation in range(before, classic.generation):
-        older = commit(group, classic, 0, offset + 1, generation)
+        older = commit_offset(group, classic, 0, offset + 1, generation)
         yield held_if(older.all_answered(Error.ILLEGAL_GENERATION), older, case="strict")
-    at = commit(group, classic, 0, offset + 2, classic.generation)
+    at = commit_offset(group, classic, 0, offset + 2, classic.generation)
     after = group.committed_offset(0)
     yield held_if(at.all_answered(Error.NONE) and after.shows(offset + 2), at, after, case="strict")

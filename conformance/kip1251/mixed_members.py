@@ -5,7 +5,7 @@ from typing import TypeAlias
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claim, Claims, held_if, probe
-from conformance.rigs.groups.classic import MixedMember, classic_alone, upgrade
+from conformance.rigs.groups.classic import MixedMember, classic_alone, upgrade_group
 from conformance.rigs.groups.group import MANY, Group, GroupMember, classic_member, fresh_group
 
 CHANGES = lists(sampled_from(["classic", "consumer", "leave"]), min_size=4, max_size=5)
@@ -107,7 +107,7 @@ class MixedGroup:
 def a_partition_has_one_owner(group: Group, changes: list[str], cooperative: bool, lost: bool) -> Claims:
     """Members of both kinds come and go: none is shown a partition that another has not given up."""
     first = classic_alone(group, 0)
-    newcomer, is_upgraded = upgrade(group, first)
+    newcomer, is_upgraded = upgrade_group(group, first)
     yield is_upgraded
     classic = MixedMember(group, first, range(MANY), cooperative=cooperative)
     mixed = MixedGroup(group, classic, newcomer)
@@ -131,7 +131,7 @@ def a_partition_has_one_owner(group: Group, changes: list[str], cooperative: boo
 def classic_member_is_told_before_the_next_owner(group: Group, rejoins: int, waits: int, cooperative: bool) -> Claims:
     """A classic member is answered REBALANCE_IN_PROGRESS; once it has rejoined without partitions their next owner gets them."""
     first = classic_alone(group, rejoins)
-    newcomer, is_upgraded = upgrade(group, first)
+    newcomer, is_upgraded = upgrade_group(group, first)
     yield is_upgraded
     classic = MixedMember(group, first, range(group.partitions), cooperative=cooperative)
     early = [newcomer.keep_up() for _ in range(waits)]

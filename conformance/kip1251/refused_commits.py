@@ -3,7 +3,7 @@
 from hypothesis.strategies import integers, lists, sampled_from
 
 from conformance.core.checks import Claims, held_if, probe
-from conformance.rigs.groups.classic import classic_alone, commit, upgrade
+from conformance.rigs.groups.classic import classic_alone, commit_offset, upgrade_group
 from conformance.rigs.groups.group import SESSION, Group, GroupMember, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
 from protocol.codes import Error
@@ -79,11 +79,11 @@ def refused_generation_is_not_stored(
     """The same for another generation than that of a classic member, in a classic group and in one that was upgraded."""
     log, classic = GroupLog(group), classic_alone(group, rejoins)
     if case == "illegal-generation-upgraded":
-        _, is_upgraded = upgrade(group, classic)
+        _, is_upgraded = upgrade_group(group, classic)
         yield is_upgraded
-    group.bench.require(commit(group, classic, 0, offset, classic.generation), "commit", SESSION)
+    group.bench.require(commit_offset(group, classic, 0, offset, classic.generation), "commit", SESSION)
     for step, distance in enumerate(distances, 1):
-        answer = commit(group, classic, 0, offset + step, max(0, classic.generation + distance))
+        answer = commit_offset(group, classic, 0, offset + step, max(0, classic.generation + distance))
         after, stored = group.committed_offset(0), log.offsets(0)
         held = answer.all_answered(Error.ILLEGAL_GENERATION) and after.shows(offset) and stored == [offset]
         yield held_if(held, answer, after, detail=f"{answer}; {after}; in the log: {stored}")

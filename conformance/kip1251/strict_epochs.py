@@ -4,7 +4,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, kept_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
-from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
+from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refused_epoch_error
 from protocol.codes import Error
 
 
@@ -49,5 +49,5 @@ def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: i
     answer = group.txn_commit(producer, member, {0: 11}, older)
     producer.end(committed=True)
     after = group.stable_offset(0)
-    yield held_if(all_answered(answer, refusal(answer)) and after.shows(10), answer, after)
+    yield held_if(all_answered(answer, refused_epoch_error(answer)) and after.shows(10), answer, after)
     yield kept_if("KIP1251-GATE-02-L", all_answered(answer, Error.NONE) and after.shows(11), answer, after)

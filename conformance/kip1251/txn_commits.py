@@ -8,7 +8,7 @@ from hypothesis.strategies import booleans, integers, lists, sampled_from, tuple
 from conformance.core.checks import Claim, Claims, held_if, kept_if, premise, probe
 from conformance.rigs.groups.group import SESSION, GroupMember, new_group
 from conformance.rigs.groups.members import loses_all_for_a_while
-from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
+from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refused_epoch_error
 from conformance.rigs.producers.combined_node import StageProducer
 from protocol.codes import Error
 from protocol.messages import Topic
@@ -46,7 +46,7 @@ def commit_is_refused(
     """Check that the commit was refused for its epoch, and the earlier offset outlasts the transaction's commit."""
     producer.end(committed=True)
     after = group.stable_offset(partition)
-    yield held_if(all_answered(answer, refusal(answer)) and after.shows(offset), answer, after, case=case)
+    yield held_if(all_answered(answer, refused_epoch_error(answer)) and after.shows(offset), answer, after, case=case)
 
 
 @probe(
@@ -301,7 +301,7 @@ def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) ->
     answer = group.txn_commit(producer, sender, {0: 11}, member.epoch if case == "epoch-given" else -1)
     producer.end(committed=True)
     after = group.stable_offset(0)
-    error = refusal(answer) if case == "member-id-given" else Error.UNKNOWN_MEMBER_ID
+    error = refused_epoch_error(answer) if case == "member-id-given" else Error.UNKNOWN_MEMBER_ID
     yield held_if(all_answered(answer, error) and after.shows(10), answer, after)
 
 

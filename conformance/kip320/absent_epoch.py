@@ -3,9 +3,9 @@
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, probe
-from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FROM, same_leader_and_epoch, sender
+from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FROM, same_leader_and_epoch, sender_for
 from conformance.rigs.log.partition import Partition, partition_at_epoch
-from conformance.rigs.log.replica_log import FetchedLog, reads_nothing, replica_log, serves
+from conformance.rigs.log.replica_log import FetchedLog, reads_nothing, replica_log, serves_log
 from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import FetchedPartition
@@ -30,7 +30,7 @@ VERSIONS: dict[str, tuple[int, int | None]] = {
 )
 def absent_epoch_is_not_compared(partition: Partition, case: str, offset: int, back: int, below: int) -> Claims:
     """A fetch with no current epoch is served by the leader; a follower refuses it up to version 10 and serves it from 11."""
-    node, _, state = sender(partition, "follower" if case.startswith("follower") else "consumer")
+    node, _, state = sender_for(partition, "follower" if case.startswith("follower") else "consumer")
     log = replica_log(partition, node)
     low, high = VERSIONS[case]
     answer = node.fetch(
@@ -44,7 +44,7 @@ def absent_epoch_is_not_compared(partition: Partition, case: str, offset: int, b
 def as_promised(case: str, answer: FetchedPartition, log: FetchedLog, offset: int) -> bool:
     if case == "follower-refuses":
         return answer.error is Error.NOT_LEADER_OR_FOLLOWER and reads_nothing(answer)
-    whole = same_records(answer, log, offset) if case == "ancient" else serves(answer, log, offset)
+    whole = same_records(answer, log, offset) if case == "ancient" else serves_log(answer, log, offset)
     return whole and answer.high_watermark == log.end
 
 

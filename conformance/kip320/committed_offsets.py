@@ -11,7 +11,7 @@ from conformance.rigs.groups.offsets import (
     TXN_COMMITS_EPOCH_FROM,
     GroupOffset,
     commit_in,
-    holds,
+    holds_commit,
 )
 from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, partition_at_epoch
@@ -55,7 +55,7 @@ def committed_epoch_is_returned(
     low, high = {"grouped": (GROUPED_FROM, 9), "topic-ids": (BY_ID_FROM, 10)}.get(case, (FETCHES_EPOCH_FROM, 7))
     answer = offsets.commit(offset, epoch, commit)
     found = offsets.fetch(choose_version(bench, "OffsetFetch", fetch_back, low=low, high=high))
-    yield held_if(answer.errors == (Error.NONE,) and holds(found, offset, epoch), answer, found)
+    yield held_if(answer.errors == (Error.NONE,) and holds_commit(found, offset, epoch), answer, found)
 
 
 @probe(
@@ -76,11 +76,11 @@ def absent_epoch_is_returned_as_none(
         epoch = partition.data.boundaries[which].epoch
         offsets.commit(offset, epoch, COMMITS_EPOCH_FROM)
         before = offsets.fetch(FETCHES_EPOCH_FROM)
-        yield premise(holds(before, offset, epoch), f"epoch {epoch} was stored before: {before}")
+        yield premise(holds_commit(before, offset, epoch), f"epoch {epoch} was stored before: {before}")
     # Versions 2 to 5 have no epoch; the later ones send -1.
     answer = offsets.commit(offset + 1, -1, choose_version(bench, "OffsetCommit", commit_back, low=2, high=9))
     found = offsets.fetch(choose_version(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9))
-    yield held_if(answer.errors == (Error.NONE,) and holds(found, offset + 1, -1), answer, found)
+    yield held_if(answer.errors == (Error.NONE,) and holds_commit(found, offset + 1, -1), answer, found)
 
 
 # --- commits of transactions
@@ -113,9 +113,9 @@ def epoch_is_visible_once_its_transaction_commits(
     ended = offsets.stable_offset()
     found = offsets.fetch(fetch)
     expected = (offset, earlier) if case == "aborted" else (offset + 1, epoch)
-    hidden = holds(pending, offset, earlier) and unstable.error is Error.UNSTABLE_OFFSET_COMMIT
+    hidden = holds_commit(pending, offset, earlier) and unstable.error is Error.UNSTABLE_OFFSET_COMMIT
     yield held_if(hidden, pending, unstable, case="pending")
-    yield held_if(holds(ended, *expected) and holds(found, *expected), ended, found)
+    yield held_if(holds_commit(ended, *expected) and holds_commit(found, *expected), ended, found)
 
 
 def on_one_node(bench: Bench) -> PartitionData:
@@ -146,5 +146,5 @@ def epoch_survives_a_restart_of_the_coordinator(partition: Partition, epoch: int
         pass
     answering_again(bench, node)
     kept, dropped = (offsets.stable_offset() for offsets in groups)
-    yield held_if(holds(kept, 7, epoch), kept)
-    yield held_if(holds(dropped, -1, -1), dropped)
+    yield held_if(holds_commit(kept, 7, epoch), kept)
+    yield held_if(holds_commit(dropped, -1, -1), dropped)

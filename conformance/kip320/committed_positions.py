@@ -5,10 +5,10 @@ Handling).
 from typing import NamedTuple
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, GroupOffset, holds
+from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, GroupOffset, holds_commit
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, ENDS_FENCED_FROM, same_leader_and_epoch
 from conformance.rigs.log.partition import Partition, fresh_partition
-from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
+from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves_log
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from protocol.codes import Error
@@ -30,7 +30,7 @@ class Confirmation(NamedTuple):
 
     def claims(self) -> Claims:
         for answer, log in self.fetches:
-            yield held_if(serves(answer, log, self.found.offset), self.found, answer)
+            yield held_if(serves_log(answer, log, self.found.offset), self.found, answer)
         ended = (self.end.error, self.end.leader_epoch) == (Error.NONE, self.found.leader_epoch)
         yield held_if(ended and self.end.end_offset >= self.found.offset, self.found, self.end)
 
@@ -73,7 +73,7 @@ def committed_position_is_not_diverged(partition: Partition, commit_back: int, f
     found = {position: group.fetch(fetches) for position, group in committed.items()}
     confirmations = [confirm(partition, one, nodes, back) for one in found.values()]
     yield same_leader_and_epoch(partition, state)
-    as_committed = all(holds(one, *position) for position, one in found.items())
+    as_committed = all(holds_commit(one, *position) for position, one in found.items())
     yield premise(as_committed, f"positions as they were committed: {found}", promised=("KIP320-OC-01", "stored"))
     for one in confirmations:
         yield from one.claims()

@@ -11,7 +11,7 @@ from conformance.core.checks import Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import COMBINED
 from conformance.core.waiting import WITHIN
 from conformance.rigs.groups.group_log import OFFSETS_TOPIC
-from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, holds
+from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, holds_commit
 from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.follower_fetches import whole_again
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
@@ -105,7 +105,7 @@ class Commits:
         """Yield, for each commit, the premise that it is readable before the fault."""
         for commit in self.sent:
             found = self.fetch(commit)
-            yield premise(holds(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
+            yield premise(holds_commit(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
 
     def all_returned(self, case: str) -> Claims:
         """Observe that each commit is returned as soon as the coordinator answers for the group, which has to be in time
@@ -115,7 +115,10 @@ class Commits:
             found = self.fetch(commit)
             yield held_if(True, found, row="GEN-08", case="coordinator")
             yield held_if(
-                holds(found, commit.offset, commit.epoch), found, case=case, detail=f"sent {commit}, came back {found}"
+                holds_commit(found, commit.offset, commit.epoch),
+                found,
+                case=case,
+                detail=f"sent {commit}, came back {found}",
             )
 
     def none_of(self, topic: Topic, case: str, version: int) -> Claims:

@@ -8,8 +8,8 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
 from conformance.core.waiting import Settled
 from conformance.judging.facts.log import FUTURE_REPLICA
-from conformance.rigs.log.epoch_requests import DIVERGES_FROM, FENCED_FROM, FOLLOWERS_SERVE_FROM, diverges
-from conformance.rigs.log.follower_fetches import reassign
+from conformance.rigs.log.epoch_requests import DIVERGES_FROM, FENCED_FROM, FOLLOWERS_SERVE_FROM, diverges_at
+from conformance.rigs.log.follower_fetches import reassign_replicas
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.suffixes import suffix_to_truncate
@@ -81,7 +81,7 @@ def fetch_at_a_removed_replica_is_completed(partition: Partition, at_leader: boo
     """A delayed fetch at a broker whose replica is removed is answered that the partition is not there."""
     waiting = delayed_at_log_end(partition, at_leader, back)
     asked = partition.bench.id_of(waiting.client.node)
-    reassign(partition, tuple(id for id in partition.await_agreement().replicas if id != asked))
+    reassign_replicas(partition, tuple(id for id in partition.await_agreement().replicas if id != asked))
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
@@ -118,7 +118,7 @@ def fetch_past_a_truncation_is_completed(partition: Partition, records: int, bac
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
-    yield held_if(prompt.also(diverges(answer, suffix.epoch, suffix.start)), answer)
+    yield held_if(prompt.also(diverges_at(answer, suffix.epoch, suffix.start)), answer)
 
 
 def behind(partition: Partition, offset: int, last: int) -> FetchPartition:

@@ -12,11 +12,11 @@ from conformance.rigs.log.epoch_requests import (
     DIVERGES_FROM,
     ENDS_FENCED_FROM,
     TRIMMED,
-    diverges,
-    ends,
+    diverges_at,
+    ends_epoch,
     out_of_range,
     same_leader_and_epoch,
-    sender,
+    sender_for,
     start_of,
 )
 from conformance.rigs.log.lagging_watermark import watermark_behind
@@ -35,7 +35,7 @@ def earliest_is(
     expected: int, one: RaisedStart, with_epoch: bool, back: int
 ) -> Generator[Claim, None, tuple[bool, ListedOffset]]:
     """Look up the earliest offset. Return whether it is `expected`, with the epoch that covers it, and the answer."""
-    node, _, state = sender(one.partition, "consumer")
+    node, _, state = sender_for(one.partition, "consumer")
     answer = node.list_offsets(
         one.partition.name,
         0,
@@ -78,13 +78,13 @@ def earliest_offset_is_the_new_start(
 def deleted_epoch_ends_at_the_first_entry(trimmed: RaisedStartPartitions, number: int, which: int, back: int) -> Claims:
     """A deleted epoch ends where the first entry starts, and the answer keeps its number."""
     one = trimmed.one(number)
-    node, _, state = sender(one.partition, "consumer")
+    node, _, state = sender_for(one.partition, "consumer")
     epoch = one.purged_epochs[which % len(one.purged_epochs)]
     version = choose_version(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     answer = node.offset_for_leader_epoch(one.partition.name, 0, epoch, version=version)
     yield same_leader_and_epoch(one.partition, state)
-    yield held_if(ends(answer, epoch, one.start), answer)
-    yield held_if(ends(answer, epoch, one.start), answer, row="KIP320-OFLE-04", case="trimmed")
+    yield held_if(ends_epoch(answer, epoch, one.start), answer)
+    yield held_if(ends_epoch(answer, epoch, one.start), answer, row="KIP320-OFLE-04", case="trimmed")
 
 
 @probe(
@@ -101,7 +101,7 @@ def log_with_a_raised_start_is_fetched(
 ) -> Claims:
     """Below the log start a fetch is out of range with any last epoch; above it a deleted epoch diverges at the log start."""
     one = trimmed.one(number)
-    node, _, state = sender(one.partition, "consumer")
+    node, _, state = sender_for(one.partition, "consumer")
     below = case == "below-start"
     last = [*one.epochs, -1][which] if below else one.purged_epochs[which % len(one.purged_epochs)]
     answer = node.fetch(
@@ -113,7 +113,7 @@ def log_with_a_raised_start_is_fetched(
         version=choose_version(one.partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield same_leader_and_epoch(one.partition, state)
-    yield held_if(out_of_range(answer) if below else diverges(answer, last, one.start), answer)
+    yield held_if(out_of_range(answer) if below else diverges_at(answer, last, one.start), answer)
 
 
 @probe("KIP320-DR-01", rig=trimmed_to(9), cases=["everything"], which=integers(0, 1), with_epoch=booleans(), back=BACK)
@@ -122,7 +122,7 @@ def full_deletion_keeps_the_current_epoch(
 ) -> Claims:
     """After deletion up to the log end the current epoch still ends there, and so does a deleted one."""
     one = trimmed.one(0)
-    node, _, state = sender(one.partition, "consumer")
+    node, _, state = sender_for(one.partition, "consumer")
     version = choose_version(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     sent = state.leader_epoch if with_epoch else -1
     epochs = (state.leader_epoch, one.purged_epochs[which])
@@ -131,7 +131,7 @@ def full_deletion_keeps_the_current_epoch(
         for epoch in epochs
     )
     yield same_leader_and_epoch(one.partition, state)
-    held = ends(current, state.leader_epoch, one.end) and ends(purged, epochs[1], one.end)
+    held = ends_epoch(current, state.leader_epoch, one.end) and ends_epoch(purged, epochs[1], one.end)
     yield held_if(held, current, purged)
 
 
@@ -185,7 +185,7 @@ def misplaced_deletion_is_refused(
 ) -> Claims:
     """An offset below -1 is out of range, and a follower deletes nothing."""
     partition = trimmed.one(number).partition
-    node, _, state = sender(partition, "follower" if case == "follower" else "consumer")
+    node, _, state = sender_for(partition, "follower" if case == "follower" else "consumer")
     before = start_of(partition, node)
     asked = -2 - offset if case == "negative" else offset % 10
     answer = node.delete_records(

@@ -7,7 +7,7 @@ from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.core.waiting import WITHIN, Settled
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.epoch_requests import start_of
-from conformance.rigs.log.follower_fetches import PATIENCE, freeze
+from conformance.rigs.log.follower_fetches import PATIENCE, frozen_broker
 from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
 from protocol.codes import Error
 
@@ -68,7 +68,7 @@ def deletions_reach_every_replica(partition: Partition, offsets: list[int], whic
             yield held_if(held, answer, case="low-watermark")
         yield from log_starts_agree(partition, offset)
     follower = [id for id in state.replicas if id != state.leader][which]
-    with freeze(bench, bench.name_of(follower)) as began:
+    with frozen_broker(bench, bench.name_of(follower)) as began:
         answer = leader.delete_records(partition.name, 0, -1, timeout_ms=SHORT_MS)
         took = bench.now().seconds - began
     yield premise(took < PATIENCE, f"{follower} frozen for {took:.1f} s, so that it counts as alive")

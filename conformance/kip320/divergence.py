@@ -10,10 +10,10 @@ from conformance.rigs.log.epoch_histories import AWAY_AND_BACK, Gap, RaisedStart
 from conformance.rigs.log.epoch_requests import (
     DIVERGES_FROM,
     TRIMMED,
-    diverges,
+    diverges_at,
     out_of_range,
     same_leader_and_epoch,
-    sender,
+    sender_for,
 )
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
@@ -35,7 +35,7 @@ from strategies.inputs import EPOCHS_AHEAD, RECORDS
 )
 def ended_epoch_diverges(partition: Partition, case: str, which: int, past: int, with_epoch: bool, back: int) -> Claims:
     """A position past the end of its epoch is answered with that epoch and its end offset, and without records."""
-    node, replica_id, state = sender(partition, case)
+    node, replica_id, state = sender_for(partition, case)
     log = replica_log(partition, node)
     epoch = log.ended_epochs()[which]
     end = log.end_of(epoch)
@@ -47,7 +47,7 @@ def ended_epoch_diverges(partition: Partition, case: str, which: int, past: int,
         version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield same_leader_and_epoch(partition, state)
-    yield held_if(diverges(answer, epoch, end), answer)
+    yield held_if(diverges_at(answer, epoch, end), answer)
 
 
 @probe(
@@ -63,7 +63,7 @@ def range_errors_are_below_the_log_start(
 ) -> Claims:
     """A position is out of range below the log start, or if its epoch never existed, and nowhere else in and around the log."""
     one = trimmed.one(number)
-    node, _, state = sender(one.partition, "consumer")
+    node, _, state = sender_for(one.partition, "consumer")
     version = choose_version(one.partition.bench, "Fetch", back, low=DIVERGES_FROM)
     current = state.leader_epoch
     asked = product([*range(one.end + 2), *(one.end + by for by in far)], [*one.epochs, current + unknown])
@@ -85,7 +85,7 @@ def range_errors_are_below_the_log_start(
 def epoch_without_records_diverges_at_the_one_below(gap: Gap, past: int, with_epoch: bool, back: int) -> Claims:
     """For an epoch that left no record, the largest epoch below it is returned, with its end offset."""
     partition = gap.partition
-    node, _, state = sender(partition, "consumer")
+    node, _, state = sender_for(partition, "consumer")
     log = replica_log(partition, node)
     yield premise(gap.gap not in log.stamps and gap.floor in log.stamps, f"no record of epoch {gap.gap}: {log.stamps}")
     end = log.end_of(gap.floor)
@@ -96,7 +96,7 @@ def epoch_without_records_diverges_at_the_one_below(gap: Gap, past: int, with_ep
         version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield same_leader_and_epoch(partition, state)
-    yield held_if(diverges(answer, gap.floor, end), answer)
+    yield held_if(diverges_at(answer, gap.floor, end), answer)
 
 
 @probe(
@@ -113,7 +113,7 @@ def below_the_start_is_out_of_range(
 ) -> Claims:
     """Below the log start the answer is always out of range, whatever LastFetchedEpoch is sent, deleted or kept."""
     one = trimmed.one(number)
-    node, _, state = sender(one.partition, "consumer")
+    node, _, state = sender_for(one.partition, "consumer")
     answer = node.fetch(
         one.partition.at(
             one.start - below, current_leader_epoch=state.leader_epoch, last_fetched_epoch=[*one.epochs, -1][last]
@@ -139,7 +139,7 @@ def out_of_range_or_diverging(
     partition: Partition, case: str, offset: int, past: int, ahead: int, which: int, with_epoch: bool, back: int
 ) -> Claims:
     """An unknown epoch is out of range, an offset past the end diverges, and without an epoch it is out of range."""
-    node, _, state = sender(partition, "consumer")
+    node, _, state = sender_for(partition, "consumer")
     log = replica_log(partition, node)
     known = sorted(log.stamps)[which]
     position = {"unknown-epoch": offset, "past-end": log.end + past, "unset": log.end + past if which else -past}[case]
@@ -149,7 +149,7 @@ def out_of_range_or_diverging(
         version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield same_leader_and_epoch(partition, state)
-    held = diverges(answer, known, log.end_of(known)) if case == "past-end" else out_of_range(answer)
+    held = diverges_at(answer, known, log.end_of(known)) if case == "past-end" else out_of_range(answer)
     yield held_if(held, answer)
 
 

@@ -12,7 +12,7 @@ from conformance.rigs.log.epoch_requests import (
     FENCED_FROM,
     FOLLOWERS_SERVE_FROM,
     AnyAnswer,
-    ends,
+    ends_epoch,
     is_refusal,
     same_leader_and_epoch,
 )
@@ -208,5 +208,5 @@ def is_answered(kind: str, answer: EpochEnd | None, led: EpochAndOffset) -> bool
     if answer is None:
         return False
     if kind == "led":
-        return ends(answer, led.epoch, led.end_offset)
+        return ends_epoch(answer, led.epoch, led.end_offset)
     return is_refusal(answer, Error.NOT_LEADER_OR_FOLLOWER if kind == "followed" else Error.UNKNOWN_TOPIC_OR_PARTITION)

@@ -3,7 +3,7 @@
 from hypothesis.strategies import integers, permutations, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.log.epoch_requests import ends, is_refusal
+from conformance.rigs.log.epoch_requests import ends_epoch, is_refusal
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoLogDirs
 from conformance.rigs.versions import BACK, choose_version
@@ -40,7 +40,7 @@ def offline_partition_has_a_storage_error(
     found = {end.topic: end for end in answer.partitions}
     sound, offline = (found.get(chosen[kind].name) for kind in ("sound", "offline"))
     offline_refused = offline is not None and is_refusal(offline, Error.KAFKA_STORAGE_ERROR)
-    answered = sound is not None and ends(sound, expected.epoch, expected.end_offset)
+    answered = sound is not None and ends_epoch(sound, expected.epoch, expected.end_offset)
     yield held_if(offline_refused and answered, answer)
 
 

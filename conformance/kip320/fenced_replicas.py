@@ -21,7 +21,7 @@ from conformance.rigs.log.follower_fetches import (
     FollowerRoles,
     OneFollower,
     SharedFollower,
-    freeze,
+    frozen_broker,
     leaving,
 )
 from conformance.rigs.log.lagging_watermark import watermark_and_end
@@ -149,7 +149,7 @@ def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) 
     """A follower's fetch that gets an error or a diverging epoch moves no high watermark or ISR and acknowledges no write."""
     for case in HOPELESS:
         cast = duo.cast()
-        with freeze(duo.bench, duo.bench.name_of(cast.follower)) as began:
+        with frozen_broker(duo.bench, duo.bench.name_of(cast.follower)) as began:
             moved = watermarks_after(duo, cast, case, distance, records)
             took = duo.bench.now().seconds - began
         duo.whole()
@@ -211,7 +211,7 @@ def unassigned_replica_is_no_progress(duo: OneFollower, real: bool, id: int, rec
     """Fetches with the id of a broker that is no replica move neither high watermark nor ISR, and delay no later write."""
     cast = duo.cast()
     stranger = duo.bench.id_of(cast.outsider.node) if real else id
-    with freeze(duo.bench, duo.bench.name_of(cast.follower)) as began:
+    with frozen_broker(duo.bench, duo.bench.name_of(cast.follower)) as began:
         seen = tried_by_a_stranger(duo, cast, stranger, records)
         took = duo.bench.now().seconds - began
     duo.whole()
@@ -270,7 +270,7 @@ def fenced_replica_stays_out(pairs: SharedFollower, records: int) -> Claims:
     yield premise(all(one.error is Error.NONE for one in filled.partitions), "writes while the follower counts")
     with leaving(bench, pairs.follower) as await_end:
         # A broker without heartbeats holds up every controlled shutdown through its position in the metadata log.
-        with freeze(bench, pairs.data.bystander):
+        with frozen_broker(bench, pairs.data.bystander):
             pairs.states_with_isr(1)
             shutting_down = pairs.fetch_for_a_while(records)
         await_end()
@@ -399,7 +399,7 @@ def other_incarnation_is_refused(duo: OneFollower, distance: int) -> Claims:
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
     epochs = controller.broker_epochs()
     registered = epochs[cast.follower]
-    with freeze(duo.bench, duo.bench.name_of(cast.follower)) as began:
+    with frozen_broker(duo.bench, duo.bench.name_of(cast.follower)) as began:
         seen = incarnations(duo, cast, registered, distance)
         took = duo.bench.now().seconds - began
         expelled = expel(duo, cast, controller, epochs)

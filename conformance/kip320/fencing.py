@@ -8,10 +8,10 @@ from conformance.rigs.log.epoch_requests import (
     FOLLOWERS_SERVE_FROM,
     LARGEST_EPOCH,
     same_leader_and_epoch,
-    sender,
+    sender_for,
 )
 from conformance.rigs.log.partition import Partition, partition_at_epoch
-from conformance.rigs.log.replica_log import reads_nothing, replica_log, serves
+from conformance.rigs.log.replica_log import reads_nothing, replica_log, serves_log
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from protocol.cluster import PartitionMetadata
@@ -26,7 +26,7 @@ HINTS_FROM = since("FetchResponse", "NodeEndpoints")
 @probe("KIP320-FETCH-01", rig=partition_at_epoch(3), offset=integers(0, 11), back=BACK)
 def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: int) -> Claims:
     """A fetch with the broker's own epoch gets records, high watermark and log start."""
-    node, replica_id, state = sender(partition, case)
+    node, replica_id, state = sender_for(partition, case)
     log = replica_log(partition, node)
     low = FOLLOWERS_SERVE_FROM if case == "follower" else FENCED_FROM
     answer = node.fetch(
@@ -35,14 +35,14 @@ def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: in
         version=choose_version(partition.bench, "Fetch", back, low=low),
     )
     yield same_leader_and_epoch(partition, state)
-    whole = serves(answer, log, offset)
+    whole = serves_log(answer, log, offset)
     yield held_if(whole and answer.high_watermark == log.end and answer.log_start_offset == log.start, answer)
 
 
 @probe("KIP320-FETCH-02", rig=partition_at_epoch(3), epochs_back=EPOCHS_BACK, back=BACK)
 def older_epoch_is_fenced(partition: Partition, case: str, epochs_back: int, back: int) -> Claims:
     """A fetch with an older epoch is refused without records, and a consumer gets the current leader."""
-    node, replica_id, state = sender(partition, case)
+    node, replica_id, state = sender_for(partition, case)
     hinted = case in ("hint", "no-endpoints")
     answer = node.fetch(
         partition.at(0, current_leader_epoch=state.leader_epoch - epochs_back),
@@ -67,7 +67,7 @@ def names_leader(partition: Partition, node: NodeClient, answer: FetchedPartitio
 @probe("KIP320-FETCH-03", rig=partition_at_epoch(3), epochs_ahead=integers(1, 1000), back=BACK)
 def newer_epoch_is_unknown(partition: Partition, case: str, epochs_ahead: int, back: int) -> Claims:
     """A fetch with a newer epoch is refused without records or leader, and the broker's own epoch is unchanged."""
-    node, replica_id, state = sender(partition, case)
+    node, replica_id, state = sender_for(partition, case)
     version = choose_version(partition.bench, "Fetch", back, low=FENCED_FROM)
     newer = LARGEST_EPOCH if case == "largest" else state.leader_epoch + epochs_ahead
     answer = node.fetch(

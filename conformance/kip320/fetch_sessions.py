@@ -4,9 +4,9 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.judging.facts.log import CONSUMER, FUTURE_REPLICA
-from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges, sender
+from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges_at, sender_for
 from conformance.rigs.log.partition import Partition, fresh_partition
-from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
+from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves_log
 from conformance.rigs.log.suffixes import suffix_to_truncate
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
@@ -85,7 +85,7 @@ def session_repeats_divergence_and_errors(
     yield held_if(all(is_fenced(only(answer)) for answer in fenced), *fenced, case="fenced")
     resent = session.ask(0, moved.leader_epoch, -1)
     again = session.ask()
-    served = [found is not None and serves(found, log, 0) for found in (only(resent), only(again))]
+    served = [found is not None and serves_log(found, log, 0) for found in (only(resent), only(again))]
     yield held_if(all(served), resent, again, case="resent")
 
 
@@ -102,7 +102,7 @@ def session_at_a_follower_repeats_them_too(
     partition: Partition, with_epoch: bool, past: int, rereads: int, back: int
 ) -> Claims:
     """A follower also leaves out a partition with nothing new, and one that diverges or is fenced is in every answer."""
-    node, _, state = sender(partition, "follower")
+    node, _, state = sender_for(partition, "follower")
     log = replica_log(partition, node)
     own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1
     session = Session(partition, node, choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM))
@@ -135,7 +135,7 @@ def session_reports_a_truncation(partition: Partition, records: int, rereads: in
     yield premise(stood and quiet.partitions == (), f"a session at the log end: {opened}, {quiet}")
     answers = [session.ask() for _ in range(1 + rereads)]
     found = [only(answer) for answer in answers]
-    held = all(one is not None and diverges(one, suffix.epoch, suffix.start) for one in found)
+    held = all(one is not None and diverges_at(one, suffix.epoch, suffix.start) for one in found)
     yield held_if(held, *answers)
 
 
@@ -147,7 +147,7 @@ def diverging(
     offset = log.end_of(epoch) + past
     answers = [session.ask(offset, current, epoch), *(session.ask() for _ in range(1 + rereads))]
     found = [only(answer) for answer in answers]
-    held = all(one is not None and diverges(one, epoch, log.end_of(epoch)) for one in found)
+    held = all(one is not None and diverges_at(one, epoch, log.end_of(epoch)) for one in found)
     yield held_if(held, *answers, case=case)
 
 

@@ -9,7 +9,7 @@ from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FR
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.reader import Reader
 from conformance.rigs.log.scenarios import log_scenario
-from conformance.rigs.log.truncated_readers import epoch_of_last_shared, silently_skips, take_over, values
+from conformance.rigs.log.truncated_readers import epoch_of_last_shared, record_values, silently_skips, take_over
 from conformance.rigs.log.unclean_elections import UncleanPartition, UncleanPartitionData, couple_led_by
 from conformance.rigs.producers.transactions import coordinator_of
 from conformance.rigs.versions import BACK, choose_version
@@ -140,9 +140,9 @@ def group_restarts(
     bench, first, second = couple.bench, couple.first, couple.second
     commits = choose_version(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)
     fetches = choose_version(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9)
-    couple.write(*values(kept, "on both"))
+    couple.write(*record_values(kept, "on both"))
     couple.leave_alone(first)
-    couple.write(*values(lost, "on the first only"), to=couple.node(first))
+    couple.write(*record_values(lost, "on the first only"), to=couple.node(first))
     reader = Reader(couple, "reader-1")
     reader.read_to(kept + lost)
     position = reader.position
@@ -155,7 +155,7 @@ def group_restarts(
     yield premise(coordinator == first, f"{first} coordinates the groups: {coordinator}")
 
     state = take_over(couple, second)
-    couple.write(*values(lost + more, "on the second only"), to=couple.node(second))
+    couple.write(*record_values(lost + more, "on the second only"), to=couple.node(second))
     for one in (group, control):
         one.join()
         new = len(set(one.members)) == 2 and one.coordinator().node != first

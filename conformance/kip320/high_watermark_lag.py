@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.log.follower_fetches import PATIENCE, freeze
+from conformance.rigs.log.follower_fetches import PATIENCE, frozen_broker
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.rotation import elect_preferred, put_first
@@ -41,7 +41,7 @@ def lagging_leader(partition: Partition, records: int) -> Iterator[LaggingLeader
     successor, still = (id for id in state.replicas if id != state.leader)
     put_first(partition, successor, asked=state.leader)
     stamp = bench.now().unix_ms + AHEAD_MS
-    with freeze(bench, bench.name_of(still)):
+    with frozen_broker(bench, bench.name_of(still)):
         tail = batch(*[b"not committed"] * records, timestamp=stamp)
         end = partition.append(tail, acks=1, to=leader).base_offset + records
         heir = bench.node(successor)

@@ -8,10 +8,10 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
 from conformance.core.waiting import Settled
 from conformance.rigs.log.epoch_histories import JOINED
-from conformance.rigs.log.follower_fetches import PATIENCE, freeze
+from conformance.rigs.log.follower_fetches import PATIENCE, frozen_broker
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
-from conformance.rigs.log.rotation import assign
+from conformance.rigs.log.rotation import assign_replicas
 from fixtures.wire import NodeClient
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
@@ -66,7 +66,7 @@ def try_entry(partition: Partition, entrant: Entrant, offset: int) -> EntryAttem
 
 def led_without(partition: Partition, state: PartitionMetadata, successor: int) -> int:
     """Remove the leader's replica, so that the successor leads. Return the new epoch."""
-    assign(partition, tuple(id for id in state.replicas if id != state.leader), asked=successor)
+    assign_replicas(partition, tuple(id for id in state.replicas if id != state.leader), asked=successor)
     led = partition.bench.eventually(
         lambda: partition.acting(successor, above=state.leader_epoch, leading=True),
         f"{successor} leading {partition.name}",
@@ -81,15 +81,15 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
     leader = bench.node(state.leader)
     successor, still = (id for id in state.replicas if id != state.leader)
     heir = bench.node(successor)
-    with freeze(bench, bench.name_of(still)) as began:
+    with frozen_broker(bench, bench.name_of(still)) as began:
         start = partition.write(*[b"not committed"] * records, acks=1, to=leader).base_offset + records
         bench.eventually(
             lambda: heir.list_offsets(partition.name, 0, LATEST, replica_id=DEBUGGER).offset == start,
             f"{successor} at the log end {start}",
         )
         epoch = led_without(partition, state, successor)
-        with freeze(bench, bench.name_of(state.leader)):
-            assign(partition, (successor, still, state.leader), asked=successor)
+        with frozen_broker(bench, bench.name_of(state.leader)):
+            assign_replicas(partition, (successor, still, state.leader), asked=successor)
             entrant = Entrant(heir, state.leader, epoch)
             first = watermark_and_end(partition, heir)
             out = [try_entry(partition, entrant, offset) for offset in (first[0], start - 1 - below % records)]
@@ -153,8 +153,8 @@ def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Clai
     leader = bench.node(state.leader)
     follower = bench.node(next(id for id in state.replicas if id != state.leader))
     end = partition.write(*[b"on both"] * records, to=leader).base_offset + records
-    with freeze(bench, bench.name_of(outsider)) as began:
-        assign(partition, (*state.replicas, outsider), asked=state.leader)
+    with frozen_broker(bench, bench.name_of(outsider)) as began:
+        assign_replicas(partition, (*state.replicas, outsider), asked=state.leader)
         entrant = Entrant(leader, outsider, state.leader_epoch)
         fetch_as_entrant(partition, entrant, 0)
         answers = [one for _ in range(TRIES) for one in failing(partition, entrant, follower, end)]

@@ -5,7 +5,7 @@ from hypothesis.strategies import booleans, integers, sampled_from
 from conformance.core.bench import Bench
 from conformance.core.checks import Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import CLUSTER
-from conformance.rigs.log.epoch_requests import FENCED_APIS_FROM, is_refusal, same_leader_and_epoch, sender
+from conformance.rigs.log.epoch_requests import FENCED_APIS_FROM, is_refusal, same_leader_and_epoch, sender_for
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition, partition_at_epoch
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.replica_log import replica_log
@@ -78,7 +78,7 @@ def latest_offset_carries_the_current_epoch(partition: Partition, records: int, 
 @probe("KIP320-LO-02", rig=partition_at_epoch(3), cases=["untrimmed"], with_epoch=booleans(), back=BACK)
 def earliest_offset_carries_its_own_epoch(partition: Partition, with_epoch: bool, back: int) -> Claims:
     """After leader changes the earliest offset has the epoch of the record there, not the current one."""
-    node, _, state = sender(partition, "consumer")
+    node, _, state = sender_for(partition, "consumer")
     log = replica_log(partition, node)
     answer = node.list_offsets(
         partition.name,
@@ -114,7 +114,7 @@ def timestamp_lookup_carries_the_records_epoch(
     partition: Partition, case: str, which: int, off: int, later: int, back: int
 ) -> Claims:
     """A timestamp leads to the first record that reaches it, with its epoch; past the last one to nothing."""
-    node, _, state = sender(partition, "consumer")
+    node, _, state = sender_for(partition, "consumer")
     log = replica_log(partition, node)
     stamped = [(record, batch.leader_epoch) for batch in log.batches for record in batch.records]
     record, epoch = stamped[which]
@@ -172,7 +172,7 @@ def current_epoch_fences_list_offsets(
     partition: Partition, case: str, timestamp: int, epochs_back: int, ahead: int, back: int
 ) -> Claims:
     """The leader refuses an older and a newer epoch, even -2, and answers with its own epoch or none."""
-    node, _, state = sender(partition, "consumer")
+    node, _, state = sender_for(partition, "consumer")
     log = replica_log(partition, node)
     own = state.leader_epoch
     sent = {"older": [own - epochs_back, -2], "newer": [own + ahead], "served": [own, -1]}[case]
@@ -190,7 +190,7 @@ def current_epoch_fences_list_offsets(
 @probe("KIP320-LO-05", rig=partition_at_epoch(3), cases=["follower", "debug-replica"], with_epoch=booleans(), back=BACK)
 def follower_answers_the_debugging_replica_only(partition: Partition, case: str, with_epoch: bool, back: int) -> Claims:
     """A follower refuses a consumer, but answers replica id -2 with its own log end."""
-    node, _, state = sender(partition, "follower")
+    node, _, state = sender_for(partition, "follower")
     log = replica_log(partition, partition.bench.node(state.leader))
     answer = node.list_offsets(
         partition.name,

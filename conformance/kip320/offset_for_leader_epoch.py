@@ -3,7 +3,7 @@
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.log.epoch_requests import ENDS_FENCED_FROM, ends, is_refusal, same_leader_and_epoch
+from conformance.rigs.log.epoch_requests import ENDS_FENCED_FROM, ends_epoch, is_refusal, same_leader_and_epoch
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
@@ -31,9 +31,9 @@ def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int)
     after = node.offset_for_leader_epoch(partition.name, 0, state.leader_epoch, version=version)
     yield same_leader_and_epoch(partition, state)
     yield premise(written.base_offset == moved_at, f"written at the log end {moved_at}: {written}")
-    as_previous = ends(empty, state.leader_epoch, moved_at) and ends(previous, before, moved_at)
+    as_previous = ends_epoch(empty, state.leader_epoch, moved_at) and ends_epoch(previous, before, moved_at)
     yield held_if(as_previous, empty, previous, case="empty")
-    yield held_if(ends(after, state.leader_epoch, moved_at + records), after, case="written")
+    yield held_if(ends_epoch(after, state.leader_epoch, moved_at + records), after, case="written")
 
 
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["above-watermark"], records=RECORDS, back=BACK)
@@ -46,7 +46,7 @@ def high_watermark_does_not_bound_the_end(partition: Partition, records: int, ba
         )
         still = behind.still(partition)
     yield still
-    yield held_if(ends(answer, behind.epoch, behind.end), answer)
+    yield held_if(ends_epoch(answer, behind.epoch, behind.end), answer)
 
 
 @probe(
@@ -66,7 +66,7 @@ def older_epoch_ends_where_next_starts(partition: Partition, which: int, with_ep
         version=choose_version(partition.bench, API, back, low=ENDS_FENCED_FROM),
     )
     yield same_leader_and_epoch(partition, state)
-    yield held_if(ends(answer, epoch, log.end_of(epoch)), answer)
+    yield held_if(ends_epoch(answer, epoch, log.end_of(epoch)), answer)
 
 
 @probe("KIP320-OFLE-05", rig=partition_at_epoch(3), ahead=integers(1, 2**30), with_epoch=booleans(), back=BACK)
@@ -81,7 +81,7 @@ def unknown_epoch_has_no_end(partition: Partition, case: str, ahead: int, with_e
         version=choose_version(partition.bench, API, back, low=ENDS_FENCED_FROM),
     )
     yield same_leader_and_epoch(partition, state)
-    yield held_if(ends(answer, -1, -1), answer)
+    yield held_if(ends_epoch(answer, -1, -1), answer)
 
 
 @probe(
@@ -118,4 +118,4 @@ def as_fenced(case: str, answer: EpochEnd, epoch: int, end: int) -> bool:
         return is_refusal(answer, Error.FENCED_LEADER_EPOCH)
     if case == "newer":
         return is_refusal(answer, Error.UNKNOWN_LEADER_EPOCH)
-    return ends(answer, epoch if answer.version >= ANSWERS_EPOCH_FROM else -1, end)
+    return ends_epoch(answer, epoch if answer.version >= ANSWERS_EPOCH_FROM else -1, end)

@@ -3,11 +3,11 @@
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, Claims, held_if, premise
-from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges
+from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges_at
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.reader import Reader, common_prefix, delivered_of
 from conformance.rigs.log.scenarios import log_scenario
-from conformance.rigs.log.truncated_readers import epoch_of_last_shared, silently_skips, take_over, values
+from conformance.rigs.log.truncated_readers import epoch_of_last_shared, record_values, silently_skips, take_over
 from conformance.rigs.log.unclean_elections import COUPLE, SESSION, UncleanPartition
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
@@ -32,7 +32,7 @@ def unchecked_fetches(couple: UncleanPartition, state: PartitionMetadata, cut: i
     silent = node.fetch(couple.at(offset, current_leader_epoch=current))
     before = node.fetch(couple.at(offset), version=old)
     for case, answer in (("sentinel", silent), ("old-version", before)):
-        held = diverges(checked, epoch_of_last_shared(reader, cut), cut) and silently_skips(answer, offset, epoch)
+        held = diverges_at(checked, epoch_of_last_shared(reader, cut), cut) and silently_skips(answer, offset, epoch)
         yield held_if(held, checked, answer, row="KIP320-FETCH-08", case=case)
 
 
@@ -76,11 +76,11 @@ def follows(couple: UncleanPartition, reader: Reader, state: PartitionMetadata, 
 def suffix_is_truncated_and_overwritten(couple: UncleanPartition, kept: int, lost: int, more: int, old: int) -> Claims:
     """Readers past a truncation detect it, go back no further than needed, and miss no record."""
     first, second = couple.first, couple.second
-    couple.write(*values(kept, "on both"))
+    couple.write(*record_values(kept, "on both"))
     looking, fetching = Reader(couple, "reader-1", "lookup"), Reader(couple, "reader-2", "fetch")
     asleep = Reader(couple, "reader-3", "lookup")
     alone = couple.leave_alone(first)
-    couple.write(*values(lost, "on the first only"), to=couple.node(first))
+    couple.write(*record_values(lost, "on the first only"), to=couple.node(first))
     for reader in (looking, fetching, asleep):
         reader.read_to(kept + lost)
 
@@ -94,7 +94,7 @@ def suffix_is_truncated_and_overwritten(couple: UncleanPartition, kept: int, los
     state = couple.elect(second)
     yield premise(state.leader_epoch > alone.leader_epoch, f"a new epoch: {alone} and {state}")
     yield past_the_end(couple, state, looking)
-    couple.write(*values(lost + more, "on the second only"), to=couple.node(second))
+    couple.write(*record_values(lost + more, "on the second only"), to=couple.node(second))
     yield from unchecked_fetches(couple, state, kept, looking, old)
     yield from follows(couple, looking, state, "lookup", exact=True)
     yield from follows(couple, fetching, state, "fetch", exact=True)
@@ -112,7 +112,7 @@ def two_more_elections(couple: UncleanPartition, awake: tuple[Reader, ...], asle
     """Hold two more unclean elections, each of a replica that has the records that the readers gave up before."""
     for heir in (couple.first, couple.second):
         state = take_over(couple, heir)
-        couple.write(*values(records, f"on {heir} at {state.leader_epoch}"), to=couple.node(heir))
+        couple.write(*record_values(records, f"on {heir} at {state.leader_epoch}"), to=couple.node(heir))
         for reader in awake:
             yield from follows(couple, reader, state, "repeated", exact=False)
     yield from follows(couple, asleep, state, "repeated", exact=False)

@@ -9,11 +9,11 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.core.waiting import Settled
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_requests import TOO_FEW
-from conformance.rigs.log.follower_fetches import freeze
+from conformance.rigs.log.follower_fetches import frozen_broker
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.replica_log import reads_nothing
-from conformance.rigs.log.rotation import prefer
+from conformance.rigs.log.rotation import prefer_leader
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Unhealed
@@ -106,7 +106,7 @@ def neither_counts_nor_delays(stale: StaleFollower) -> Claims:
     bench, leader = stale.bench, stale.bench.id_of(stale.leader.node)
     by_two = stale.write_at_once()
     yield held_if(by_two.error is Error.NONE, by_two, row="KIP320-REPL-03", case="not-blocking")
-    with freeze(bench, bench.name_of(stale.other)):
+    with frozen_broker(bench, bench.name_of(stale.other)):
         bench.eventually(lambda: set(stale.own_isr()) == {leader}, "the leader alone in sync")
         _, by_one = stale.write_at_once(), stale.write_at_once()
         still = stale.own_isr()
@@ -187,8 +187,8 @@ def stale_follower(partition: Partition, pick: int, records: int, sends_last: bo
     if shrunk.leader_epoch == before.leader_epoch:  # below metadata.version 12 the shrink has raised it
         yield from copies_but_stays_out(stale, records)
     yield from neither_counts_nor_delays(stale)
-    away = prefer(partition, stale.other)
-    back = prefer(partition, before.leader)
+    away = prefer_leader(partition, stale.other)
+    back = prefer_leader(partition, before.leader)
     yield premise(before.leader_epoch < away.leader_epoch < back.leader_epoch, f"{before}, {away}, {back}")
     yield from is_refused(stale, back.leader_epoch, sends_last)
     yield from gets_nothing(stale, records)

@@ -7,12 +7,12 @@ from conformance.rigs.log.epoch_requests import (
     DIVERGES_FROM,
     ENDS_FENCED_FROM,
     FENCED_APIS_FROM,
-    ends,
+    ends_epoch,
     is_refusal,
 )
 from conformance.rigs.log.lagging_watermark import Behind, watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition
-from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
+from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves_log
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from protocol.codes import Error
@@ -50,7 +50,7 @@ class Uncommitted:
         """True if `below` has committed records from `offset`, `nothing` has none, and both name the high watermark."""
         empty = nothing.error is Error.NONE and not nothing.batches and nothing.diverging_epoch is None
         same = below.high_watermark == nothing.high_watermark == self.behind.watermark
-        return serves(below, self.committed, offset) and empty and same
+        return serves_log(below, self.committed, offset) and empty and same
 
     # --- KIP320-LO-01, KIP320-LO-05
 
@@ -84,7 +84,7 @@ class Uncommitted:
         }
         older, newer = answers.pop(behind.epoch - 1), answers.pop(behind.epoch + ahead)
         fenced = is_refusal(older, Error.FENCED_LEADER_EPOCH) and is_refusal(newer, Error.UNKNOWN_LEADER_EPOCH)
-        answered = all(ends(answer, behind.epoch, behind.end) for answer in answers.values())
+        answered = all(ends_epoch(answer, behind.epoch, behind.end) for answer in answers.values())
         shown = (*answers.values(), older, newer)
         yield held_if(fenced and answered, *shown, row="KIP320-OFLE-06", case="above-watermark")
 

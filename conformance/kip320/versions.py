@@ -5,10 +5,10 @@ import re
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
-from conformance.rigs.groups.offsets import TXN_COMMITS_EPOCH_FROM, GroupOffset, commit_in, holds
-from conformance.rigs.log.epoch_requests import diverges, same_leader_and_epoch, sender
+from conformance.rigs.groups.offsets import TXN_COMMITS_EPOCH_FROM, GroupOffset, commit_in, holds_commit
+from conformance.rigs.log.epoch_requests import diverges_at, same_leader_and_epoch, sender_for
 from conformance.rigs.log.partition import Partition, partition_at_epoch
-from conformance.rigs.log.replica_log import replica_log, serves
+from conformance.rigs.log.replica_log import replica_log, serves_log
 from conformance.rigs.producers.transactions import FirstTransaction
 from protocol.codes import Error
 from protocol.groups import CommittedOffset, NewOffset
@@ -54,7 +54,7 @@ def api_versions_match_the_release(partition: Partition, expected: str) -> Claim
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["fetch"], ahead=EPOCHS_AHEAD, which=integers(0, 2))
 def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Claims:
     """A newer current epoch is detected from version 9, and an ended last epoch from version 12."""
-    node, _, state = sender(partition, "consumer")
+    node, _, state = sender_for(partition, "consumer")
     log = replica_log(partition, node)
     topic, newer, ended = partition.topic, state.leader_epoch + ahead, log.ended_epochs()[which]
     position = log.end_of(ended) + 1
@@ -63,8 +63,8 @@ def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Cla
     blind = node.fetch(FetchPartition(topic, 0, position, current_leader_epoch=state.leader_epoch), version=11)
     diverging = node.fetch(FetchPartition(topic, 0, position, last_fetched_epoch=ended), version=12)
     yield same_leader_and_epoch(partition, state)
-    served = serves(without, log, position) and serves(blind, log, position)
-    noticed = fenced.error is Error.UNKNOWN_LEADER_EPOCH and diverges(diverging, ended, log.end_of(ended))
+    served = serves_log(without, log, position) and serves_log(blind, log, position)
+    noticed = fenced.error is Error.UNKNOWN_LEADER_EPOCH and diverges_at(diverging, ended, log.end_of(ended))
     yield held_if(served and noticed, without, fenced, blind, diverging)
 
 
@@ -77,7 +77,7 @@ def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Cla
 )
 def offset_for_leader_epoch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Claims:
     """The answer has an epoch from version 1, a newer current epoch is detected from 2, and 3 has a replica id."""
-    node, replica_id, state = sender(partition, "replica")
+    node, replica_id, state = sender_for(partition, "replica")
     log = replica_log(partition, node)
     epoch, newer = log.ended_epochs()[which], state.leader_epoch + ahead
     name, lowest = partition.name, node.api_versions().ranges["OffsetForLeaderEpoch"].low
@@ -94,7 +94,7 @@ def offset_for_leader_epoch_checks_its_epochs(partition: Partition, ahead: int, 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["list-offsets"], ahead=EPOCHS_AHEAD)
 def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Claims:
     """Version 4 adds the epoch to the answer, and detects a newer current one."""
-    node, _, state = sender(partition, "consumer")
+    node, _, state = sender_for(partition, "consumer")
     before = node.list_offsets(partition.name, 0, LATEST, version=3)
     since = node.list_offsets(partition.name, 0, LATEST, version=4)
     fenced = node.list_offsets(partition.name, 0, LATEST, current_leader_epoch=state.leader_epoch + ahead, version=4)
@@ -109,7 +109,7 @@ def metadata_has_the_leader_epoch(
     partition: Partition,
 ) -> Claims:
     """Metadata has the leader epoch from version 7: the one by which the leader fences."""
-    node, _, state = sender(partition, "consumer")
+    node, _, state = sender_for(partition, "consumer")
     before, since = (node.metadata([partition.name], version=version) for version in (6, 7))
     epochs = [answer.topic(partition.name).partition(0).leader_epoch for answer in (before, since)]
     at_fence = node.fetch(partition.at(0, current_leader_epoch=epochs[1]))
@@ -132,8 +132,8 @@ def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> 
     offsets.commit(offset, epoch, 6)
     hidden, shown = offsets.fetch(4), offsets.fetch(5)
     in_transactions = [committed_in_transaction(partition, offset, version, epoch) for version in (1, 2)]
-    held = holds(plain, offset, -1) and holds(hidden, offset, -1) and holds(shown, offset, epoch)
-    by_transaction = holds(in_transactions[0], offset, -1) and holds(in_transactions[1], offset, epoch)
+    held = holds_commit(plain, offset, -1) and holds_commit(hidden, offset, -1) and holds_commit(shown, offset, epoch)
+    by_transaction = holds_commit(in_transactions[0], offset, -1) and holds_commit(in_transactions[1], offset, epoch)
     yield held_if(held and by_transaction, plain, hidden, shown, *in_transactions)
 
 

@@ -17,8 +17,8 @@ from conformance.rigs.producers.sequences import (
     SentBatch,
     described_as,
     ends_at,
-    fill,
-    gives,
+    fill_log,
+    gives_id,
     is_appended,
     is_bumped,
     is_rolled_back,
@@ -83,15 +83,15 @@ def lost_bump(stage: Stage, bumps: int) -> Part:
     yield None
     again = producer.init(producer.producer_id, producer.epoch)
     onwards = producer.init(producer.producer_id, producer.epoch + 1)
-    kept = gives(again, producer.producer_id, producer.epoch + 1)
-    goes_on = gives(onwards, producer.producer_id, producer.epoch + 2)
+    kept = gives_id(again, producer.producer_id, producer.epoch + 1)
+    goes_on = gives_id(onwards, producer.producer_id, producer.epoch + 2)
     yield held_if(kept and goes_on, lost, again, onwards, row="KIP360-INIT-09", case="restart")
 
 
 def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     """Check SEQ-10: all records of a producer are deleted, and another producer wrote later."""
     producer, log = stage.idempotent(epoch), stage.log()
-    sent = fill(producer, log, sizes)
+    sent = fill_log(producer, log, sizes)
     log.empty()
     require_accepted(stage.broker.produce(log.topic, 0, batch(b"later")))
     yield None
@@ -110,7 +110,7 @@ def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Pa
 def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     """Check SEQ-11: every record in the log was deleted."""
     producer, log = stage.idempotent(epoch), stage.log()
-    newest = fill(producer, log, sizes)[-1]
+    newest = fill_log(producer, log, sizes)[-1]
     log.empty()
     yield None
     log.await_leader()
@@ -125,7 +125,7 @@ def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
 def newest_batch_is_kept(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     """Check SEQ-12: the newest batch is recognised as a duplicate, the one before it recognised or refused."""
     producer, log = stage.idempotent(epoch), stage.log()
-    *_, second, newest = fill(producer, log, sizes)
+    *_, second, newest = fill_log(producer, log, sizes)
     yield None
     log.await_leader()
     yield premise(log.end() == sum(sizes), "every batch is there once", promised=KEPT)
@@ -143,9 +143,9 @@ def newest_batch_is_kept_by_an_older_snapshot(stage: Stage, epoch: int, sizes: l
     """Check SEQ-12: the same where the snapshot of the clean stop is gone, and an older one and the log are left."""
     producer, log = stage.idempotent(epoch), stage.log_with(segment_ms=str(SEGMENT_MS))
     disk = stage.disk(log)
-    fill(producer, log, sizes)
+    fill_log(producer, log, sizes)
     older = roll_segment(stage, log)
-    second, newest = fill(producer, log, sizes[-2:])
+    second, newest = fill_log(producer, log, sizes[-2:])
     end = log.end()
     found = damaged_while_down(stage, disk, partial(disk.lose_snapshots, above=older))
     yield None
@@ -296,14 +296,14 @@ def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     """Check SEQ-13: the producer state of partitions matches their log."""
     log = stage.log()
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
-    sent = [fill(producer, log, sizes[n:])[-1] for n, producer in enumerate(producers)]
+    sent = [fill_log(producer, log, sizes[n:])[-1] for n, producer in enumerate(producers)]
     yield None
     log.await_leader()
     yield state_matches_the_log(log, dict(zip(producers, sent, strict=True)), "kill")
 
 
 def one_batch_each(producers: Sequence[StageProducer], log: Log, sizes: list[int]) -> dict[StageProducer, SentBatch]:
-    return {producer: fill(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
+    return {producer: fill_log(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
 
 
 def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
@@ -384,7 +384,7 @@ def rebuilt_transactions(stage: Stage, dialect: str, ends: list[bool], records: 
         twice.end(committed)
     for producer in (open_one, twice):
         join_transaction(producer, log)
-    last = {producer: fill(producer, log, [records, records])[-1] for producer in (open_one, twice)}
+    last = {producer: fill_log(producer, log, [records, records])[-1] for producer in (open_one, twice)}
     ended = [stage.transactional(dialect) for _ in ends]
     for producer, committed in zip(ended, ends, strict=True):
         producer.enter(log, records)

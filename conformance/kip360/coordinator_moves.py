@@ -15,7 +15,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.combined_node import is_unchanged
 from conformance.rigs.producers.producer import CheckProducer
-from conformance.rigs.producers.sequences import gives
+from conformance.rigs.producers.sequences import gives_id
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
 from conformance.rigs.restarts import answering_again
 from fixtures.views.nodes import ask_until_served
@@ -99,12 +99,12 @@ def bump_is_retried_at_the_next_coordinator(brokers: ThreeBrokers, bumps: int, h
     state = brokers.state_partition(producer)
     lost = producer.init(producer.producer_id, producer.epoch)
     promised = ("KIP360-INIT-03", "untouched")
-    yield premise(gives(lost, producer.producer_id, producer.epoch + 1), f"bumped: {lost}", promised=promised)
+    yield premise(gives_id(lost, producer.producer_id, producer.epoch + 1), f"bumped: {lost}", promised=promised)
     with brokers.replace_leader(state, how):
         again = producer.init(producer.producer_id, producer.epoch)
         onwards = producer.init(producer.producer_id, producer.epoch + 1)
-    kept = gives(again, producer.producer_id, producer.epoch + 1)
-    goes_on = gives(onwards, producer.producer_id, producer.epoch + 2)
+    kept = gives_id(again, producer.producer_id, producer.epoch + 1)
+    goes_on = gives_id(onwards, producer.producer_id, producer.epoch + 2)
     yield held_if(kept and goes_on, lost, again, onwards, row="KIP360-INIT-09", case="moved-coordinator")
     at_rest(bystander)
 

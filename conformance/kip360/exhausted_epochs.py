@@ -9,7 +9,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
 from conformance.rigs.producers.producer import CheckProducer
-from conformance.rigs.producers.sequences import ends_at, gives, is_appended, is_fenced
+from conformance.rigs.producers.sequences import ends_at, gives_id, is_appended, is_fenced
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers, log_end
 from fixtures.wire import NodeClient
 
@@ -55,14 +55,14 @@ def last_epoch_is_followed_by_a_new_producer_id(stage: Stage, back: int) -> Clai
         yield at_last_epoch(producer)
         shown, old, last = producer.describe(), producer.producer_id, LAST_EPOCH
         rotated = producer.init(old, last)
-        new = rotated.producer_id != old and gives(rotated, rotated.producer_id, 0)
+        new = rotated.producer_id != old and gives_id(rotated, rotated.producer_id, 0)
         yield held_if(new, shown, rotated, row="KIP360-INIT-15", case="last-epoch")
         again, other = producer.init(old, last), producer.init(old, last - back)
-        same = gives(again, rotated.producer_id, 0)
+        same = gives_id(again, rotated.producer_id, 0)
         yield held_if(same, rotated, again, row="KIP360-INIT-16", case="same-pair")
         yield held_if(is_fenced(other), rotated, other, row="KIP360-INIT-16", case="other-epoch")
         onwards, late = producer.init(rotated.producer_id, 0), producer.init(old, last)
-        moved_on = gives(onwards, rotated.producer_id, 1) and is_fenced(late)
+        moved_on = gives_id(onwards, rotated.producer_id, 1) and is_fenced(late)
         yield held_if(moved_on, onwards, late, row="KIP360-INIT-16", case="after-next-bump")
 
 
@@ -74,13 +74,13 @@ def rotation_outlives_its_coordinator(stage: Stage, clean: bool) -> Claims:
         yield at_last_epoch(producer)
         given = producer.init(producer.producer_id, LAST_EPOCH)
         yield premise(
-            gives(given, given.producer_id, 0), f"rotated: {given}", promised=("KIP360-INIT-15", "last-epoch")
+            gives_id(given, given.producer_id, 0), f"rotated: {given}", promised=("KIP360-INIT-15", "last-epoch")
         )
         rotated.append(given)
     stage.restart(clean=clean)
     for producer, given in zip(producers, rotated, strict=True):
         again, onwards = producer.init(producer.producer_id, LAST_EPOCH), producer.init(given.producer_id, 0)
-        kept = gives(again, given.producer_id, 0) and gives(onwards, given.producer_id, 1)
+        kept = gives_id(again, given.producer_id, 0) and gives_id(onwards, given.producer_id, 1)
         yield held_if(kept, given, again, onwards)
 
 

@@ -6,7 +6,7 @@ from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.core.topologies import EXPIRY
 from conformance.core.waiting import Settled
 from conformance.rigs.producers.combined_node import EXPIRING_STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.sequences import gives, is_appended, is_fenced, open_at
+from conformance.rigs.producers.sequences import gives_id, is_appended, is_fenced, open_at
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS
@@ -147,10 +147,10 @@ def forgotten_transactional_id(stage: Stage, bumps: int, records: int) -> Claims
     gone = stage.bench.wait.comes_true(unknown, f"{producer.transactional_id} forgotten", FORGOTTEN_WITHIN)
     yield premise(gone, "the transactional id is forgotten")
     answer = producer.init(producer.producer_id, producer.epoch)
-    new = answer.producer_id != producer.producer_id and gives(answer, answer.producer_id, 0)
+    new = answer.producer_id != producer.producer_id and gives_id(answer, answer.producer_id, 0)
     yield held_if(new, answer, row="KIP360-INIT-13", case="expired-pair")
     again = producer.init(producer.producer_id, producer.epoch)
-    same = gives(again, answer.producer_id, 0)
+    same = gives_id(again, answer.producer_id, 0)
     yield held_if(
         same, answer, again, row="KIP360-INIT-14", case="expired-pair", variant="fenced" if is_fenced(again) else ""
     )

@@ -4,7 +4,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
-from conformance.rigs.producers.sequences import described_as, gives, is_bumped
+from conformance.rigs.producers.sequences import described_as, gives_id, is_bumped
 from fixtures.views.producer import COMPLETE, LEGACY
 from protocol.codes import Error
 from protocol.transactions import DescribedTransaction
@@ -44,7 +44,7 @@ def new_instances_bump_one_by_one(stage: Stage, case: str, bumps: int, calls: in
     yield rests(before, producer)
     answers = [producer.init() for _ in range(calls)]
     expected = range(producer.epoch + 1, producer.epoch + 1 + calls)
-    raised = [gives(answer, producer.producer_id, epoch) for answer, epoch in zip(answers, expected, strict=True)]
+    raised = [gives_id(answer, producer.producer_id, epoch) for answer, epoch in zip(answers, expected, strict=True)]
     yield held_if(all(raised), before, *answers)
 
 
@@ -56,7 +56,7 @@ def matching_id_and_epoch_bump_by_one(stage: Stage, case: str, bumps: int, commi
     yield rests(before, producer)
     version = stage.at_most("InitProducerId", version)
     answer = producer.init(producer.producer_id, producer.epoch, version=version)
-    yield held_if(gives(answer, producer.producer_id, producer.epoch + 1), before, answer)
+    yield held_if(gives_id(answer, producer.producer_id, producer.epoch + 1), before, answer)
 
 
 @probe("KIP360-INIT-04", rig=STAGE, bumps=EPOCH_BUMPS, repeats=integers(1, 5), version=integers(3, 5))
@@ -68,7 +68,7 @@ def repeated_bump_gets_the_same_answer(stage: Stage, case: str, bumps: int, repe
     yield is_bumped(lost, producer)
     answers = [producer.init(producer.producer_id, producer.epoch, version=version) for _ in range(repeats)]
     shown = producer.describe()
-    same = all(gives(answer, producer.producer_id, producer.epoch + 1) for answer in answers)
+    same = all(gives_id(answer, producer.producer_id, producer.epoch + 1) for answer in answers)
     yield held_if(same and shown.producer_epoch == producer.epoch + 1, lost, *answers, shown)
 
 
@@ -80,7 +80,7 @@ def versions_without_id_and_epoch_bump(stage: Stage, case: str, bumps: int, vers
     yield rests(before, producer)
     spoken = version if case == "v0-v2" else stage.at_most("InitProducerId", 3 + version)
     answer = producer.init(version=spoken)
-    yield held_if(gives(answer, producer.producer_id, producer.epoch + 1), before, answer)
+    yield held_if(gives_id(answer, producer.producer_id, producer.epoch + 1), before, answer)
 
 
 @probe("KIP360-INIT-18", rig=STAGE, epoch=integers(0, LAST_EPOCH), calls=integers(1, 3), version=integers(3, 5))

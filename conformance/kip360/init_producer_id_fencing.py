@@ -4,7 +4,7 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer, is_unchanged
-from conformance.rigs.producers.sequences import described_as, gives, is_fenced, open_at
+from conformance.rigs.producers.sequences import described_as, gives_id, is_fenced, open_at
 from protocol.codes import Error
 from protocol.records import ControlType
 from strategies.inputs import EPOCH_BUMPS, EPOCHS_AHEAD, FEW_RECORDS
@@ -59,7 +59,7 @@ def new_instance_ends_retries(stage: Stage, case: str, rested: str, bumps: int, 
     """After a new instance neither the last nor the current epoch of the old one can bump, and nothing changes."""
     old = at_rest(stage, rested, bumps)
     new = old.init()
-    fences = gives(new, old.producer_id, old.epoch + 1)
+    fences = gives_id(new, old.producer_id, old.epoch + 1)
     yield premise(fences, f"a new instance at epoch {old.epoch + 1}", promised=("KIP360-INIT-02", "untouched"))
     epoch, before = old.epoch if case == "previous-epoch" else old.epoch - 1, old.describe()
     answer = old.init(old.producer_id, epoch, version=stage.at_most("InitProducerId", version))
@@ -107,7 +107,7 @@ def owners_epoch_aborts_its_open_transaction(
     first = owner.init_once(owner.producer_id, owner.epoch, version=version)
     retry = owner.init(owner.producer_id, owner.epoch, version=version)
     aborted = log.last_marker() is ControlType.ABORT and log.stable_end() == log.end()
-    bumped = gives(retry, owner.producer_id, owner.epoch + 1)
+    bumped = gives_id(retry, owner.producer_id, owner.epoch + 1)
     answered = is_fenced(retry) if expected == "FENCED" else bumped
     yield held_if(first.error is Error.CONCURRENT_TRANSACTIONS and aborted and answered, before, first, retry)
     yield kept_if("KIP360-INIT-11-L", bumped, first, retry)

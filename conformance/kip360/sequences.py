@@ -9,7 +9,7 @@ from conformance.rigs.producers.sequences import (
     appended_once,
     at_epoch,
     at_the_next_epoch,
-    fill,
+    fill_log,
     is_appended,
     join_transaction,
     kind_and,
@@ -58,7 +58,7 @@ def new_epoch_starts_at_zero(
     """The first batch of the next epoch is accepted at sequence 0 and refused at any other."""
     log, (kind, which) = stage.log(), kind_and(case)
     producer = ready_to_write(stage, kind, log, epoch)
-    fill(producer, log, sizes)
+    fill_log(producer, log, sizes)
     yield at_epoch(log.producer(producer.producer_id), producer.epoch)
     at_the_next_epoch(producer, log)
     before = log.end()
@@ -76,7 +76,7 @@ def gap_is_refused(stage: Stage, case: str, epoch: int, sizes: list[int], gap: i
     log, (kind, which) = stage.log(), kind_and(case)
     producer = ready_to_write(stage, kind, log, epoch)
     sizes = [*sizes[:-1], sizes[-1] + 1]
-    fill(producer, log, sizes)
+    fill_log(producer, log, sizes)
     known = log.producer(producer.producer_id)
     as_written = known is not None and known.last_sequence == sum(sizes) - 1
     yield premise(as_written, "the last sequence is known", promised=("KIP360-TXN-07", producer.dialect.name))
@@ -101,11 +101,11 @@ def last_five_batches_are_recognised(
     log, (kind, which) = stage.log(), kind_and(case)
     producer = ready_to_write(stage, kind, log, epoch)
     former = sizes[: len(sizes) - later] if kind == "legacy" and later else []
-    sent = fill(producer, log, former)
+    sent = fill_log(producer, log, former)
     if former:
         producer.end(committed=True)
         join_transaction(producer, log)
-    sent += fill(producer, log, sizes[len(former) :])
+    sent += fill_log(producer, log, sizes[len(former) :])
     before = log.end()
     yield appended_once(before, sum(sizes) + bool(former))
     again = sent[-1 if which == "newest" else -1 - back]
@@ -128,7 +128,7 @@ def older_and_overlapping_batches_are_refused(
     """The sixth-newest batch, or one that overlaps old and new, is refused, and the log does not grow."""
     log, (kind, which) = stage.log(), kind_and(case)
     producer = ready_to_write(stage, kind, log, epoch)
-    sent = fill(producer, log, sizes)
+    sent = fill_log(producer, log, sizes)
     before = log.end()
     yield appended_once(before, sum(sizes))
     first = sent[-1 - back].batch.base_sequence
@@ -183,7 +183,7 @@ def state_outlives_deleted_records(
     """With every record deleted the producer is still listed, its duplicate recognised, a gap refused, the next one accepted."""
     log, prefix = stage.log(), case.removesuffix("described")
     producer = ready_to_write(stage, kind_and(case)[0], log, epoch)
-    sent = fill(producer, log, sizes)
+    sent = fill_log(producer, log, sizes)
     end = log.end()
     yield premise(log.empty() == log.start() == end == sum(sizes), "every record is deleted")
     known = log.producer(producer.producer_id)

@@ -5,7 +5,7 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.outcomes import MARKERS
-from conformance.rigs.producers.sequences import described_as, ends_at, gives, is_fenced, is_rolled_back, open_at
+from conformance.rigs.producers.sequences import described_as, ends_at, gives_id, is_fenced, is_rolled_back, open_at
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.records import batch
@@ -189,7 +189,7 @@ def commit_after_the_time_out(
     legal = [Error.PRODUCER_FENCED] + [Error.INVALID_TXN_STATE] * (case == "tv2")
     yield held_if(commit.error in legal, aborted, commit, row="KIP360-TXN-04", variant=commit.error.name)
     back = producer.init(producer.producer_id, producer.epoch, version=stage.at_most("InitProducerId", version))
-    bumped = gives(back, producer.producer_id, producer.epoch + 1)
+    bumped = gives_id(back, producer.producer_id, producer.epoch + 1)
     yield held_if(is_fenced(back) if expected == "FENCED" else bumped, aborted, back)
     yield kept_if("KIP360-TXN-05-L", bumped, aborted, back)
 

@@ -3,7 +3,7 @@
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, probe
-from conformance.rigs.quorum.quorum import QUORUM, Quorum, Tried, of
+from conformance.rigs.quorum.quorum import QUORUM, Quorum, Tried, leader_in
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import RaftAnswer
@@ -18,7 +18,7 @@ def answers_with(tried: Tried[RaftAnswer], error: Error) -> bool:
     """True if the answer has this partition error and the receiver's leader and epoch, and changed nothing."""
     answer = tried.answer
     as_expected = answer.error is error and answer.top_level_error is Error.NONE
-    return as_expected and of(answer) == tried.leader and tried.is_unchanged
+    return as_expected and leader_in(answer) == tried.leader and tried.is_unchanged
 
 
 @probe("KIP595-BEGIN-03", rig=QUORUM, cases=["begin"], member=CONTROLLERS, leader=CONTROLLERS, back=BACK, older=OLDER)

@@ -3,7 +3,7 @@
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.log.follower_fetches import freeze
+from conformance.rigs.log.follower_fetches import frozen_broker
 from conformance.rigs.quorum.fetching import majority_has, own_end
 from conformance.rigs.quorum.frozen import PEERS, LogEnd
 from conformance.rigs.quorum.mixed import MIXED, Mixed
@@ -59,7 +59,7 @@ def followed_by_observer(mixed: Mixed) -> LeaderAndEpoch | None:
 def high_watermark_waits_for_a_frozen_voter(mixed: Mixed, follower: int) -> Claims:
     """While one of the three live voters of five is frozen, the leader's log grows and its high watermark does not."""
     led, slow = mixed.agreed_leader(), mixed.followers()[follower]
-    with freeze(mixed.bench, slow):
+    with frozen_broker(mixed.bench, slow):
         found = [grow_past(mixed, led, mixed.bench.id_of(slow)) for _ in range(GROWS)]
     answers = [answer for answer in found if answer is not None]
     yield premise(len(answers) == GROWS, "a leader whose log grows while a voter is frozen")
@@ -90,7 +90,7 @@ def grow_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | No
 def observer_fetches_from_others_when_its_leader_is_frozen(mixed: Mixed) -> Claims:
     """A broker whose leader is frozen and has no successor fetches from other voters."""
     led = mixed.bench.eventually(lambda: followed_by_observer(mixed), "the broker following the leader")
-    with freeze(mixed.bench, mixed.bench.name_of(led.leader_id)) as since:
+    with frozen_broker(mixed.bench, mixed.bench.name_of(led.leader_id)) as since:
         asked = mixed.fetch_of_observer(since, LATE)
     came = mixed.bench.wait.end_of_wait(asked is not None, LATE)
     yield held_if(came, detail=f"{led} frozen at {since:.1f} s: {asked}")

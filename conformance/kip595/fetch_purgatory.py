@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, Claims, held_if, kept_if, premise, pr
 from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, RequestWait, bound_holds, shortest_of
 from conformance.rigs.quorum.fetching import log_end
 from conformance.rigs.quorum.mixed import MIXED, Mixed
-from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, took
+from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, ms_between
 from protocol.log import FetchedPartition, FetchOptions, FetchPartition
 from protocol.quorum import METADATA
 from protocol.since import since
@@ -44,7 +44,7 @@ def timed_fetch(
     began = quorum.bench.now()
     answer = leader.fetch(wanted, FetchOptions(max_wait_ms=max_wait_ms, cluster_id=quorum.cluster_id))
     ended = quorum.bench.now()
-    return TimedFetch(answer, took(began, ended), ended.unix_ms)
+    return TimedFetch(answer, ms_between(began, ended), ended.unix_ms)
 
 
 def wait_of(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> RequestWait:

@@ -8,7 +8,7 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.quorum.bounds import AT_ONCE, RequestWait, bound_holds, shortest_of
-from conformance.rigs.quorum.candidates import BEHIND, other
+from conformance.rigs.quorum.candidates import BEHIND, other_peer
 from conformance.rigs.quorum.frozen import (
     FROZEN,
     PEERS,
@@ -18,7 +18,7 @@ from conformance.rigs.quorum.frozen import (
     candidate_epoch,
     epoch_of,
 )
-from conformance.rigs.quorum.quorum import Stored, of
+from conformance.rigs.quorum.quorum import Stored, leader_in
 from fixtures.cluster import Received
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
@@ -48,7 +48,7 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
     stored = frozen.quorum_state()
     fetch = frozen.fetch_in(epoch, leader)
     on_disk = stored == Stored(leader, epoch, -1)
-    followed = answer.error is Error.NONE and of(answer) == LeaderAndEpoch(leader, epoch) and fetch is not None
+    followed = answer.error is Error.NONE and leader_in(answer) == LeaderAndEpoch(leader, epoch) and fetch is not None
     yield held_if(followed and on_disk, answer, detail=f"{answer}; {stored}; fetch: {fetch is not None}")
     if answer.error is Error.NONE:
         yield held_if(on_disk, answer, row="KIP595-QS-02", case="begin", detail=f"{stored}")
@@ -57,7 +57,7 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
 @probe("KIP595-BEGIN-02", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, older=versions_back(1))
 def leader_of_the_present_epoch_is_followed(frozen: Frozen, case: str, leader: int, ahead: int, older: int) -> Claims:
     """A voter without a leader in its epoch follows the one that BeginQuorumEpoch names, whichever candidate it voted for."""
-    candidate, granted = leader if case == "voted-for-leader" else other(leader), case != "no-vote"
+    candidate, granted = leader if case == "voted-for-leader" else other_peer(leader), case != "no-vote"
     vote, epoch = _without_leader(frozen, candidate, ahead, granted)
     row = ("KIP595-VOTE-02", "granted" if granted else "refused")
     yield premise(vote.vote_granted is granted, f"its vote in epoch {epoch} given or free", promised=row)
@@ -65,7 +65,7 @@ def leader_of_the_present_epoch_is_followed(frozen: Frozen, case: str, leader: i
     answer = frozen.begin(leader, epoch, version=frozen.version("BeginQuorumEpoch", older))
     stored = frozen.quorum_state()
     fetch = frozen.fetch_in(epoch, leader)
-    followed = answer.error is Error.NONE and of(answer) == stored.leader == LeaderAndEpoch(leader, epoch)
+    followed = answer.error is Error.NONE and leader_in(answer) == stored.leader == LeaderAndEpoch(leader, epoch)
     yield held_if(followed and fetch is not None, answer, detail=f"{answer}; {stored}; fetch: {fetch is not None}")
 
 

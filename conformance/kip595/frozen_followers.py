@@ -8,7 +8,7 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, excuse, held_if, premise, probe
 from conformance.judging.excuses import GIVEN_UP
-from conformance.rigs.quorum.candidates import other
+from conformance.rigs.quorum.candidates import other_peer
 from conformance.rigs.quorum.frozen import (
     FROZEN,
     PEERS,
@@ -108,7 +108,7 @@ def follower_truncates(frozen: Frozen, case: str, leader: int, first: int, secon
 def refused_follower_moves_on(frozen: Frozen, case: str, leader: int, ahead: int, error: str) -> Claims:
     """A follower that is refused with a newer epoch follows the leader of that epoch, or no one if none is named."""
     fetch = frozen.follow(leader)
-    newer = LeaderAndEpoch(other(leader) if case == "leader-named" else -1, epoch_of(fetch) + ahead)
+    newer = LeaderAndEpoch(other_peer(leader) if case == "leader-named" else -1, epoch_of(fetch) + ahead)
 
     def refuse(asked: Received) -> None:
         frozen.serve(asked, error=Error[error], leader=newer)
@@ -149,7 +149,7 @@ def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: in
     """A voter whose leader does not answer asks another voter for the leader."""
     fetch = frozen.follow(leader)
     asked = frozen.came(
-        frozen.peers.receive("Fetch", peer=other(leader), within=SOON), "step", "a fetch from another voter"
+        frozen.peers.receive("Fetch", peer=other_peer(leader), within=SOON), "step", "a fetch from another voter"
     )
     yield held_if(asked is not None and frozen.reported_leader().leader_epoch == epoch_of(fetch), detail=f"{asked}")
 

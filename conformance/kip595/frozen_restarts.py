@@ -3,9 +3,9 @@
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.quorum.candidates import other
+from conformance.rigs.quorum.candidates import other_peer
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
-from conformance.rigs.quorum.quorum import Stored, of
+from conformance.rigs.quorum.quorum import Stored, leader_in
 from fixtures.wire import WireError
 from history.due import STARTS_WITHIN
 from protocol.codes import Error
@@ -42,11 +42,11 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Claims:
     yield premise(given.vote_granted, "a vote that was granted", promised=("KIP595-VOTE-02", "granted"))
     stored = frozen.quorum_state()
     yield held_if(stored == Stored(-1, epoch, candidate), given, case="stored", detail=f"{stored}")
-    refused = frozen.vote(other(candidate), epoch, LogEnd(end.epoch, end.offset + 1))
-    free = refused.error is Error.NONE and of(refused) == LeaderAndEpoch(-1, epoch) and not refused.vote_granted
+    refused = frozen.vote(other_peer(candidate), epoch, LogEnd(end.epoch, end.offset + 1))
+    free = refused.error is Error.NONE and leader_in(refused) == LeaderAndEpoch(-1, epoch) and not refused.vote_granted
     yield held_if(free, given, refused, case="other-candidate")
     again = frozen.vote(candidate, epoch, end)
-    same = again.error is Error.NONE and of(again) == LeaderAndEpoch(-1, epoch) and again.vote_granted
+    same = again.error is Error.NONE and leader_in(again) == LeaderAndEpoch(-1, epoch) and again.vote_granted
     yield held_if(same, given, again, case="same-candidate")
 
 
@@ -60,7 +60,7 @@ def restarted_leader_neither_votes_nor_leads(frozen: Frozen, candidate: int, lon
     yield premise(frozen.reported_leader() == LeaderAndEpoch(frozen.id, epoch), f"itself as leader of {epoch}")
     stored = frozen.quorum_state()
     vote = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
-    refused = vote.error is Error.NONE and not vote.vote_granted and of(vote) == LeaderAndEpoch(frozen.id, epoch)
+    refused = vote.error is Error.NONE and not vote.vote_granted and leader_in(vote) == LeaderAndEpoch(frozen.id, epoch)
     yield held_if(refused, vote, case="vote")
     yield held_if(refused and frozen.quorum_state() == stored, vote, row="KIP595-VOTE-11", case="resigned")
     if frozen.pre_votes:

@@ -5,9 +5,9 @@ from uuid import UUID
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
-from conformance.rigs.quorum.candidates import BEHIND, other
+from conformance.rigs.quorum.candidates import BEHIND, other_peer
 from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
-from conformance.rigs.quorum.quorum import Stored, of
+from conformance.rigs.quorum.quorum import Stored, leader_in
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import VoteAnswer
@@ -22,7 +22,7 @@ GRANTED = ("KIP595-VOTE-02", "granted")
 def is_vote_in(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
     """True if the vote is answered without error, as `granted` says, in `epoch` and with no known leader."""
     as_expected = answer.error is Error.NONE and answer.top_level_error is Error.NONE and answer.vote_granted is granted
-    return as_expected and of(answer) == LeaderAndEpoch(-1, epoch)
+    return as_expected and leader_in(answer) == LeaderAndEpoch(-1, epoch)
 
 
 @probe("KIP595-VOTE-03", "KIP595-VOTE-02", "KIP595-QS-02", "KIP595-QS-03", rig=FROZEN, candidate=CANDIDATES,
@@ -40,7 +40,7 @@ def first_candidate_is_granted(
     stored = frozen.quorum_state()
     yield held_if(is_vote_in(answer, epoch, granted=True), answer)
     on_disk = stored == Stored(-1, epoch, candidate)
-    yield held_if(on_disk and of(answer).leader_epoch == epoch, answer, row="KIP595-VOTE-02", case="granted")
+    yield held_if(on_disk and leader_in(answer).leader_epoch == epoch, answer, row="KIP595-VOTE-02", case="granted")
     if answer.vote_granted:
         yield held_if(on_disk, answer, row="KIP595-QS-02", case="vote", detail=f"{stored}")
         tidy = frozen.bench.read_file(frozen.name, "__cluster_metadata-0/quorum-state.tmp").content is None
@@ -69,7 +69,7 @@ def leader_leaves_for_a_newer_epoch(frozen: Frozen, candidate: int, ahead: int, 
     led = frozen.lead()
     answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, longer * 1000))
     stored, reported, described = frozen.quorum_state(), frozen.reported_leader(), frozen.client.describe_quorum()
-    left = stored.leader == reported == of(answer) == LeaderAndEpoch(-1, led + ahead)
+    left = stored.leader == reported == leader_in(answer) == LeaderAndEpoch(-1, led + ahead)
     refuses = described.error is Error.NOT_LEADER_OR_FOLLOWER
     yield held_if(left and refuses and answer.error is Error.NONE, answer, described, detail=f"{answer}; {stored}")
 
@@ -84,7 +84,7 @@ def one_vote_per_epoch(frozen: Frozen, case: str, candidate: int, ahead: int, lo
     before = frozen.quorum_state()
     again = case == "same-candidate"
     log = LogEnd(end.epoch, end.offset + (longer if case == "longer-log" else 0))
-    answer = frozen.vote(candidate if again else other(candidate), epoch, log)
+    answer = frozen.vote(candidate if again else other_peer(candidate), epoch, log)
     yield held_if(is_vote_in(answer, epoch, granted=again) and frozen.quorum_state() == before, first, answer)
 
 
@@ -122,7 +122,7 @@ def refusal_leaves_the_vote_free(frozen: Frozen, candidate: int, ahead: int, sho
     epoch = frozen.next_epoch(ahead)
     refused = frozen.vote(candidate, epoch, LogEnd(end.epoch, end.offset - short))
     stored = frozen.quorum_state()
-    granted = frozen.vote(other(candidate), epoch, end)
+    granted = frozen.vote(other_peer(candidate), epoch, end)
     free = is_vote_in(refused, epoch, granted=False) and stored == Stored(-1, epoch, -1)
     yield held_if(free and is_vote_in(granted, epoch, granted=True), refused, granted)
 
@@ -173,7 +173,7 @@ def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, l
     standing = case != "candidate" or before == Stored(-1, epoch, frozen.id)
     yield premise(standing, f"a candidate on disk: {before}", promised=("KIP595-QS-03", "candidate"))
     answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
-    refused = answer.error is Error.NONE and not answer.vote_granted and of(answer) == known
+    refused = answer.error is Error.NONE and not answer.vote_granted and leader_in(answer) == known
     yield held_if(refused and frozen.quorum_state() == before and frozen.reported_leader() == known, answer)
 
 
@@ -189,13 +189,17 @@ def pre_vote_leaves_no_trace_in_its_epoch(frozen: Frozen, case: str, candidate: 
     """A pre-vote in the voter's own epoch changes nothing on disk; a pre-vote in a later epoch makes it adopt that epoch."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
-    yield premise(frozen.vote(other(candidate), epoch, end).vote_granted, "a vote that was granted", promised=GRANTED)
+    yield premise(
+        frozen.vote(other_peer(candidate), epoch, end).vote_granted, "a vote that was granted", promised=GRANTED
+    )
     before = frozen.quorum_state()
     asked = epoch if case == "equal-epoch" else epoch + ahead
     answer = frozen.vote(candidate, asked, LogEnd(end.epoch, end.offset + longer), pre_vote=True)
     after = frozen.quorum_state()
     expected = before if case == "equal-epoch" else Stored(-1, asked, -1)
-    yield held_if(after == expected and of(answer) == after.leader, answer, detail=f"{before} -> {after}; {answer}")
+    yield held_if(
+        after == expected and leader_in(answer) == after.leader, answer, detail=f"{before} -> {after}; {answer}"
+    )
 
 
 @probe("KIP595-VOTE-18", rig=FROZEN, cases=["unattached", "prospective", "candidate", "follower-fresh"],
@@ -206,7 +210,7 @@ def waiting_roles_grant_a_pre_vote(
     """A voter that has not heard from a leader grants a pre-vote only to an up-to-date log."""
     end = frozen.log_end()
     if case == "unattached":
-        vote = frozen.vote(other(candidate), frozen.next_epoch(), end if voted_before else BEHIND)
+        vote = frozen.vote(other_peer(candidate), frozen.next_epoch(), end if voted_before else BEHIND)
         yield premise(vote.vote_granted is voted_before, "its vote given or free")
     elif case != "follower-fresh":
         frozen.candidate() if case == "candidate" else frozen.stand()

@@ -8,7 +8,7 @@ from hypothesis.strategies import integers, sampled_from, text
 
 from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import endpoint_of_leader
-from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Tried, of
+from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Tried, leader_in
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.messages import PartitionAnswer, Topic
@@ -157,7 +157,7 @@ def answers_carry_leader_and_epoch(quorum: Quorum, case: str, member: int, back:
         return answer
 
     tried = quorum.attempt(name, ask)
-    yield held_if(of(tried.answer) == tried.leader and tried.is_unchanged, tried.answer)
+    yield held_if(leader_in(tried.answer) == tried.leader and tried.is_unchanged, tried.answer)
 
 
 ERRORS = {"older": (-1, 0), "newer": (1, 0), "offset": (0, -1)}

@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Role, Tried, of
+from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Role, Tried, leader_in
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import VoteAnswer
@@ -53,7 +53,7 @@ def is_refusal(tried: Tried[VoteAnswer], error: Error) -> bool:
     """True if the vote got this partition error and the receiver's leader and epoch, and changed no state."""
     answer = tried.answer
     as_expected = answer.error is error and answer.top_level_error is Error.NONE and not answer.vote_granted
-    return as_expected and of(answer) == tried.leader and tried.is_unchanged
+    return as_expected and leader_in(answer) == tried.leader and tried.is_unchanged
 
 
 @probe("KIP595-VOTE-01", rig=QUORUM, member=CONTROLLERS, back=integers(1, 4), older=OLDER)

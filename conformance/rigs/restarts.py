@@ -10,10 +10,12 @@ RESTARTED_WITHIN = 90.0
 
 def answering_again(bench: Bench, name: str) -> None:
     """Wait for a restarted node. Tries are rare, because the node shares its cores with them."""
-    bench.eventually(lambda: reachable(bench.node(name)), f"{name} answering again", RESTARTED_WITHIN, 0.2, due="node")
+    bench.eventually(
+        lambda: is_reachable(bench.node(name)), f"{name} answering again", RESTARTED_WITHIN, 0.2, due="node"
+    )
 
 
-def reachable(node: NodeClient) -> bool:
+def is_reachable(node: NodeClient) -> bool:
     """True if the node answers; an older release than the column's may refuse the version that it is asked in."""
     try:
         return node.api_versions().error in (Error.NONE, Error.UNSUPPORTED_VERSION)

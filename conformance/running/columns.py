@@ -99,14 +99,14 @@ def _by_column(
     named."""
     found: dict[str, str] = {}
     for text in values:
-        name, value = _split(option, text, what, names, others)
+        name, value = _split_option(option, text, what, names, others)
         if name in found and found[name] != value:
             raise ValueError(f"{option} {text!r}: {name} has {found[name]!r} already. Give it once.")
         found[name] = value
     return found
 
 
-def _split(option: str, text: str, what: str, names: Sequence[str], others: Sequence[str]) -> tuple[str, str]:
+def _split_option(option: str, text: str, what: str, names: Sequence[str], others: Sequence[str]) -> tuple[str, str]:
     known = sorted((*names, *others), key=len, reverse=True)
     named = next((name for name in known if text.startswith(f"{name}=")), "")
     value = text.removeprefix(f"{named}=") if named else text

@@ -295,7 +295,7 @@ class Lab:
         standing = self._standing
         return ShardWriter(
             self.settings.out_dir / "shards",
-            f"{self.run.id}-{self.worker}-{slug(column.label)}",
+            f"{self.run.id}-{self.worker}-{path_slug(column.label)}",
             column,
             schema=SCHEMA,
             kit=history.__version__,
@@ -369,6 +369,6 @@ def digest_of(image: Image, settings: Settings) -> str:
     return hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
 
 
-def slug(text: str) -> str:
+def path_slug(text: str) -> str:
     """Return the label in a form that can be part of a path."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", text)

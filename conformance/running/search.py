@@ -10,7 +10,7 @@ from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
 from conformance.running.machine.run import MachineRun
 from conformance.running.planning.budget import PARTS, PATIENCE
-from conformance.running.planning.rarest import Rare, rank, so_far
+from conformance.running.planning.rarest import Rare, rank_cases, so_far
 from conformance.running.probe.run import ProbeRun
 from conformance.running.violations import Breach
 from history.observations import Observation
@@ -51,7 +51,7 @@ class Search:
         if found is None:
             return None
         self._known = found.breaches
-        rare = rank(found, list(self._checks.values()), self._tried)
+        rare = rank_cases(found, list(self._checks.values()), self._tried)
         return rare[min(self._part, len(rare)) - 1] if rare else None
 
     def _run_of(self, rare: Rare) -> CheckRun:

@@ -33,11 +33,11 @@ from conformance.running.planning.budget import PARTS, TimePlan, Work, plan_time
 from conformance.running.probe.run import ProbeRun
 from conformance.running.profiles import MINUTES
 from conformance.running.recording.spent import spent_lines
-from conformance.running.recording.statistics import lines, totals_by_check
+from conformance.running.recording.statistics import statistics_lines, totals_by_check
 from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.search import Search
-from conformance.running.settings import Settings, make_writable, read
+from conformance.running.settings import Settings, make_writable, read_settings
 from fixtures.engine import ensure
 from fixtures.errors import WrongUse
 from fixtures.images import Image, newest_version, refuse_home, select_versions
@@ -85,11 +85,11 @@ class ConformanceSession:
     def _begin(cls, settings: Settings, wanted: Sequence[WantedColumn]) -> ConformanceSession:
         make_writable(settings.out_dir, "--conformance-out")
         client = ensure(install=False)
-        sweep(client, _say)
+        sweep(client, _print_line)
         images, selections = dict[str, Image](), dict[str, list[str]]()
         for column in wanted:
-            image = column.image(_say)
-            label = _label(image.label, settings)
+            image = column.image(_print_line)
+            label = _column_label(image.label, settings)
             _refuse_twice(label, image, images)
             images[label], selections[label] = image, [*column.selection, *settings.configuration]
         run = Run.begin(settings.run)
@@ -101,7 +101,9 @@ class ConformanceSession:
         """Join the controller's session, from the data that it passed to this worker."""
         given = workerinput["conformance"]
         settings = msgspec.convert(given["settings"], Settings)
-        images = {label: msgspec.convert(image, Image, dec_hook=_revive) for label, image in given["images"].items()}
+        images = {
+            label: msgspec.convert(image, Image, dec_hook=_revive_path) for label, image in given["images"].items()
+        }
         return cls(settings, Run.join(settings.run), images, workerinput["workerid"], workerinput["workercount"])
 
     def for_worker(self) -> dict[str, Any]:
@@ -122,7 +124,7 @@ class ConformanceSession:
         return list(self.images)
 
     def selects(self, check: AnyCheck) -> bool:
-        return _selects(self.settings, self._replay, check)
+        return _selects_check(self.settings, self._replay, check)
 
     def header(self) -> list[str]:
         lines = [f"kafka: {label} ({image.reference}, {image.id[:19]})" for label, image in self.images.items()]
@@ -139,7 +141,7 @@ class ConformanceSession:
         return self._lab
 
     def parts(self, check: AnyCheck) -> int:
-        return _parts(self.settings, self._replay, check, self.workers // len(self.images))
+        return _count_parts(self.settings, self._replay, check, self.workers // len(self.images))
 
     @property
     def seconds(self) -> float:
@@ -205,7 +207,9 @@ class ConformanceSession:
         shards = list(read_shards(self.settings.out_dir / "shards", self.run.id))
         self._cells = judge_shards(shards, run=self.run.id)
         # One schedule, run again and again, is not expected to reach anything else.
-        reached_lines = [] if self._replay is not None else lines(totals_by_check(shards, self.run.id), every_check())
+        reached_lines = (
+            [] if self._replay is not None else statistics_lines(totals_by_check(shards, self.run.id), every_check())
+        )
         left = unfinished_lines(shards, every_check(), self.settings.out_dir)
         self._lines = [
             *reached_lines,
@@ -240,13 +244,13 @@ class Listing:
     def __init__(self, config: pytest.Config) -> None:
         self.settings, wanted = _read_settings(config)
         self._replay = read_schedule(Path(self.settings.replay)) if self.settings.replay else None
-        self.labels = [_label(column.title, self.settings) for column in wanted]
+        self.labels = [_column_label(column.title, self.settings) for column in wanted]
 
     def selects(self, check: AnyCheck) -> bool:
-        return _selects(self.settings, self._replay, check)
+        return _selects_check(self.settings, self._replay, check)
 
     def parts(self, check: AnyCheck) -> int:
-        return _parts(self.settings, self._replay, check)
+        return _count_parts(self.settings, self._replay, check)
 
 
 def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
@@ -263,7 +267,7 @@ def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
 def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]:
     """Read the settings and the columns that they name. Ends pytest with 2 for requests that cannot be fulfilled."""
     try:
-        settings = read(config)
+        settings = read_settings(config)
         _refuse_empty_globs(settings)
         for home in settings.homes:
             refuse_home(home)
@@ -276,7 +280,7 @@ def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]
             read_baseline(Path(settings.baseline))
         load_deviations(shipped_rows(), *map(Path, settings.deviations))
         overrides = Overrides(labels=settings.labels, judged_as=settings.judged_as, libs=settings.libs)
-        return settings, wanted_columns(_versions(settings), settings.images, settings.homes, overrides)
+        return settings, wanted_columns(_versions_to_run(settings), settings.images, settings.homes, overrides)
     except (ValueError, KitError, CatalogueError) as error:
         raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
 
@@ -294,7 +298,7 @@ def _early_end(exitstatus: int, hung: str) -> str:
     return "hung" if hung else ""
 
 
-def _label(name: str, settings: Settings) -> str:
+def _column_label(name: str, settings: Settings) -> str:
     """Return the column's name with its configuration: features, then settings."""
     configured = (*sorted(settings.features.items()), *sorted(settings.properties.items()))
     return name + "".join(f"+{key}={value[:LONGEST_VALUE]}" for key, value in configured)
@@ -309,7 +313,7 @@ def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
         )
 
 
-def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
+def _selects_check(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
     """True if the check is to run: it is the schedule's, or it observes a selected row and fits the profile's time."""
     if replay is not None:
         return check.id == replay.check
@@ -336,7 +340,7 @@ def refuse_unknown_machines(names: Sequence[str], option: str) -> None:
         raise ValueError(f"{option} {unknown[0]!r}: there is no such machine. Give one of {', '.join(known)}.")
 
 
-def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers: int = 1) -> int:
+def _count_parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers: int = 1) -> int:
     """Return the number of parts in which a check is run; a schedule is replayed by one worker.
 
     If only machines run, they share the `workers` of a column: each part has one from the beginning to the end.
@@ -344,12 +348,12 @@ def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers
     if replay is not None or not isinstance(check, MachineCheck):
         return 1
     if settings.machines:
-        machines = sum(_selects(settings, replay, one) for one in all_machines().values())
+        machines = sum(_selects_check(settings, replay, one) for one in all_machines().values())
         return max(1, workers // max(1, machines))
     return PARTS[settings.profile]
 
 
-def _versions(settings: Settings) -> tuple[str, ...]:
+def _versions_to_run(settings: Settings) -> tuple[str, ...]:
     """Return the released versions to run: those named, or the newest if no version, image or home is named."""
     own = settings.images or settings.homes
     return select_versions(settings.versions or [newest_version()]) if settings.versions or not own else ()
@@ -374,10 +378,10 @@ def _refuse_empty_globs(settings: Settings) -> None:
         )
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     print(text, flush=True)
 
 
-def _revive(kind: type, value: object) -> object:
+def _revive_path(kind: type, value: object) -> object:
     """Turn a path that was passed to a worker as text back into a path."""
     return kind(value)

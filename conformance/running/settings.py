@@ -143,31 +143,31 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(option.name, option.help, type=kind, default=None)
 
 
-def read(config: pytest.Config) -> Settings:
+def read_settings(config: pytest.Config) -> Settings:
     """Return the settings in force: command line, then environment, then ini. Raises ValueError for values that can't
     be read."""
-    value = {option.name: _value(config, option) for option in OPTIONS}
+    value = {option.name: _option_value(config, option) for option in OPTIONS}
     return Settings(
-        versions=_list(value["kafka_version"]),
-        images=_list(value["kafka_image"]),
-        homes=_paths(value["kafka_home"]),
-        labels=_verbatim(value["label"]),
-        judged_as=_verbatim(value["as"]),
-        libs=_verbatim(value["kafka_libs"]),
-        properties=dict(_property(text) for text in _verbatim(value["server_property"])),
-        features=dict(_feature(text) for text in _list(value["feature"])),
-        profile=_profile(value["conformance_profile"]),
-        minutes=_minutes(value["conformance_minutes"]),
-        requirements=_list(value["requirement"]),
+        versions=_split_list(value["kafka_version"]),
+        images=_split_list(value["kafka_image"]),
+        homes=_split_paths(value["kafka_home"]),
+        labels=_split_lines(value["label"]),
+        judged_as=_split_lines(value["as"]),
+        libs=_split_lines(value["kafka_libs"]),
+        properties=dict(_parse_property(text) for text in _split_lines(value["server_property"])),
+        features=dict(_parse_feature(text) for text in _split_list(value["feature"])),
+        profile=_parse_profile(value["conformance_profile"]),
+        minutes=_parse_minutes(value["conformance_minutes"]),
+        requirements=_split_list(value["requirement"]),
         out=value["conformance_out"] or "out",
-        machines=_list(value["conformance_machines"]),
+        machines=_split_list(value["conformance_machines"]),
         beginning=value["conformance_beginning"] or "",
         replay=value["replay"] or "",
         keep_cluster=str(value["keep_cluster"] or "").lower() in ("true", "1", "yes", "on"),
         baseline=value["baseline"] or "",
-        deviations=_paths(value["deviations"]),
-        seed=_seed(value["conformance_seed"]),
-        run=_run(value["conformance_run"]),
+        deviations=_split_paths(value["deviations"]),
+        seed=_parse_seed(value["conformance_seed"]),
+        run=_parse_run_id(value["conformance_run"]),
     )
 
 
@@ -181,38 +181,38 @@ def make_writable(folder: Path, flag: str) -> None:
         raise WrongUse(f"{flag} {folder}: it can't be written to. Give another folder.")
 
 
-def _value(config: pytest.Config, option: Option) -> Any:
+def _option_value(config: pytest.Config, option: Option) -> Any:
     given = config.getoption(option.name)
     if given not in (None, []):
         return given
     return os.environ.get(option.variable) or config.getini(option.name)
 
 
-def _list(value: str | Sequence[str] | None) -> list[str]:
+def _split_list(value: str | Sequence[str] | None) -> list[str]:
     if value is None:
         return []
     return value.replace(",", " ").split() if isinstance(value, str) else list(value)
 
 
-def _paths(value: str | Sequence[str] | None) -> list[str]:
+def _split_paths(value: str | Sequence[str] | None) -> list[str]:
     """Return the paths of an option. A path may hold blanks and commas: an environment variable separates several as
     PATH does."""
     return value.split(os.pathsep) if isinstance(value, str) and value else list(value or ())
 
 
-def _verbatim(value: str | Sequence[str] | None) -> list[str]:
+def _split_lines(value: str | Sequence[str] | None) -> list[str]:
     """Return the values of an option. A value may hold blanks and commas: an environment variable has one per line."""
     return value.splitlines() if isinstance(value, str) else list(value or ())
 
 
-def _profile(value: str | None) -> Profile:
+def _parse_profile(value: str | None) -> Profile:
     profile = value or "smoke"
     if profile not in MINUTES:
         raise ValueError(f"--conformance-profile {profile!r}: there are {', '.join(MINUTES)}")
     return profile
 
 
-def _minutes(value: str | None) -> float:
+def _parse_minutes(value: str | None) -> float:
     """Return the minutes of the run; 0 if none were given."""
     try:
         minutes = float(value or 0)
@@ -223,7 +223,7 @@ def _minutes(value: str | None) -> float:
     return minutes
 
 
-def _seed(value: str | None) -> int:
+def _parse_seed(value: str | None) -> int:
     if not value:
         return int.from_bytes(os.urandom(4), "big")
     if not value.isdecimal():
@@ -231,20 +231,20 @@ def _seed(value: str | None) -> int:
     return int(value)
 
 
-def _run(value: str | None) -> str:
+def _parse_run_id(value: str | None) -> str:
     if value and not re.fullmatch(r"\d{6}-\d{6}-[0-9a-f]+", value):
         raise ValueError(f"--conformance-run {value!r}: a run's id is yymmdd-HHMMSS-xxxx, e.g. 261121-233000-4f1c")
     return value or ""
 
 
-def _feature(text: str) -> tuple[str, str]:
+def _parse_feature(text: str) -> tuple[str, str]:
     name, sign, level = text.partition("=")
     if not (name and sign and level):
         raise ValueError(f"--feature {text!r}: write NAME=LEVEL, e.g. transaction.version=1")
     return name, level
 
 
-def _property(text: str) -> tuple[str, str]:
+def _parse_property(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not (name and sign):
         raise ValueError(f"--server-property {text!r}: write KEY=VALUE, e.g. log.cleaner.threads=2")

@@ -14,7 +14,7 @@ from conformance.core.rules import EpisodeRules
 from conformance.running.machine.explorer import BATCH, after_the_simplest, independent_examples
 from conformance.running.machine.run import STEPS
 from strategies.episodes import Meeting, Offer, Steering, steer
-from strategies.meetings import meetings, standing_at_each, tag_of
+from strategies.meetings import count_meetings, standing_at_each, tag_of
 from strategies.steps import Disturb
 
 pytestmark = pytest.mark.drawn
@@ -59,7 +59,7 @@ def drawn(request: pytest.FixtureRequest) -> Schedules:
     schedules: list[list[Any]] = []
     for number in range(EXAMPLES // BATCH):
         batch = batch_of(check, number, steer(offer, met, number))
-        met.update(meeting for schedule in batch for meeting in meetings(schedule).elements())
+        met.update(meeting for schedule in batch for meeting in count_meetings(schedule).elements())
         schedules += batch
     return check, schedules, met
 

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, held_if
-from conformance.core.evaluate import ExampleOutcome, evaluate
+from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.running.lab import Lab
 from conformance.running.settings import Settings
@@ -71,7 +71,7 @@ def recorded(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
     standing = lab.standing("4.3.1", PAIR.topology)
     tape = lab.tape(CHECK.id, standing)
     bench = lab.bench(tape, standing)
-    outcome = evaluate(CHECK, bench, {}, {})
+    outcome = evaluate_check(CHECK, bench, {}, {})
     assert outcome.detail == ""
     assert own_results(outcome) == ["held"] * 7
     assert lab.heal(bench, tape) == ""
@@ -95,6 +95,8 @@ def test_damage_is_told_as_a_fault_with_its_witness(recorded: tuple[History, Lab
 def test_the_tape_needs_no_cluster(recorded: tuple[History, Lab]) -> None:
     history, lab = recorded
     column = lab.standing("4.3.1", PAIR.topology).column
-    again = evaluate(CHECK, Bench(StoredTape(history), column, Bench.members_of(history.example.members), None), {}, {})
+    again = evaluate_check(
+        CHECK, Bench(StoredTape(history), column, Bench.members_of(history.example.members), None), {}, {}
+    )
     assert again.detail == ""
     assert own_results(again) == ["held"] * 7

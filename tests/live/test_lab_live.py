@@ -9,7 +9,7 @@ import pytest
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Body, Check, Claims, Rig, held_if
-from conformance.core.evaluate import ExampleOutcome, evaluate
+from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.running import lab as lab_module
 from conformance.running.lab import Lab
@@ -84,7 +84,7 @@ class Checked:
         history, header = self.histories[number], self.shard.header
         assert header is not None
         bench = Bench(StoredTape(history), header.column, Bench.members_of(history.example.members), None)
-        return evaluate(self.check, bench, {}, history.example.context)
+        return evaluate_check(self.check, bench, {}, history.example.context)
 
 
 def test_what_a_check_leaves_broken_is_healed_and_its_history_needs_no_cluster(run: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.catalogue import Facts, shipped_rows
 from conformance.core.bench import Bench
-from conformance.core.sweeping import Swept, sweep
+from conformance.core.sweeping import Swept, ask_all
 from conformance.core.topologies import CLUSTER
 from conformance.judging.judge import judge_history
 from conformance.judging.laws.same_answers import every_version_says_the_same, together_is_as_one_by_one
@@ -73,7 +73,7 @@ def swept_on(version: str, run: Run, out: Path) -> History:
         bench = lab.bench(tape, standing)
         swept = prepared(bench)
         for turn in range(TURNS):
-            sweep(bench, swept, turn)
+            ask_all(bench, swept, turn)
         bench.close()
         return tape.end(End(example=tape.example.example, outcome="judged"))
 

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.core.administration import TopicAdministration
 from conformance.core.bench import Bench
-from conformance.core.echoing import ECHOED, echo
+from conformance.core.echoing import ECHOED, echo_request
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
 from fixtures.faults.base.injector import Unhealed
@@ -272,12 +272,12 @@ def test_what_prepares_the_log_of_a_coordinator_is_not_echoed() -> None:
     bench.node(1).alter_partition_reassignments([Reassignment("__transaction_state", 0, (1,))])
     bench.node(1).incremental_alter_configs(ResourceType.TOPIC, "__transaction_state", {"min.insync.replicas": "1"})
     with pytest.raises(Absent):
-        echo(bench, 0)
+        echo_request(bench, 0)
 
 
 def test_there_is_nothing_to_echo_before_the_first_request() -> None:
     with pytest.raises(Absent, match="no request of the example"):
-        echo(mini_bench(MiniCluster()), 0)
+        echo_request(mini_bench(MiniCluster()), 0)
 
 
 @pytest.mark.parametrize("op", sorted(ECHOED))

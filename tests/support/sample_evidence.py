@@ -11,7 +11,7 @@ import pytest
 
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.running.evidence import on_disk as stored
-from conformance.running.evidence.folder import ReplayResult, conclude, write_evidence
+from conformance.running.evidence.folder import ReplayResult, add_replays, write_evidence
 from conformance.running.standing import Standing
 from fixtures.cluster import Topology
 from fixtures.errors import EngineTrouble
@@ -129,7 +129,7 @@ def write_zombie(
         )
         cluster = FakeCluster(entries=_frames(history, began), logs=_logs(began))
         path = write_evidence(run, standing_of(cluster), history, seen, 10.0)
-    conclude(run / path, ReplayResult(seen=4, tries=5, note="9 steps shrunk to 4."))
+    add_replays(run / path, ReplayResult(seen=4, tries=5, note="9 steps shrunk to 4."))
     return path, events
 
 

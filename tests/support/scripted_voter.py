@@ -16,7 +16,7 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import Check
 from conformance.core.cluster import Moment
-from conformance.core.evaluate import ExampleOutcome, evaluate
+from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.core.topologies import FROZEN_VOTER
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, REQUEST_TIMEOUT, SEGMENT, no_ops
 from conformance.rigs.quorum.quorum import QUORUM_STATE
@@ -424,7 +424,7 @@ def on_voter(
     """One example of a probe on such a voter, after its rig was prepared."""
     cluster = VoterCluster(Voter(frozenset(bugs), lag), late)
     context = msgspec.to_builtins(FROZEN.prepare(_bench(cluster, check, case)))
-    return evaluate(check, _bench(cluster, check, case), inputs, context)
+    return evaluate_check(check, _bench(cluster, check, case), inputs, context)
 
 
 def _bench(cluster: VoterCluster, check: Check, case: str) -> Bench:

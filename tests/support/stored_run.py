@@ -13,7 +13,7 @@ import msgspec
 from zstandard import ZstdCompressor
 
 from conformance.catalogue import Facts
-from conformance.core.evaluate import applicable
+from conformance.core.evaluate import applicable_claims
 from conformance.judging.judge import Judging
 from conformance.judging.judges import JUDGES
 from history.events import History
@@ -35,7 +35,7 @@ def observed_by(history: History) -> list[Observation]:
     judging = Judging(JUDGES, history.example)
     judging.feed(history.events)
     facts = Facts(version=history.example.column, ranges=history.example.ranges)
-    return applicable(judging.results().observations, facts)
+    return applicable_claims(judging.results().observations, facts)
 
 
 def select(out: Path) -> None:

@@ -146,10 +146,10 @@ class HuntFinding(msgspec.Struct, kw_only=True):
     def outcomes(self) -> dict[str, Outcome]:
         """The outcome for each column that it was replayed on: `bad` if it was seen there, `good` if chance does not explain
         that it was not."""
-        return {column: _outcome(replays, self.rate) for column, replays in self.replays.items()}
+        return {column: _outcome_of_replays(replays, self.rate) for column, replays in self.replays.items()}
 
 
-def _outcome(replays: Replays, rate: float) -> Outcome:
+def _outcome_of_replays(replays: Replays, rate: float) -> Outcome:
     if replays.seen:
         return "bad"
     return "good" if replays.tries and (1 - rate) ** replays.tries <= DOUBT else ""
@@ -166,7 +166,7 @@ def seen_in(
     For each breach in a shard they have the schedules whose replays showed it, or else that of the first example.
     """
     found = [
-        _sighting(folder, shard.header, line, replay, deviations, number, column)
+        _sighting_of_line(folder, shard.header, line, replay, deviations, number, column)
         for shard in shards
         if shard.header is not None
         for line, replay in _schedules_of(shard)
@@ -177,16 +177,16 @@ def seen_in(
 def _schedules_of(shard: Shard) -> Iterator[tuple[ObservationLine, ReplayLine | None]]:
     replays = {(line.requirement, line.evidence): line for line in shard.lines if isinstance(line, ReplayLine)}
     broken = [line for line in shard.lines if isinstance(line, ObservationLine) and line.evidence]
-    for _, lines in groupby(sorted(filter(breaks_its_row, broken), key=_breach), key=_breach):
+    for _, lines in groupby(sorted(filter(breaks_its_row, broken), key=_breach_of_line), key=_breach_of_line):
         of_breach = [(line, replays.get((line.requirement, line.evidence))) for line in lines]
         yield from [(line, replay) for line, replay in of_breach if replay and replay.seen] or of_breach[:1]
 
 
-def _breach(line: ObservationLine) -> Breach:
+def _breach_of_line(line: ObservationLine) -> Breach:
     return Breach(line.requirement, line.label, line.case)
 
 
-def _sighting(
+def _sighting_of_line(
     folder: Path,
     header: Header,
     line: ObservationLine,
@@ -250,7 +250,7 @@ def add(findings: list[HuntFinding], seen: Seen) -> HuntFinding | None:
     first shrunk schedule takes the place of one that was not.
     """
     alike = [one for one in findings if (one.row, one.label) == (seen.row, seen.label)]
-    same = _same(alike, shape_of(seen.schedule.steps), seen.sighting)
+    same = _same_finding(alike, shape_of(seen.schedule.steps), seen.sighting)
     if same is None:
         findings.append(HuntFinding.of(seen))
         return findings[-1]
@@ -258,17 +258,17 @@ def add(findings: list[HuntFinding], seen: Seen) -> HuntFinding | None:
     return None
 
 
-def _same(alike: Sequence[HuntFinding], shape: Shape, sighting: Sighting) -> HuntFinding | None:
+def _same_finding(alike: Sequence[HuntFinding], shape: Shape, sighting: Sighting) -> HuntFinding | None:
     """Return the first of `alike`, findings with one row and label, to which a schedule of this shape belongs."""
     exact = [one for one in alike if one.shape == shape]
     of_case = [one for one in alike if any(earlier.case == sighting.case for earlier in one.sightings)]
     if not sighting.is_shrunk:
         return next(iter([*exact, *of_case]), None)
-    begun = [one for one in alike if one.source.is_shrunk and _begins(one.shape, shape)]
+    begun = [one for one in alike if one.source.is_shrunk and _begins_with(one.shape, shape)]
     return next(iter([*exact, *begun, *(one for one in of_case if not one.source.is_shrunk)]), None)
 
 
-def _begins(whole: Shape, shape: Shape) -> bool:
+def _begins_with(whole: Shape, shape: Shape) -> bool:
     """True if `whole` begins with `shape`: a replay ends where the violation shows, which may be earlier on another
     version."""
     return bool(shape) and whole[: len(shape)] == shape

@@ -9,7 +9,7 @@ from conformance.campaign.hunt.findings import HuntFinding, Sighting
 from conformance.campaign.hunt.rounds import FAILING
 from conformance.campaign.hunt.state import HUNT, Hunt
 from conformance.campaign.hunt.totals import Totals
-from conformance.campaign.watching import minutes
+from conformance.campaign.watching import minutes_text
 from conformance.catalogue import shipped_rows
 from conformance.judging.narration import in_words
 from conformance.running.evidence.report import step_descriptions
@@ -25,23 +25,23 @@ def report_of(finding: HuntFinding, command: str, since: Sequence[str], files: S
     """Return the page of a finding. `command` replays the schedule, `since` are the changes over the releases, `files`
     those of the evidence below the page."""
     parts = [
-        _promise(finding),
+        _promise_lines(finding),
         ["## What was seen", "", "```", finding.detail, "```", ""],
-        _where(finding),
+        _column_lines(finding),
         ["## Since when", "", *([f"- {line}" for line in since] or ["The releases were not searched."]), ""],
-        _steps(finding),
+        _step_lines(finding),
         ["## How to see it again", "", f"    {command}", ""],
         ["## Evidence", "", *(f"- [{name}](evidence/{name})" for name in files), ""],
     ]
     return "\n".join(line for part in parts for line in part)
 
 
-def _promise(finding: HuntFinding) -> list[str]:
+def _promise_lines(finding: HuntFinding) -> list[str]:
     row = shipped_rows()[finding.row]
     return [
-        f"# {row.id}: {row.title}{_label(finding)}",
+        f"# {row.id}: {row.title}{_label_text(finding)}",
         "",
-        _status(finding),
+        _status_text(finding),
         "",
         "## What was promised",
         "",
@@ -53,11 +53,11 @@ def _promise(finding: HuntFinding) -> list[str]:
     ]
 
 
-def _label(finding: HuntFinding) -> str:
+def _label_text(finding: HuntFinding) -> str:
     return f" ({finding.label})" if finding.label else ""
 
 
-def _status(finding: HuntFinding) -> str:
+def _status_text(finding: HuntFinding) -> str:
     reasons = list(dict.fromkeys(sighting.known for sighting in finding.sightings if sighting.known))
     if not reasons:
         return "**Not known**: no entry of `known-deviations.toml` is about this row, these versions and this schedule."
@@ -73,13 +73,13 @@ def _status(finding: HuntFinding) -> str:
     return f"**Known on some versions** ({known}), not known on {new}."
 
 
-def _where(finding: HuntFinding) -> list[str]:
+def _column_lines(finding: HuntFinding) -> list[str]:
     """Return a line for each column: its sightings, and its replays on the cluster of the sighting and on a fresh
     one."""
     sightings = _by_column(finding)
     columns = list(dict.fromkeys([*sightings, *finding.replays]))
     lines = [
-        f"| {column} | {_rounds(sightings[column])} | {_first(sightings[column])} | {_fresh(finding, column)} |"
+        f"| {column} | {_rounds_text(sightings[column])} | {_shrink_text(sightings[column])} | {_replays_of(finding, column)} |"
         for column in columns
     ]
     head = ["| Kafka | seen in | replays where it was found | replays on a fresh cluster |", "|---|---|---|---|"]
@@ -93,12 +93,12 @@ def _by_column(finding: HuntFinding) -> Mapping[str, list[Sighting]]:
     return found
 
 
-def _rounds(sightings: Sequence[Sighting]) -> str:
+def _rounds_text(sightings: Sequence[Sighting]) -> str:
     each = dict.fromkeys(f"round {one.round} (seed {one.seed})" for one in sightings)
     return ", ".join(each) or "no round"
 
 
-def _first(sightings: Sequence[Sighting]) -> str:
+def _shrink_text(sightings: Sequence[Sighting]) -> str:
     shrunk = next((one for one in sightings if one.is_shrunk), None)
     return f"{shrunk.seen} of {shrunk.tries}" if shrunk else "not shrunk" if sightings else ""
 
@@ -106,12 +106,12 @@ def _first(sightings: Sequence[Sighting]) -> str:
 _NO_REPLAYS = {False: "none yet", True: "none, since it is known"}
 
 
-def _fresh(finding: HuntFinding, column: str) -> str:
+def _replays_of(finding: HuntFinding, column: str) -> str:
     replays = finding.replays.get(column)
     return str(replays) if replays else _NO_REPLAYS[finding.is_settled]
 
 
-def _steps(finding: HuntFinding) -> list[str]:
+def _step_lines(finding: HuntFinding) -> list[str]:
     explained = step_descriptions(finding.schedule.check)
     lines = [f"{n}. {in_words(step)}" for n, step in enumerate(finding.schedule.steps, start=1)]
     kinds = dict.fromkeys(str(step.get("do", "")) for step in finding.schedule.steps)
@@ -135,48 +135,48 @@ def index_of(hunt: Hunt, reached: Sequence[str] = ()) -> str:
         [
             "# Hunt",
             "",
-            f"{len(hunt.rounds)} rounds in {len(hunt.nights)} runs of `{COMMAND} hunt`, {minutes(hunt.seconds)} minutes. "
+            f"{len(hunt.rounds)} rounds in {len(hunt.nights)} runs of `{COMMAND} hunt`, {minutes_text(hunt.seconds)} minutes. "
             f"State: [{HUNT}]({HUNT}); schedules that are tried first: [{FAILING}]({FAILING}).",
             "",
-            *_findings("Findings that are not known", [one for one in hunt.findings if not one.is_known]),
-            *_findings("Known findings", [one for one in hunt.findings if one.is_known]),
-            *_columns(hunt.totals()),
-            *_totals(sum(hunt.totals().values(), Totals())),
+            *_finding_list("Findings that are not known", [one for one in hunt.findings if not one.is_known]),
+            *_finding_list("Known findings", [one for one in hunt.findings if one.is_known]),
+            *_column_totals(hunt.totals()),
+            *_total_lines(sum(hunt.totals().values(), Totals())),
             *_reached_section(reached),
         ]
     )
 
 
-def _findings(title: str, findings: Sequence[HuntFinding]) -> list[str]:
+def _finding_list(title: str, findings: Sequence[HuntFinding]) -> list[str]:
     if not findings:
         return [f"## {title}", "", "None.", ""]
     head = ["| finding | | sightings | replays on a fresh cluster |", "|---|---|---|---|"]
-    return [f"## {title}", "", *head, *map(_finding, findings), ""]
+    return [f"## {title}", "", *head, *map(_finding_link, findings), ""]
 
 
-def _finding(finding: HuntFinding) -> str:
+def _finding_link(finding: HuntFinding) -> str:
     link = f"[{finding.name}]({FINDINGS}/{finding.name}/report.md)"
-    sightings = "; ".join(f"{column}: {_evidence(seen)}" for column, seen in _by_column(finding).items())
+    sightings = "; ".join(f"{column}: {_evidence_links(seen)}" for column, seen in _by_column(finding).items())
     known = " ".join(dict.fromkeys(one.known for one in finding.sightings if one.known and len(one.known) < 20))
-    title = " ".join(filter(None, [f"{shipped_rows()[finding.row].title}{_label(finding)}", known]))
+    title = " ".join(filter(None, [f"{shipped_rows()[finding.row].title}{_label_text(finding)}", known]))
     replays = "; ".join(f"{column}: {one}" for column, one in finding.replays.items())
     return f"| {link} | {title} | {sightings} | {replays or _NO_REPLAYS[finding.is_settled]} |"
 
 
-def _evidence(sightings: Sequence[Sighting]) -> str:
+def _evidence_links(sightings: Sequence[Sighting]) -> str:
     return ", ".join(f"[round {one.round}]({one.evidence}) seed {one.seed}" for one in sightings)
 
 
-def _columns(totals: Mapping[str, Totals]) -> Iterator[str]:
+def _column_totals(totals: Mapping[str, Totals]) -> Iterator[str]:
     yield from ("## Versions", "", "| Kafka | examples | judged | steps | faults | errors | unhealed clusters |")
     yield "|---|---|---|---|---|---|---|"
     for column, one in totals.items():
         errors = one.examples.get("error", 0)
-        yield f"| {column} | {one.count} | {one.judged_examples} | {one.steps} | {_faults(one)} | {errors} | {one.unhealed} |"
+        yield f"| {column} | {one.count} | {one.judged_examples} | {one.steps} | {_fault_text(one)} | {errors} | {one.unhealed} |"
     yield ""
 
 
-def _faults(one: Totals) -> str:
+def _fault_text(one: Totals) -> str:
     return f"{sum(one.witnessed.values())} witnessed of {sum(one.injected.values())} injected"
 
 
@@ -185,10 +185,10 @@ def _reached_section(lines: Sequence[str]) -> Iterator[str]:
         yield from ("### Reached", "", *(f"- {line}" for line in lines), "")
 
 
-def _totals(one: Totals) -> Iterator[str]:
+def _total_lines(one: Totals) -> Iterator[str]:
     """Yield a list for each kind of count that has any."""
     faults = {name: f"{one.witnessed.get(name, 0)} witnessed of {count}" for name, count in one.injected.items()}
-    yield from (f"## All together: {one.count} examples, {one.steps} steps", "", f"{_faults(one)} faults.", "")
+    yield from (f"## All together: {one.count} examples, {one.steps} steps", "", f"{_fault_text(one)} faults.", "")
     tables: Sequence[tuple[str, Mapping[str, int | str]]] = (
         ("Faults", faults),
         ("Excuses of judges", one.excuses),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from conformance.campaign.bisection import changes, skipped_versions, wanted_next
+from conformance.campaign.bisection import skipped_versions, verdict_boundaries, wanted_next
 from conformance.campaign.hunt.findings import HuntFinding
 from conformance.campaign.hunt.state import Hunt
 from conformance.campaign.plan import ColumnRun, column_runs_for
@@ -41,11 +41,11 @@ def to_search(hunt: Hunt, releases: Sequence[str]) -> list[Wanted]:
     return [
         Wanted(one, column, hunt.rounds[one.source.round - 1].options)
         for one in confirmed
-        for column in column_runs_for(wanted_columns(wanted_next(releases, _anchors(releases), one.outcomes)))
+        for column in column_runs_for(wanted_columns(wanted_next(releases, _anchor_releases(releases), one.outcomes)))
     ]
 
 
-def _anchors(releases: Sequence[str]) -> list[str]:
+def _anchor_releases(releases: Sequence[str]) -> list[str]:
     return [version for version in releases if version in newest_patches()] or list(releases)
 
 
@@ -55,7 +55,7 @@ def since_when(finding: HuntFinding, releases: Sequence[str]) -> list[str]:
     decided = [version for version in releases if outcomes.get(version)]
     if len(decided) < 2:
         return []
-    lines = [str(change) for change in changes(releases, outcomes)]
+    lines = [str(change) for change in verdict_boundaries(releases, outcomes)]
     lines = lines or [f"no change: {outcomes[decided[0]]} on {', '.join(decided)}"]
     left_out = skipped_versions(releases, outcomes)
     return [*lines, *([f"not replayed: {', '.join(left_out)}"] if left_out else [])]

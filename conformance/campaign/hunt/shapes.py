@@ -24,26 +24,26 @@ def shape_of(steps: Sequence[Mapping[str, Any]]) -> Shape:
     ('disturb #1 kill leader', 'produce #1 former-leader')
     """
     names: dict[str, str] = {}
-    return tuple(" ".join(_words(step, names)) for step in steps)
+    return tuple(" ".join(_words_of_step(step, names)) for step in steps)
 
 
-def _words(part: Any, names: dict[str, str]) -> Iterator[str]:
+def _words_of_step(part: Any, names: dict[str, str]) -> Iterator[str]:
     """Yield the words of a step, kind and subject first, whatever the order of the fields."""
     if isinstance(part, Mapping):
         yield from (part[tag] for tag in TAGS if isinstance(part.get(tag), str))
-        yield from (_number(str(part[field]), names) for field in [SUBJECT_FIELD] if field in part)
-        yield from (_role(part[field], names) for field in ROLE_FIELDS if isinstance(part.get(field), str))
+        yield from (_number_word(str(part[field]), names) for field in [SUBJECT_FIELD] if field in part)
+        yield from (_role_word(part[field], names) for field in ROLE_FIELDS if isinstance(part.get(field), str))
         part = [part[field] for field in sorted(part)]
     if isinstance(part, list | tuple):
         for inner in part:
-            yield from _words(inner, names)
+            yield from _words_of_step(inner, names)
 
 
-def _role(role: str, names: dict[str, str]) -> str:
-    return _number(role, names) if _NODE.fullmatch(role) else role
+def _role_word(role: str, names: dict[str, str]) -> str:
+    return _number_word(role, names) if _NODE.fullmatch(role) else role
 
 
-def _number(name: str, names: dict[str, str]) -> str:
+def _number_word(name: str, names: dict[str, str]) -> str:
     return names.setdefault(name, f"#{len(names) + 1}")
 
 

@@ -32,12 +32,12 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
     def __add__(self, other: Totals) -> Totals:
         return Totals(
-            examples=_sum(self.examples, other.examples),
+            examples=_sum_counts(self.examples, other.examples),
             steps=self.steps + other.steps,
-            injected=_sum(self.injected, other.injected),
-            witnessed=_sum(self.witnessed, other.witnessed),
-            excuses=_sum(self.excuses, other.excuses),
-            errors=_sum(self.errors, other.errors),
+            injected=_sum_counts(self.injected, other.injected),
+            witnessed=_sum_counts(self.witnessed, other.witnessed),
+            excuses=_sum_counts(self.excuses, other.excuses),
+            errors=_sum_counts(self.errors, other.errors),
             unhealed=self.unhealed + other.unhealed,
         )
 
@@ -52,16 +52,16 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
         return self.examples.get("judged", 0)
 
 
-def _sum(one: Counts, other: Counts) -> Counts:
+def _sum_counts(one: Counts, other: Counts) -> Counts:
     return dict(sorted((Counter(one) + Counter(other)).items()))
 
 
 def totals_of(shards: Iterable[Shard], run: str) -> Totals:
     """Add up the shards of one run."""
-    return sum((_totals(one) for one in totals_by_check(shards, run).values()), Totals())
+    return sum((_totals_of_check(one) for one in totals_by_check(shards, run).values()), Totals())
 
 
-def _totals(one: CheckTotals) -> Totals:
+def _totals_of_check(one: CheckTotals) -> Totals:
     return Totals(
         examples=dict(one.example_outcomes),
         steps=one.steps.total(),

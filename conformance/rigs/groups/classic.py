@@ -33,7 +33,7 @@ def classic_alone(group: Group, rejoins: int) -> LoneClassicMember:
     return member
 
 
-def upgrade(group: Group, classic: LoneClassicMember) -> tuple[GroupMember, PremiseClaim]:
+def upgrade_group(group: Group, classic: LoneClassicMember) -> tuple[GroupMember, PremiseClaim]:
     """Let a member of the consumer protocol join. Returns it, with the premise that the coordinator then describes the
     classic member in a consumer group.
     """
@@ -47,7 +47,9 @@ def upgrade(group: Group, classic: LoneClassicMember) -> tuple[GroupMember, Prem
     return newcomer, premise(at_generation and has_all, what, promised=promised)
 
 
-def commit(group: Group, member: LoneClassicMember, partition: int, offset: int, generation: int) -> OffsetCommitAnswer:
+def commit_offset(
+    group: Group, member: LoneClassicMember, partition: int, offset: int, generation: int
+) -> OffsetCommitAnswer:
     return member.commit([NewOffset(group.topic, partition, offset)], epoch=generation)
 
 

@@ -386,7 +386,7 @@ def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
     if created.error is not Error.NONE:
         raise KitError(f"topic {wanted.name} could not be created: {created.error.name} {created.error_message}")
     topic = Topic(created.name, created.topic_id)
-    bench.eventually(lambda: _usable(node, topic), f"the broker knowing {topic}")
+    bench.eventually(lambda: _knows_topic(node, topic), f"the broker knowing {topic}")
     return topic
 
 
@@ -396,7 +396,7 @@ def known_to_the_coordinator(group: Group, topic: Topic, partitions: int) -> Non
     scout.leave()
 
 
-def _usable(node: NodeClient, topic: Topic) -> bool:
+def _knows_topic(node: NodeClient, topic: Topic) -> bool:
     [found] = node.metadata([topic.name]).topics
     led = found.error is Error.NONE and all(partition.leader >= 0 for partition in found.partitions)
     return led and found.topic_id == topic.id

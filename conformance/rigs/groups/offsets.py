@@ -51,7 +51,7 @@ class GroupOffset:
         return ask_until_served(self.partition.bench, ask, passing).only
 
 
-def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
+def holds_commit(found: CommittedOffset, offset: int, epoch: int) -> bool:
     """True if this offset is committed with this leader epoch (-1: without one)."""
     return (found.error, found.offset, found.leader_epoch) == (Error.NONE, offset, epoch)
 

@@ -44,8 +44,8 @@ class StreamsMember:
             self.group.name,
             self.id,
             self.epoch,
-            active=tasks(self.active),
-            standby=tasks(self.standby),
+            active=tasks_of_partitions(self.active),
+            standby=tasks_of_partitions(self.standby),
             warmup=(),
             **fields,
         )
@@ -57,18 +57,18 @@ class StreamsMember:
     def _receive(self, answer: StreamsHeartbeatAnswer) -> None:
         self.epoch = answer.member_epoch
         if answer.active_tasks is not None:
-            self.active = of(answer.active_tasks)
+            self.active = partitions_of_tasks(answer.active_tasks)
             self.since = {task: self.since.get(task, self.epoch) for task in self.active}
         if answer.standby_tasks is not None:
-            self.standby = of(answer.standby_tasks)
+            self.standby = partitions_of_tasks(answer.standby_tasks)
 
 
-def tasks(partitions: Iterable[int]) -> list[Tasks]:
+def tasks_of_partitions(partitions: Iterable[int]) -> list[Tasks]:
     found = tuple(sorted(partitions))
     return [Tasks(subtopology_id=SUBTOPOLOGY, partitions=found)] if found else []
 
 
-def of(listed: Iterable[Tasks]) -> frozenset[int]:
+def partitions_of_tasks(listed: Iterable[Tasks]) -> frozenset[int]:
     return frozenset(partition for one in listed for partition in one.partitions)
 
 

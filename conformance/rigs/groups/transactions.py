@@ -6,7 +6,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import GROUPS
 from conformance.rigs.groups.group import Group, GroupData, GroupMember, new_group
-from conformance.rigs.producers.combined_node import LoadedBroker, Stage, StageProducer, ready
+from conformance.rigs.producers.combined_node import LoadedBroker, Stage, StageProducer, await_coordinators
 from fixtures.views.producer import LEGACY, TV2, Dialect, Producer
 from fixtures.wire.transactions import TXN_OFFSETS_BY_ID_FROM
 from protocol.codes import Error
@@ -90,7 +90,7 @@ class TxnGroup(Group):
         return self.node.offset_fetch(self.name, wanted, member_id=member.id, epoch=member.epoch, require_stable=True)
 
 
-def refusal(answer: TxnOffsetCommitAnswer) -> Error:
+def refused_epoch_error(answer: TxnOffsetCommitAnswer) -> Error:
     """Return the error for a refused epoch in the version of the answer (KIP-1319)."""
     by_id = answer.version >= TXN_OFFSETS_BY_ID_FROM
     return Error.STALE_MEMBER_EPOCH if by_id else Error.ILLEGAL_GENERATION
@@ -105,7 +105,7 @@ def fresh_txn_group(partitions: int = 4) -> Rig[GroupData, TxnGroup]:
     """Return a rig with a group of the example's own, on a node whose transaction coordinator has loaded."""
 
     def prepare(bench: Bench) -> GroupData:
-        ready(bench)
+        await_coordinators(bench)
         return new_group(bench, partitions)
 
     return Rig(GROUPS, prepare, TxnGroup, name=f"fresh_txn_group_{partitions}")

@@ -133,7 +133,7 @@ class ElectionSettings:
             raise KitError(f"{UNCLEAN}={value} of {name or 'the cluster'} was refused: {answer}")
 
 
-def _prepare(bench: Bench) -> SettingsData:
+def _prepare_partitions(bench: Bench) -> SettingsData:
     bystander, second, first = bench.brokers
     replicas = (bench.id_of(first), bench.id_of(second))
     topics = {
@@ -148,4 +148,4 @@ def _prepare(bench: Bench) -> SettingsData:
     return SettingsData(partitions, first, second, bystander)
 
 
-ELECTIONS = Rig(QUICK_CLUSTER, _prepare, ElectionSettings)
+ELECTIONS = Rig(QUICK_CLUSTER, _prepare_partitions, ElectionSettings)

@@ -79,7 +79,7 @@ class Gap:
         self.gap = data.gap
 
 
-def _gap(bench: Bench) -> GapData:
+def _prepare_gap(bench: Bench) -> GapData:
     partition = new_partition(bench)
     floor = partition.epoch()
     first = partition.await_agreement().leader
@@ -90,7 +90,7 @@ def _gap(bench: Bench) -> GapData:
     return GapData(PartitionData(partition.topic, 0), floor, gap)
 
 
-AWAY_AND_BACK = Rig(CLUSTER, _gap, Gap, shared=True)
+AWAY_AND_BACK = Rig(CLUSTER, _prepare_gap, Gap, shared=True)
 """A partition led by one broker, then by another that took no record, then by the first again."""
 
 
@@ -146,14 +146,14 @@ def trimmed_to(*starts: int) -> Rig[RaisedStartData, RaisedStartPartitions]:
     def prepare(bench: Bench) -> RaisedStartData:
         partitions = tuple(new_partition_with_epochs(bench, 2) for _ in starts)
         for data, start in zip(partitions, starts, strict=True):
-            _trim(Partition(bench, data), start)
+            _trim_log(Partition(bench, data), start)
         return RaisedStartData(partitions, starts, 9)
 
     name = "trimmed_to_" + "_".join(map(str, starts))
     return Rig(CLUSTER, prepare, RaisedStartPartitions, shared=True, name=name)
 
 
-def _trim(partition: Partition, start: int) -> None:
+def _trim_log(partition: Partition, start: int) -> None:
     answer = partition.leader().delete_records(partition.name, partition.index, start)
     if answer.error is not Error.NONE or answer.low_watermark != start:
         raise KitError(f"{partition.name} was not trimmed to {start}: {answer}")

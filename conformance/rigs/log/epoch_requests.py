@@ -36,7 +36,7 @@ class Sender(NamedTuple):
     state: PartitionMetadata
 
 
-def sender(partition: Partition, case: str) -> Sender:
+def sender_for(partition: Partition, case: str) -> Sender:
     """Return a consumer at the leader; in cases `replica` and `no-endpoints` a follower at the leader, in case
     `follower` a consumer at a follower.
     """
@@ -61,12 +61,12 @@ def is_refusal(answer: AnyAnswer, error: Error) -> bool:
     return (answer.error, answer.leader_epoch, offset) == (error, -1, -1)
 
 
-def ends(answer: EpochEnd, epoch: int, offset: int) -> bool:
+def ends_epoch(answer: EpochEnd, epoch: int, offset: int) -> bool:
     """True if OffsetForLeaderEpoch succeeded, with this epoch and end offset."""
     return (answer.error, answer.leader_epoch, answer.end_offset) == (Error.NONE, epoch, offset)
 
 
-def diverges(answer: FetchedPartition, epoch: int, end: int) -> bool:
+def diverges_at(answer: FetchedPartition, epoch: int, end: int) -> bool:
     """True if there is no error and no record, and DivergingEpoch has this epoch and end offset."""
     no_records = answer.error is Error.NONE and not answer.batches
     return no_records and answer.diverging_epoch == EpochAndOffset(epoch, end)

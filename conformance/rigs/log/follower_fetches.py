@@ -38,7 +38,7 @@ A_WHILE = 1.0
 
 
 @contextmanager
-def freeze(bench: Bench, name: str) -> Iterator[float]:
+def frozen_broker(bench: Bench, name: str) -> Iterator[float]:
     """Freeze the broker for as long as the block lasts. Yields the time in seconds at which that began."""
     began = bench.now().seconds
     bench.processes.pause(name)
@@ -90,7 +90,7 @@ def _sees_whole(bench: Bench, name: str) -> bool:
     return all(set(p.isr) == set(p.replicas) and p.leader >= 0 for p in partitions)
 
 
-def reassign(partition: Partition, replicas: tuple[int, ...]) -> PartitionMetadata:
+def reassign_replicas(partition: Partition, replicas: tuple[int, ...]) -> PartitionMetadata:
     """Give the partition these replicas. Returns the state once they are all in the ISR."""
     broker = partition.bench.node(partition.bench.brokers[0])
     answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
@@ -174,7 +174,7 @@ class OneFollower(Partition):
         return self.bench.eventually(try_once, "the end of the tries", every=OFTEN)
 
 
-def duo(bench: Bench) -> PartitionData:
+def prepare_duo(bench: Bench) -> PartitionData:
     """Create a partition on two brokers, with three leader changes and records in each epoch."""
     partition = new_partition(bench, (bench.id_of(bench.brokers[0]), bench.id_of(bench.brokers[1])))
     for move in range(4):
@@ -184,7 +184,7 @@ def duo(bench: Bench) -> PartitionData:
     return PartitionData(partition.topic, 0)
 
 
-DUO = Rig(CLUSTER, duo, OneFollower, shared=True)
+DUO = Rig(CLUSTER, prepare_duo, OneFollower, shared=True)
 """The shared partition whose high watermark is raised above records that its follower lacks: not for any other use."""
 
 
@@ -284,7 +284,7 @@ class SharedFollower:
         return self.follower_id in {broker.node_id for broker in seen.brokers}
 
 
-def pairs(bench: Bench) -> SharedFollowerData:
+def prepare_pairs(bench: Bench) -> SharedFollowerData:
     """Create five topics of either kind, and one that the follower leads, so that its shutdown takes several steps."""
     leader, follower, bystander = bench.brokers
     replicas = (bench.id_of(leader), bench.id_of(follower))
@@ -296,5 +296,5 @@ def pairs(bench: Bench) -> SharedFollowerData:
     return SharedFollowerData(leader, follower, bystander, tuple(free), tuple(strict))
 
 
-PAIRS = Rig(CLUSTER, pairs, SharedFollower)
-PAIRS_WITH_A_SHORT_LAG = Rig(SHRINKING, pairs, SharedFollower)
+PAIRS = Rig(CLUSTER, prepare_pairs, SharedFollower)
+PAIRS_WITH_A_SHORT_LAG = Rig(SHRINKING, prepare_pairs, SharedFollower)

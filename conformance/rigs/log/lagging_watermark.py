@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from conformance.core.checks import PremiseClaim, premise
 from conformance.judging.facts.log import FUTURE_REPLICA
-from conformance.rigs.log.follower_fetches import freeze
+from conformance.rigs.log.follower_fetches import frozen_broker
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient
 from protocol.log import DEBUGGER, LATEST, FetchOptions
@@ -50,7 +50,7 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
     follower, *others = (id for id in state.isr if id != state.leader)
-    with freeze(bench, bench.name_of(follower)):
+    with frozen_broker(bench, bench.name_of(follower)):
         partition.write(*(f"uncommitted {n}".encode() for n in range(records)), acks=1, to=leader)
         yield Behind(leader, state.leader_epoch, *watermark_and_end(partition, leader), tuple(others))
 

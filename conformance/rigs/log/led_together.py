@@ -4,7 +4,7 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
-from conformance.core.faulting import record
+from conformance.core.faulting import record_fault
 from conformance.core.topologies import CLUSTER, QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from fixtures.faults.kinds.elections import MoveLeader
@@ -37,14 +37,16 @@ class SpreadPartitions:
         orders = [(*state.replicas[-1:], *state.replicas[:-1]) for state in before]
         moves = [Reassignment(one.name, one.index, order) for one, order in zip(self.partitions, orders, strict=True)]
         broker = self.bench.node(self.bench.brokers[0])
-        record(self.bench.tape, MoveLeader(role="leaders"), "inject", node=broker.node)
+        record_fault(self.bench.tape, MoveLeader(role="leaders"), "inject", node=broker.node)
         moved = broker.alter_partition_reassignments(moves)
         if {moved.error, *(one.error for one in moved.partitions)} != {Error.NONE}:
             raise KitError(f"the cluster refused to reorder replicas: {moved}")
         broker.elect_leaders([(one.name, one.index) for one in self.partitions], ElectionType.PREFERRED)
         after = [self._led_by(one, order[0]) for one, order in zip(self.partitions, orders, strict=True)]
         epochs = [[old.leader_epoch, new.leader_epoch] for old, new in zip(before, after, strict=True)]
-        record(self.bench.tape, MoveLeader(role="leaders"), "witness", node=broker.node, detail={"epochs": epochs})
+        record_fault(
+            self.bench.tape, MoveLeader(role="leaders"), "witness", node=broker.node, detail={"epochs": epochs}
+        )
         return after
 
     def _led_by(self, partition: Partition, leader: int) -> PartitionMetadata:

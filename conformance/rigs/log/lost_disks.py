@@ -92,7 +92,7 @@ class LostDisks:
         self.bench.eventually(over, f"the end of {seconds:g} s", within=seconds + 10.0, every=0.1, due=None)
 
 
-def _prepare(bench: Bench) -> LostDisksData:
+def _prepare_partitions(bench: Bench) -> LostDisksData:
     ids = tuple(bench.id_of(name) for name in bench.brokers)
     made = [
         new_topics(bench, [ids[: shape.factor]] * EACH, min_insync_replicas=str(shape.min_insync_replicas))
@@ -104,4 +104,4 @@ def _prepare(bench: Bench) -> LostDisksData:
     return LostDisksData(partitions)
 
 
-LOST_DISKS = Rig(QUICK_CLUSTER, _prepare, LostDisks)
+LOST_DISKS = Rig(QUICK_CLUSTER, _prepare_partitions, LostDisks)

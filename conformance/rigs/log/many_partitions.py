@@ -6,7 +6,7 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
-from conformance.core.faulting import record
+from conformance.core.faulting import record_fault
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import PartitionData, new_topics
 from conformance.rigs.log.quiescence import read_whole
@@ -97,11 +97,11 @@ class ManyPartitions:
             answer = node.elect_leaders([(name, 0) for name in self.couples], ElectionType.UNCLEAN)
             return {answer.error, *(p.error for p in answer.partitions)} <= {Error.NONE, Error.ELECTION_NOT_NEEDED}
 
-        record(self.bench.tape, UNCLEAN, "inject", node=self.second)
+        record_fault(self.bench.tape, UNCLEAN, "inject", node=self.second)
         self.bench.eventually(try_to_elect, f"an unclean election of {self.second}", every=0.1)
         epochs = self.await_takeover()
         seen = {"epochs": sorted(set(epochs.values()))}
-        record(self.bench.tape, UNCLEAN, "witness", node=self.second, detail=seen)
+        record_fault(self.bench.tape, UNCLEAN, "witness", node=self.second, detail=seen)
         return epochs
 
     # --- reading
@@ -194,7 +194,7 @@ def not_in(served: dict[str, set[ReadRecord]], logs: dict[str, FetchedPartition]
     return {name: records - set(delivered_of(logs[name])) for name, records in served.items()}
 
 
-def crowd(bench: Bench) -> ManyPartitionsData:
+def prepare_crowd(bench: Bench) -> ManyPartitionsData:
     bystander, second, first = bench.brokers
     replicas = (bench.id_of(first), bench.id_of(second))
     data = ManyPartitionsData(
@@ -205,4 +205,4 @@ def crowd(bench: Bench) -> ManyPartitionsData:
     return data
 
 
-CROWD = Rig(QUICK_CLUSTER, crowd, ManyPartitions)
+CROWD = Rig(QUICK_CLUSTER, prepare_crowd, ManyPartitions)

@@ -7,7 +7,7 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
-from conformance.core.faulting import record
+from conformance.core.faulting import record_fault
 from conformance.core.topologies import CLUSTER
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.views.partition import PartitionView
@@ -65,13 +65,13 @@ class Partition(PartitionView):
         before = self.whole()
         new = to if to is not None else next(id for id in before.replicas if id != before.leader)
         order = (new, *(id for id in before.replicas if id != new))
-        record(self.bench.tape, MoveLeader(), "inject", node=self.bench.name_of(before.leader))
+        record_fault(self.bench.tape, MoveLeader(), "inject", node=self.bench.name_of(before.leader))
         broker = self.bench.node(before.leader)
         self._require(broker.alter_partition_reassignments([Reassignment(self.name, self.index, order)]).error)
         broker.elect_leaders([(self.name, self.index)], ElectionType.PREFERRED)
         after = self.bench.eventually(lambda: self._led_by(new), f"{new} leading {self}")
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
-        record(self.bench.tape, MoveLeader(), "witness", node=self.bench.name_of(new), detail=detail)
+        record_fault(self.bench.tape, MoveLeader(), "witness", node=self.bench.name_of(new), detail=detail)
         return after
 
     def _led_by(self, id: int) -> PartitionMetadata | None:
@@ -101,16 +101,18 @@ def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) 
 def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str) -> list[Topic]:
     """Create topics of one partition each by one request. `configs` are written with underscores for dots."""
     settings = {name.replace("_", "."): value for name, value in configs.items()}
-    return _create(bench, [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments])
+    return _create_topics(
+        bench, [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments]
+    )
 
 
 def new_topic(bench: Bench, assignment: list[tuple[int, ...]]) -> Topic:
     """Create a topic with these replicas for each of its partitions."""
-    [topic] = _create(bench, [NewTopic(bench.fresh("topic"), tuple(assignment))])
+    [topic] = _create_topics(bench, [NewTopic(bench.fresh("topic"), tuple(assignment))])
     return topic
 
 
-def _create(bench: Bench, wanted: list[NewTopic]) -> list[Topic]:
+def _create_topics(bench: Bench, wanted: list[NewTopic]) -> list[Topic]:
     answer = bench.node(bench.brokers[0]).create_topics(wanted)
     for created in answer.topics:
         if created.error is not Error.NONE:
@@ -121,10 +123,10 @@ def _create(bench: Bench, wanted: list[NewTopic]) -> list[Topic]:
 def new_partition_with_epochs(bench: Bench, /, epochs: int, records: int = 3, **configs: str) -> PartitionData:
     """Create a partition whose leader moved `epochs` times, with `records` acknowledged records in each epoch."""
     partition = new_partition(bench, (), **configs)
-    return PartitionData(partition.topic, 0, tuple(_history(partition, epochs, records)))
+    return PartitionData(partition.topic, 0, tuple(_write_history(partition, epochs, records)))
 
 
-def _history(partition: Partition, epochs: int, records: int) -> Iterator[Boundary]:
+def _write_history(partition: Partition, epochs: int, records: int) -> Iterator[Boundary]:
     for moves in range(epochs + 1):
         if moves:
             partition.move_leader()

@@ -97,11 +97,11 @@ class Power:
         return self.bench.eventually(word_if_leaderless, "all brokers fenced", every=0.3)
 
 
-def _power(bench: Bench) -> PowerData:
+def _prepare_power(bench: Bench) -> PowerData:
     ids = [bench.id_of(name) for name in bench.brokers]
     trio = new_partition(bench, tuple(ids), min_insync_replicas="2")
     alone = new_partition(bench, (ids[-1],))
     return PowerData(PartitionData(trio.topic, 0), PartitionData(alone.topic, 0))
 
 
-POWER = Rig(QUICK_CLUSTER, _power, Power)
+POWER = Rig(QUICK_CLUSTER, _prepare_power, Power)

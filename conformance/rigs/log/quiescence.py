@@ -26,7 +26,10 @@ def at_rest(*partitions: Partition) -> bool:
     """
     bench = partitions[0].bench
     bench.tape.premise(HEALED, not bench.lacking())
-    met = bench.wait.comes_true(lambda: _agree(partitions), "all replicas agree", CONVERGES_WITHIN).outcome is True
+    met = (
+        bench.wait.comes_true(lambda: _brokers_agree(partitions), "all replicas agree", CONVERGES_WITHIN).outcome
+        is True
+    )
     bench.tape.premise(AT_REST, met)
     hosts = {str(one): [bench.name_of(id) for id in sorted(read_out(one).replicas)] for one in partitions}
     bench.replicas(hosts)
@@ -86,7 +89,7 @@ def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
     leader.list_offsets(partition.name, partition.index, LATEST, current_leader_epoch=current)
 
 
-def _agree(partitions: Sequence[Partition]) -> bool:
+def _brokers_agree(partitions: Sequence[Partition]) -> bool:
     """True if each partition has the same state at every broker, a full ISR, and one log end that is every replica's
     high watermark.
 

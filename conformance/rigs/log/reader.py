@@ -193,7 +193,7 @@ class Reader:
 def common_prefix(delivered: list[ReadRecord], log: FetchedPartition) -> int:
     """Return the offset up to which the delivered records and a full-log read agree, including leader epochs."""
     theirs = {record.offset: record for record in delivered_of(log)}
-    return next((mine.offset for mine in delivered if theirs.get(mine.offset) != mine), _end(delivered))
+    return next((mine.offset for mine in delivered if theirs.get(mine.offset) != mine), _end_of_delivered(delivered))
 
 
 def delivered_of(log: FetchedPartition) -> list[ReadRecord]:
@@ -206,5 +206,5 @@ def delivered_of(log: FetchedPartition) -> list[ReadRecord]:
     ]
 
 
-def _end(delivered: list[ReadRecord]) -> int:
+def _end_of_delivered(delivered: list[ReadRecord]) -> int:
     return delivered[-1].offset + 1 if delivered else 0

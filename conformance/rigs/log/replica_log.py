@@ -56,7 +56,7 @@ def replica_log(partition: Partition, node: NodeClient) -> FetchedLog:
     return partition.bench.eventually(read, f"{node.node} reading {partition.name} up to its log end")
 
 
-def serves(answer: FetchedPartition, log: FetchedLog, offset: int) -> bool:
+def serves_log(answer: FetchedPartition, log: FetchedLog, offset: int) -> bool:
     """True if a fetch at `offset` returns the rest of this log, with error 0."""
     return answer.error is Error.NONE and answer.diverging_epoch is None and answer.batches == log.batches_from(offset)
 

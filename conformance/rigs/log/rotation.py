@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from conformance.core.bench import File
 from conformance.core.checks import Rig
-from conformance.core.faulting import record
+from conformance.core.faulting import record_fault
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.epoch_checkpoint import entry_of, read_epochs
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition_with_epochs
@@ -49,7 +49,7 @@ def out_of_isr(partition: Partition, id: int, *others: int) -> bool:
     return all(state is not None and id not in state.isr for state in states)
 
 
-def assign(partition: Partition, replicas: tuple[int, ...], asked: int) -> None:
+def assign_replicas(partition: Partition, replicas: tuple[int, ...], asked: int) -> None:
     """Give the partition these replicas; KitError if that is refused."""
     broker = partition.bench.node(asked)
     answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
@@ -59,23 +59,23 @@ def assign(partition: Partition, replicas: tuple[int, ...], asked: int) -> None:
 
 def put_first(partition: Partition, to: int, asked: int) -> None:
     """Make a replica the preferred leader, without electing it."""
-    assign(partition, (to, *(id for id in partition.state(asked).replicas if id != to)), asked)
+    assign_replicas(partition, (to, *(id for id in partition.state(asked).replicas if id != to)), asked)
 
 
 def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetadata:
     """Elect the preferred leader through its own broker. Returns the state once it leads at an epoch above `after`."""
     node = partition.bench.node(to)
-    record(partition.bench.tape, MoveLeader(), "inject", node=node.node)
+    record_fault(partition.bench.tape, MoveLeader(), "inject", node=node.node)
     node.elect_leaders([(partition.name, partition.index)], ElectionType.PREFERRED)
     led = partition.bench.eventually(
         lambda: partition.acting(to, above=after, leading=True), f"{to} leading {partition.name}"
     )
     detail = {"epoch": [after, led.leader_epoch], "leader": to}
-    record(partition.bench.tape, MoveLeader(), "witness", node=node.node, detail=detail)
+    record_fault(partition.bench.tape, MoveLeader(), "witness", node=node.node, detail=detail)
     return led
 
 
-def prefer(partition: Partition, to: int) -> PartitionMetadata:
+def prefer_leader(partition: Partition, to: int) -> PartitionMetadata:
     """Elect an in-sync replica at once, by a request to itself, since the others may be frozen."""
     before = partition.state(to)
     put_first(partition, to, asked=to)
@@ -147,11 +147,11 @@ class Rotation:
 
     def _elect_uncleanly(self, to: int) -> None:
         node, name = self.bench.node(to), self.bench.name_of(to)
-        record(self.bench.tape, UNCLEAN, "inject", node=name)
+        record_fault(self.bench.tape, UNCLEAN, "inject", node=name)
         answer = node.elect_leaders([(self.partition.name, self.partition.index)], ElectionType.UNCLEAN)
         [result] = answer.partitions or [answer]
         if result.error is Error.NONE:
-            record(self.bench.tape, UNCLEAN, "witness", node=name, detail={"leader": to})
+            record_fault(self.bench.tape, UNCLEAN, "witness", node=name, detail={"leader": to})
 
     def take(self, values: int) -> LeaderLog:
         """Write this many records to the leader in its turn, which no other replica gets."""

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from conformance.core.checks import PremiseClaim, premise
-from conformance.rigs.log.follower_fetches import freeze
+from conformance.rigs.log.follower_fetches import frozen_broker
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.replica_log import replica_log
 from fixtures.wire import NodeClient
@@ -39,7 +39,7 @@ def suffix_to_truncate(partition: Partition, records: int) -> Iterator[Suffix]:
     heir = prefer_follower(partition)
     state = partition.whole()
     old = bench.node(state.leader)
-    with freeze(bench, bench.name_of(heir)) as since:
+    with frozen_broker(bench, bench.name_of(heir)) as since:
         # A fetch answer in flight would give the new leader the very records that it must lack.
         bench.eventually(
             lambda: bench.now().seconds - since > FETCH_WAIT, "the end of the heir's last fetch", every=0.1

@@ -7,7 +7,7 @@ from protocol.codes import Error
 from protocol.log import FetchedPartition
 
 
-def values(count: int, what: str) -> list[bytes]:
+def record_values(count: int, what: str) -> list[bytes]:
     """Return values of records: ``what 0``, ``what 1`` and so on."""
     return [f"{what} {n}".encode() for n in range(count)]
 

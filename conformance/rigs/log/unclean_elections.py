@@ -9,7 +9,7 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
-from conformance.core.faulting import record
+from conformance.core.faulting import record_fault
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from fixtures.cluster import Topology
@@ -115,11 +115,11 @@ class UncleanPartition(Partition):
     def elect(self, heir: str) -> PartitionMetadata:
         """Elect the only replica that is up, uncleanly. Returns the state once it serves as leader."""
         before = self.bystander_state()
-        record(self.bench.tape, UNCLEAN, "inject", node=heir)
+        record_fault(self.bench.tape, UNCLEAN, "inject", node=heir)
         self.bench.eventually(self._try_to_elect, f"an unclean election of {heir}", every=0.1)
         after = self.acts_as_leader(heir)
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
-        record(self.bench.tape, UNCLEAN, "witness", node=heir, detail=detail)
+        record_fault(self.bench.tape, UNCLEAN, "witness", node=heir, detail=detail)
         return after
 
     def _try_to_elect(self) -> bool:

@@ -256,7 +256,7 @@ def is_unchanged(before: DescribedTransaction, after: DescribedTransaction) -> b
     return first == second
 
 
-def ready(bench: Bench) -> LoadedBroker:
+def await_coordinators(bench: Bench) -> LoadedBroker:
     """Find both coordinators, and wait until they have loaded: their topics are created by the first look-up."""
     [broker] = bench.brokers
     stage = Stage(bench, LoadedBroker(broker))
@@ -266,8 +266,8 @@ def ready(bench: Bench) -> LoadedBroker:
     return LoadedBroker(broker)
 
 
-STAGE = Rig(COMBINED, ready, Stage, shared=True)
-EXPIRING_STAGE = Rig(EXPIRING, ready, Stage, shared=True)
+STAGE = Rig(COMBINED, await_coordinators, Stage, shared=True)
+EXPIRING_STAGE = Rig(EXPIRING, await_coordinators, Stage, shared=True)
 """The same on a node that soon forgets idle producers and transactional ids."""
-MEASURED_STAGE = Rig(MEASURED, ready, Stage, shared=True)
+MEASURED_STAGE = Rig(MEASURED, await_coordinators, Stage, shared=True)
 """The same on a node whose metrics can be read."""

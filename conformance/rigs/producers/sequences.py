@@ -17,7 +17,7 @@ REFUSED = Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 """The error for a batch that leaves a gap in the sequence."""
 
 
-def gives(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
+def gives_id(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
     """True if InitProducerId succeeded with this producer id and epoch."""
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
@@ -30,7 +30,7 @@ def is_fenced(answer: InitProducerIdAnswer) -> bool:
 
 def is_bumped(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseClaim:
     """Return the premise that InitProducerId answered its next epoch to the producer, which has nothing open."""
-    met = gives(answer, producer.producer_id, producer.epoch + 1)
+    met = gives_id(answer, producer.producer_id, producer.epoch + 1)
     return premise(met, f"bumped to {producer.epoch + 1}", promised=("KIP360-INIT-03", "untouched"))
 
 
@@ -109,7 +109,7 @@ class SentBatch(NamedTuple):
     answer: ProducedPartition
 
 
-def fill(producer: StageProducer, log: Log, sizes: list[int]) -> list[SentBatch]:
+def fill_log(producer: StageProducer, log: Log, sizes: list[int]) -> list[SentBatch]:
     """Write batches of these sizes."""
     return [SentBatch(producer.batch(log, size), producer.write(log, size)) for size in sizes]
 

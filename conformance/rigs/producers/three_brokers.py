@@ -268,7 +268,7 @@ def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> Partiti
     return first if first is not None and same and first.leader not in (-1, old) else None
 
 
-def ready(bench: Bench) -> TransactionStateTopic:
+def await_coordinator_topic(bench: Bench) -> TransactionStateTopic:
     """Create the coordinators' topic by a first look-up, and wait until its partitions have their full ISRs."""
     CheckProducer(bench, 0, bench.fresh("tid")).start()
     name = LOGS[CoordinatorType.TRANSACTION]
@@ -279,4 +279,4 @@ def ready(bench: Bench) -> TransactionStateTopic:
     return internal
 
 
-THREE_BROKERS = Rig(TRANSACTIONS, ready, ThreeBrokers, shared=True)
+THREE_BROKERS = Rig(TRANSACTIONS, await_coordinator_topic, ThreeBrokers, shared=True)

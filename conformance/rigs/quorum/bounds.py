@@ -55,7 +55,7 @@ def bound_holds(
     """
     shortest = min(one.lasted for one in waits)
     too_long = shortest >= share + AT_ONCE
-    if right and too_long and (reason := _excuse(waits, share)):
+    if right and too_long and (reason := _excuse_for_waits(waits, share)):
         return excuse(reason, **more)
     shown = "; ".join(f"{one.lasted:.0f} ms, the step before {one.step:.0f} ms" for one in waits)
     early = shortest < share and not at_most
@@ -64,7 +64,7 @@ def bound_holds(
     )
 
 
-def _excuse(waits: list[RequestWait], share: float) -> Evidence | None:
+def _excuse_for_waits(waits: list[RequestWait], share: float) -> Evidence | None:
     """Return the excuse for waits that are all too long; None if there is none."""
     if all(is_starved(one.late, SOON if one.lasted == inf else (share + AT_ONCE) / 1000) for one in waits):
         return STARVED

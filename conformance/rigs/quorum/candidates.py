@@ -6,6 +6,6 @@ BEHIND = LogEnd(0, 0)
 """The end of an empty log."""
 
 
-def other(peer: int) -> int:
+def other_peer(peer: int) -> int:
     """Return the id of the other of the two peers."""
     return next(id for id in PEERS if id != peer)

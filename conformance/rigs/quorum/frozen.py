@@ -10,7 +10,7 @@ from conformance.core.checks import Rig
 from conformance.core.topologies import FROZEN_VOTER
 from conformance.core.waiting import WITHIN
 from conformance.judging.excuses import GIVEN_UP
-from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, cluster_id_of, of, stored_in
+from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, cluster_id_of, leader_in, stored_in
 from fixtures.cluster import Peers, Received
 from fixtures.cluster.config import peer_host, peer_port
 from fixtures.views.quorum import leader_known_to
@@ -135,7 +135,7 @@ class Frozen:
         """Make the voter follow a peer in a later epoch. Returns its first fetch, which waits for an answer."""
         epoch = self.next_epoch(ahead)
         answer = self.begin(leader, epoch)
-        if answer.error is not Error.NONE or of(answer) != LeaderAndEpoch(leader, epoch):
+        if answer.error is not Error.NONE or leader_in(answer) != LeaderAndEpoch(leader, epoch):
             raise self.bench.wait.overdue(
                 "following", f"{self.name} does not follow {leader} in epoch {epoch}: {answer}", SOON
             )
@@ -195,7 +195,7 @@ class Frozen:
         until = self.bench.now().seconds + within
         while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
             if asked.api == "Vote" and (
-                candidate_epoch(asked) >= epoch if granted is None else follows(asked, granted)
+                candidate_epoch(asked) >= epoch if granted is None else follows_pre_vote(asked, granted)
             ):
                 return asked
             if granted is not None and self._repeats(asked, granted):
@@ -321,7 +321,7 @@ class Frozen:
 
     def grant(self, asked: Received) -> None:
         """Grant the vote, or the pre-vote, that it requests."""
-        grant(self.peers, asked)
+        grant_vote(self.peers, asked)
 
     def outdate(self, asked: Received, current: LeaderAndEpoch) -> None:
         """Answer the voter's Vote with a later epoch, and that epoch's leader if it has one."""
@@ -356,7 +356,7 @@ class Frozen:
         return self.peers.reply(fetch, {"responses": [{"topic_id": METADATA.id, "partitions": [answer]}], **nodes})
 
 
-def grant(peers: Peers, asked: Received) -> None:
+def grant_vote(peers: Peers, asked: Received) -> None:
     """Grant the vote, or the pre-vote, requested from a peer."""
     _answer_vote(peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)), granted=True)
 
@@ -399,7 +399,7 @@ def given_up(earlier: Received, later: Received) -> bool:
     return (later.at - earlier.at) * 1000 >= REQUEST_TIMEOUT / 2
 
 
-def follows(asked: Received, pre_vote: Received) -> bool:
+def follows_pre_vote(asked: Received, pre_vote: Received) -> bool:
     """True if a Vote may be the one that follows a granted pre-vote. Checks judge its epoch."""
     return not asked.partition.get("pre_vote") and candidate_epoch(asked) >= candidate_epoch(pre_vote)
 

@@ -4,7 +4,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import MIXED_QUORUM
 from conformance.core.waiting import Settled
-from conformance.rigs.quorum.frozen import LogEnd, grant
+from conformance.rigs.quorum.frozen import LogEnd, grant_vote
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
 from fixtures.cluster import Received
 from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
@@ -36,7 +36,7 @@ class Mixed(Quorum):
     def _try_to_elect(self, voter: int) -> LeaderAndEpoch | None:
         asked = self.peers.receive("Vote", peer=voter, within=OFTEN)
         if asked is not None:
-            grant(self.peers, asked)
+            grant_vote(self.peers, asked)
         first, *others = (self.reported_leader(name) for name in self.controllers)
         live = {self.bench.id_of(name) for name in self.controllers}
         return first if first.leader_id in live and others == [first] else None
@@ -86,12 +86,12 @@ class Mixed(Quorum):
         """Return the observer's first fetch from a peer after `since` on the kit's clock; None if none comes."""
         id, until = self.bench.id_of(self.observer), since + within
         while (asked := self.peers.receive("Fetch", within=until - self.bench.now().seconds)) is not None:
-            if asked.at > since and fetcher(asked) == id:
+            if asked.at > since and fetching_replica(asked) == id:
                 return asked
         return None
 
 
-def fetcher(fetch: Received) -> int:
+def fetching_replica(fetch: Received) -> int:
     """Return the replica id of a fetch; from version 15 it is in ReplicaState (KIP-903)."""
     state = fetch.body.get("replica_state")
     id: int = state["replica_id"] if state else fetch.body["replica_id"]

@@ -225,11 +225,11 @@ class Quorum:
         return Tried(before, ask(before.reported), self.condition(name, disk))
 
 
-def of(answer: RaftAnswer) -> LeaderAndEpoch:
+def leader_in(answer: RaftAnswer) -> LeaderAndEpoch:
     return LeaderAndEpoch(answer.leader_id, answer.leader_epoch)
 
 
-def took(began: Moment, ended: Moment) -> float:
+def ms_between(began: Moment, ended: Moment) -> float:
     """Return the milliseconds between two moments."""
     return (ended.seconds - began.seconds) * 1000
 
@@ -253,7 +253,7 @@ def prepare_quorum(bench: Bench) -> QuorumData:
     if before.leader_epoch <= OLD_EPOCHS or not skipped_epochs(quorum.epochs()):
         _raise_epoch(quorum, before)
     what = "the quorum's leader having a high watermark that brokers can ask for"
-    bench.eventually(lambda: _serves(quorum), what, due="quorum")
+    bench.eventually(lambda: _quorum_serves(quorum), what, due="quorum")
     return QuorumData(quorum.cluster_id)
 
 
@@ -268,7 +268,7 @@ def _raise_epoch(quorum: Quorum, before: LeaderAndEpoch) -> None:
     quorum.bench.eventually(lambda: quorum.agreed_leader().leader_epoch >= epoch, what, due="quorum")
 
 
-def _serves(quorum: Quorum) -> bool:
+def _quorum_serves(quorum: Quorum) -> bool:
     own = quorum.describe_by_leader()
     asked = [quorum.bench.node(broker).describe_quorum() for broker in quorum.bench.brokers]
     in_log = quorum.epochs()[-1].epoch == own.leader_epoch

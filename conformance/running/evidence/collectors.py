@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from conformance.running.evidence.on_disk import controllers, replicas
+from conformance.running.evidence.on_disk import copy_controllers, replicas
 from fixtures.disk.metadata_log import DIRECTORY
 from history.subjects import Kind, Subject
 from protocol.cluster import CoordinatorType
@@ -41,26 +41,28 @@ class Collector(Protocol):
     def __call__(self, cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk: ...
 
 
-def partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
+def copy_partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
     """Copy the replicas of partitions."""
     lines, lacking = replicas(cluster, folder, names)
     return FilesOnDisk(lines=lines, lacking=lacking)
 
 
-def groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
+def copy_groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
     """Copy every partition of __consumer_offsets: a member is not named with its group, so any partition may hold
     it."""
-    return _of_coordinator(cluster, folder, names, CoordinatorType.GROUP, range(_count(cluster, CoordinatorType.GROUP)))
+    return _of_coordinator(
+        cluster, folder, names, CoordinatorType.GROUP, range(_log_count(cluster, CoordinatorType.GROUP))
+    )
 
 
 def transactional_ids(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
     """Copy the partitions of __transaction_state that hold these transactional ids."""
-    count = _count(cluster, CoordinatorType.TRANSACTION)
+    count = _log_count(cluster, CoordinatorType.TRANSACTION)
     places = sorted({partition_for(name, count) for name in names})
     return _of_coordinator(cluster, folder, names, CoordinatorType.TRANSACTION, places)
 
 
-def _count(cluster: KRaftCluster, kind: CoordinatorType) -> int:
+def _log_count(cluster: KRaftCluster, kind: CoordinatorType) -> int:
     return int(cluster.topology.config.get(PARTITIONS[kind], "1"))
 
 
@@ -71,18 +73,18 @@ def _of_coordinator(
     return FilesOnDisk(lines=lines, lacking=lacking)
 
 
-def quorum(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
+def copy_quorum(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
     """Copy the quorum state and metadata log of each controller."""
-    lines, lacking = controllers(cluster, folder, DIRECTORY)
+    lines, lacking = copy_controllers(cluster, folder, DIRECTORY)
     return FilesOnDisk(lines=lines, lacking=lacking)
 
 
 COLLECTORS: dict[Kind, Collector] = {
-    "partition": partitions,
-    "group": groups,
-    "member": groups,
+    "partition": copy_partitions,
+    "group": copy_groups,
+    "member": copy_groups,
     "transactional-id": transactional_ids,
-    "quorum": quorum,
+    "quorum": copy_quorum,
 }
 """The collector for each kind of subject. Topics and producers have no files besides those of their partitions."""
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from conformance.running.evidence.collectors import Collector, collectors_for, without_files
-from conformance.running.evidence.report import report, with_replays
-from conformance.running.evidence.violation import ViolationHistory, violation
+from conformance.running.evidence.report import report_text, with_replays
+from conformance.running.evidence.violation import ViolationHistory, violation_history
 from conformance.running.standing import Standing
 from history.command import COMMAND
 from history.events import History
@@ -64,19 +64,19 @@ def write_evidence(out: Path, standing: Standing, history: History, observation:
         )
     folder = out / relative
     folder.mkdir(parents=True, exist_ok=True)
-    replay = _command(standing.column, folder)
+    replay = _replay_command(standing.column, folder)
     (folder / "replay.txt").write_text(replay + "\n")
-    read = violation(standing.column, history, observation)
+    read = violation_history(standing.column, history, observation)
     _write_json(folder / "schedule.json", schedule_of(read, standing.cluster.topology.name))
-    (folder / "history.jsonl").write_bytes(b"".join(_lines(history)))
+    (folder / "history.jsonl").write_bytes(b"".join(_history_lines(history)))
     collected = _Collected(folder, standing.cluster, time.time() - seconds - BEFORE)
     collected.all(read.subjects)
-    text = report(read, replay, collected.lacking, collected.on_disk)
+    text = report_text(read, replay, collected.lacking, collected.on_disk)
     (folder / "report.md").write_text(text)
     return str(relative)
 
 
-def conclude(folder: Path, replays: ReplayResult) -> None:
+def add_replays(folder: Path, replays: ReplayResult) -> None:
     """Add the results of shrinking and replays to the report.
 
     A schedule that did not show the violation again is kept beside it.
@@ -103,7 +103,7 @@ def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
     )
 
 
-def _command(column: Column, folder: Path) -> str:
+def _replay_command(column: Column, folder: Path) -> str:
     return shlex.join([COMMAND, "pytest", *column.selection, "--replay", str(folder / "schedule.json")])
 
 
@@ -157,7 +157,7 @@ class _Collected:
         self.lacking += found.lacking
 
 
-def _lines(history: History) -> list[bytes]:
+def _history_lines(history: History) -> list[bytes]:
     lines = [history.example, *history.events, *([history.end] if history.end else [])]
     return [msgspec.json.encode(line) + b"\n" for line in lines]
 

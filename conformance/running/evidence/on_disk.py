@@ -37,57 +37,57 @@ def replicas(
     lines: list[str] = []
     lacking: list[str] = []
     for name, files in copy_log_dirs(brokers, *partitions).items():
-        _write(folder / name, files)
+        _write_files(folder / name, files)
         for partition in partitions:
             _, inside = replica_in(files, partition)
-            lines += _replica(name, partition, files, [one.encode() for one in about]) if inside else []
+            lines += _replica_lines(name, partition, files, [one.encode() for one in about]) if inside else []
             lacking += [] if inside else [f"the replica of {partition} on {name}: it has no such directory"]
     return lines, lacking
 
 
-def controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[list[str], list[str]]:
+def copy_controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[list[str], list[str]]:
     """Copy each controller's quorum-state and metadata log. Returns a description of their content, and the missing
     logs."""
     nodes = [node for node in cluster.nodes.values() if node.member.is_controller]
     lines: list[str] = []
     lacking: list[str] = []
     for name, files in copy_log_dirs(nodes, directory).items():
-        _write(folder / name, files)
+        _write_files(folder / name, files)
         _, inside = replica_in(files, directory)
-        lines += _controller(name, inside) if inside else []
+        lines += _controller_lines(name, inside) if inside else []
         lacking += [] if inside else [f"the metadata log of {name}: it has no such directory"]
     return lines, lacking
 
 
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for path, data in files.items():
         if not path.endswith(INDEXES):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(data)
 
 
-def _replica(node: str, partition: str, files: Mapping[str, bytes], about: Sequence[bytes]) -> Iterator[str]:
+def _replica_lines(node: str, partition: str, files: Mapping[str, bytes], about: Sequence[bytes]) -> Iterator[str]:
     log_dir, inside = replica_in(files, partition)
     try:
         replica = replica_of(node, partition, inside, log_start_in(files, log_dir, partition))
-        yield f"{node} {path_in_log_dir(log_dir, partition)}: {replica.log_start} to {replica.log_end}; {_epochs(replica)}"
+        yield f"{node} {path_in_log_dir(log_dir, partition)}: {replica.log_start} to {replica.log_end}; {_epochs_text(replica)}"
     except MalformedFile as error:
         yield f"{node} {partition}: {error}"
         return
-    words = _transaction if partition.startswith(f"{LOGS[CoordinatorType.TRANSACTION]}-") else _record
+    words = _transaction_text if partition.startswith(f"{LOGS[CoordinatorType.TRANSACTION]}-") else _record_text
     for segment in replica.segments:
-        yield from _segment(segment, words, about)
+        yield from _segment_lines(segment, words, about)
 
 
-def _controller(node: str, inside: Mapping[str, bytes]) -> Iterator[str]:
+def _controller_lines(node: str, inside: Mapping[str, bytes]) -> Iterator[str]:
     yield f"{node} quorum-state: {inside.get('quorum-state', b'not there').decode(errors='replace').strip()}"
     log = metadata_log_of(node, inside)
     yield from (f"{node} snapshot at offset {id.end_offset}, epoch {id.epoch}" for id in log.snapshots)
     for segment in log.segments:
-        yield from _segment(segment)
+        yield from _segment_lines(segment)
 
 
-def _epochs(replica: Replica) -> str:
+def _epochs_text(replica: Replica) -> str:
     if replica.epoch_file is None:
         return "no leader-epoch-checkpoint"
     return "leader-epoch-checkpoint " + (
@@ -95,38 +95,38 @@ def _epochs(replica: Replica) -> str:
     )
 
 
-def _record(record: Record) -> str:
+def _record_text(record: Record) -> str:
     return "null" if record.value is None else repr(record.value[:60])[1:]
 
 
-def _transaction(record: Record) -> str:
+def _transaction_text(record: Record) -> str:
     try:
         return in_words(record)
     except MalformedFile as error:
         return str(error)
 
 
-def _control(record: Record) -> str:
+def _control_text(record: Record) -> str:
     return "control" if record.control_type is None else record.control_type.name
 
 
-def _segment(segment: Segment, words: Words = _record, about: Sequence[bytes] = ()) -> Iterator[str]:
+def _segment_lines(segment: Segment, words: Words = _record_text, about: Sequence[bytes] = ()) -> Iterator[str]:
     yield f"    {segment.name}.log, {segment.size} bytes"
-    shown = [batch for batch in segment.batches if not about or _names(batch, about)]
+    shown = [batch for batch in segment.batches if not about or _names_any(batch, about)]
     for batch in shown:
-        yield f"      {_batch(batch, words)}"
+        yield f"      {_batch_text(batch, words)}"
     if others := len(segment.batches) - len(shown):
         yield f"      and {others} of others"
     if segment.torn is not None:
         yield f"      then {segment.torn.size} bytes that are no batch: {segment.torn.why}"
 
 
-def _names(batch: StoredBatch, about: Sequence[bytes]) -> bool:
+def _names_any(batch: StoredBatch, about: Sequence[bytes]) -> bool:
     return any(name in (record.key or b"") for record in batch.records() for name in about)
 
 
-def _batch(batch: StoredBatch, words: Words) -> str:
+def _batch_text(batch: StoredBatch, words: Words) -> str:
     crc = f"CRC {batch.crc:08x}" if batch.crc_valid else f"CRC {batch.crc:08x} IS WRONG"
     owner = f", producer {batch.producer_id} epoch {batch.producer_epoch}" if batch.producer_id >= 0 else ""
-    values = " ".join(_control(record) if batch.control else words(record) for record in batch.records())
+    values = " ".join(_control_text(record) if batch.control else words(record) for record in batch.records())
     return f"{batch.base_offset}-{batch.last_offset} of epoch {batch.leader_epoch}, {crc}{owner}: {values}"

@@ -17,20 +17,20 @@ SEEN_AGAIN = "Seen again: "
 """The beginning of the line with the result of the replays, which is known only after the report is written."""
 
 
-def report(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: str) -> str:
+def report_text(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: str) -> str:
     """Return the text of report.md. `lacking` are the reasons for what could not be collected; `disk` describes the
     content of the replicas."""
     parts = [
-        _head(read),
+        _head_lines(read),
         _narrated_events(read.history, read.observation),
-        _course(read),
+        _course_lines(read),
         ["## What is on disk", "", *(["```", disk, "```"] if disk else ["Nothing was read."]), ""],
-        _files(replay, lacking),
+        _file_lines(replay, lacking),
     ]
     return "\n".join(line for part in parts for line in part)
 
 
-def _head(read: ViolationHistory) -> list[str]:
+def _head_lines(read: ViolationHistory) -> list[str]:
     column, observation, example = read.column, read.observation, read.history.example
     row = shipped_rows()[observation.requirement]
     label = f" ({observation.label})" if observation.label else ""
@@ -60,7 +60,7 @@ def _narrated_events(history: History, observation: Observation) -> list[str]:
 # --- what happened
 
 
-def _course(read: ViolationHistory) -> list[str]:
+def _course_lines(read: ViolationHistory) -> list[str]:
     """Return the steps of a machine with the events of each, or all events of a probe.
 
     Names of topics and groups are shown without the suffix of the example, which all of them carry.
@@ -75,24 +75,24 @@ def _course(read: ViolationHistory) -> list[str]:
 def _story_lines(read: ViolationHistory) -> Iterator[str]:
     narration = Narration(read.history, read.about, read.observation.events)
     if not read.steps:
-        yield from _block(narration.lines())
+        yield from _event_block(narration.lines())
         return
-    yield from ("Before the first step:", "", *_block(narration.lines(0, read.steps[0].begin)))
+    yield from ("Before the first step:", "", *_event_block(narration.lines(0, read.steps[0].begin)))
     for step, leaders in zip(read.steps, read.leaders, strict=True):
-        yield from _step(read, step, leaders)
-        yield from _block(narration.lines(step.begin, step.end))
+        yield from _step_lines(read, step, leaders)
+        yield from _event_block(narration.lines(step.begin, step.end))
     if read.rest is not None:
-        yield from ("**At rest**", "", *_block(narration.lines(read.rest)))
+        yield from ("**At rest**", "", *_event_block(narration.lines(read.rest)))
 
 
-def _step(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, str]) -> list[str]:
+def _step_lines(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, str]) -> list[str]:
     leads = [f"{one}: {leaders[one]}" for one in read.about if one in leaders]
     now = f" ({'; '.join(leads)})" if leads else ""
     explained = step_descriptions(read.history.example.check).get(step.kind, "")
     return [f"**Step {step.number + 1}: {in_words(step.step)}**{now}", "", *([explained, ""] if explained else [])]
 
 
-def _block(lines: Sequence[str]) -> list[str]:
+def _event_block(lines: Sequence[str]) -> list[str]:
     """Return a block of at most `MOST_LINES` lines that ends just after the last event that shows the violation, or
     else of the first lines, and the number of lines left out."""
     if not lines:
@@ -111,7 +111,7 @@ def step_descriptions(check: str) -> dict[str, str]:
     return {kind: " ".join(doc.split("\n\n")[0].split()) for kind, doc in docs.items()}
 
 
-def _files(replay: str, lacking: Sequence[str]) -> list[str]:
+def _file_lines(replay: str, lacking: Sequence[str]) -> list[str]:
     lost = ["Not collected:", "", *(f"- {line}" for line in lacking), ""] if lacking else []
     return [
         "## How to see it again",

@@ -27,7 +27,7 @@ class ViolationHistory(msgspec.Struct, frozen=True, kw_only=True):
     rest: int | None
 
 
-def violation(column: Column, history: History, observation: Observation) -> ViolationHistory:
+def violation_history(column: Column, history: History, observation: Observation) -> ViolationHistory:
     """Return a violation with the steps and subjects of the history that shows it."""
     steps = tuple(steps_taken(history))
     named = frozenset(subjects(history, observation.events))

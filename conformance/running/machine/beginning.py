@@ -34,11 +34,11 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
         part, on the topology that it was recorded on if a part has that."""
         own = [one for one in self.schedules if one.check == check.id]
         clusters = [check.topology_of(number + self.turn).name for number in range(1, parts + 1)]
-        played = tuple(one for place, one in enumerate(own) if _player(place, one, clusters) == part)
+        played = tuple(one for place, one in enumerate(own) if _player_of_schedule(place, one, clusters) == part)
         return msgspec.structs.replace(self, schedules=played, opening=self.opening and part == 1)
 
 
-def _player(place: int, schedule: Schedule, clusters: Sequence[str]) -> int:
+def _player_of_schedule(place: int, schedule: Schedule, clusters: Sequence[str]) -> int:
     """Return the part that plays the schedule; `clusters` are the names of the parts' topologies."""
     parts = range(1, len(clusters) + 1)
     able = [part for part in parts if clusters[part - 1] == schedule.topology] or parts

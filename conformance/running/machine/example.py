@@ -10,7 +10,7 @@ import msgspec
 
 from conformance.catalogue import Facts
 from conformance.core.bench import Bench
-from conformance.core.evaluate import applicable, judged_on
+from conformance.core.evaluate import applicable_claims, judged_on
 from conformance.core.machines import AnyMachine, Executor
 from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judge, Judging, Raised
@@ -217,7 +217,7 @@ class ExampleRun:
         try:
             with spending("judge"):
                 self._judging.follow(self._tape.events)
-                suspected = applicable(self._judging.violations(), self._facts)
+                suspected = applicable_claims(self._judging.violations(), self._facts)
         except Exception:  # reported when the whole history is judged
             return
         seen = next((one for one in suspected if self._ending.stops(one)), None)

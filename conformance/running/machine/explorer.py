@@ -90,7 +90,7 @@ class Explorer:
 
     def _machine(self, found: list[Discovery], steering: Steering | None) -> Any:
         if found:
-            return self._check.machine(lambda step: None, lambda: _fail(found[0]), steering)
+            return self._check.machine(lambda step: None, lambda: _fail_with(found[0]), steering)
         if self._wanted() <= 0:
             return self._idle(steering)
         self.drawn += 1
@@ -100,7 +100,7 @@ class Explorer:
             finding = self._record(example.finish())
             if finding.news:
                 found.append(finding)
-                _fail(finding)
+                _fail_with(finding)
 
         return self._check.machine(example.step, finish, steering)
 
@@ -108,7 +108,7 @@ class Explorer:
         return self._check.machine(lambda step: None, lambda: None, steering)
 
 
-def _fail(finding: Discovery) -> None:
+def _fail_with(finding: Discovery) -> None:
     raise violation_of(finding.news)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.core.machines import AnyMachine
-from conformance.running.evidence.folder import ReplayResult, conclude
+from conformance.running.evidence.folder import ReplayResult, add_replays
 from conformance.running.machine.discovery import Discovery, Play, Reproduced
 from conformance.running.machine.example import Ending, Played, Schedule
 from conformance.running.machine.shrink import CutShort, Reproduction, Shrinker
@@ -65,7 +65,7 @@ class Investigator:
             breach, observation = next(iter(pending.items()))
             del pending[breach]
             if time.monotonic() >= ends:
-                conclude(self._out / finding.evidence[breach], ReplayResult(note=f"Not shrunk: {self._why}"))
+                add_replays(self._out / finding.evidence[breach], ReplayResult(note=f"Not shrunk: {self._why}"))
                 continue
             shrunk = self._shrunk(finding.played, observation, ends)
             for one in self._replay(finding, shrunk, breach, ends):
@@ -81,7 +81,7 @@ class Investigator:
 
     def _shrunk(self, played: Played, observation: Observation, ends: float) -> Shrunk:
         began, breach = time.monotonic(), breach_of(observation)
-        last = _sweep(played, observation)
+        last = _sweep_steps(played, observation)
         steps, first = [*played.steps, *last], _reproduction_of(played, observation)
         if last:
             first = Reproduction(len(steps))
@@ -95,7 +95,7 @@ class Investigator:
         )
         self._tell(f"{breach} is violated; shrinking {first.after} steps")
         ends_with = set(range(len(played.steps), len(steps)))
-        hints = [hint | ends_with for hint in _hints(played, observation)]
+        hints = [hint | ends_with for hint in _hinted_steps(played, observation)]
         schedule = shrinker.shrink(keeping=hints, simpler=self._check.simpler)
         return Shrunk(schedule=schedule, before=len(played.steps), runs=shrinker.runs, seconds=time.monotonic() - began)
 
@@ -153,11 +153,11 @@ class Investigator:
         if none did; `first` is that of the finding."""
         seen, tries = replays
         plain = [msgspec.to_builtins(step) for step in shrunk.schedule]
-        conclude(
+        add_replays(
             self._out / (evidence or first), ReplayResult(seen=seen, tries=tries, note=f"{shrunk}.", schedule=plain)
         )
         if evidence not in ("", first):
-            conclude(self._out / first, ReplayResult(note=f"Shrunk: a shorter schedule is in `{evidence}`."))
+            add_replays(self._out / first, ReplayResult(note=f"Shrunk: a shorter schedule is in `{evidence}`."))
         self.concluded.add(breach)
         self._tell(f"{breach}: {shrunk}; violated in {seen} of {tries} replays: {evidence or first}")
         return Reproduced(breach=breach, evidence=evidence or first, seen=seen, tries=tries)
@@ -170,24 +170,24 @@ def _reproduction_of(played: Played, observation: Observation) -> Reproduction:
     return Reproduction(len(played.steps), at_rest=True)
 
 
-def _sweep(played: Played, observation: Observation) -> list[Step]:
+def _sweep_steps(played: Played, observation: Observation) -> list[Step]:
     """Return the sweep at rest that showed the violation, as steps: a replay's own sweep would have another turn,
     which goes by the example's number."""
     turn = sweep_at_rest(played.history, observation.events)
     return [] if turn is None else [Heal(), Sweep(turn=turn)]
 
 
-def _hints(played: Played, observation: Observation) -> list[set[int]]:
+def _hinted_steps(played: Played, observation: Observation) -> list[set[int]]:
     """Return sets of steps that are worth a try: those that show the violation; these with the faults on their
     subjects, or with all steps there but reads; the latest steps about these subjects; and all of them."""
     steps = steps_taken(played.history)
     shown, near = showing(steps, observation.events), about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}
     reads = {step.number for step in steps if played.steps[step.number].reads}
-    return [shown, shown | (near & faults), shown | (near - reads), *latest(near | shown, shown), near | shown]
+    return [shown, shown | (near & faults), shown | (near - reads), *latest_steps(near | shown, shown), near | shown]
 
 
-def latest(places: Collection[int], needed: Collection[int]) -> list[set[int]]:
+def latest_steps(places: Collection[int], needed: Collection[int]) -> list[set[int]]:
     """Return the last quarter and the last half of these places, each with those `needed`: a violation seldom needs
     what came long before.
 

@@ -23,7 +23,7 @@ from history.shards import ExcuseCount
 from history.taken import steps_taken
 from protocol.codes import Error
 from strategies.episodes import Meeting, Offer, Steering, steer
-from strategies.meetings import meetings
+from strategies.meetings import count_meetings
 
 FOLDER = "reached"
 """The folder below a run's output directory that has one folder for each column."""
@@ -49,10 +49,10 @@ class Reached(msgspec.Struct, kw_only=True):
 
     def meeting_counts(self) -> dict[Meeting, int]:
         """Return the counts of meetings, by the pair that met."""
-        return {_pair(words): times for words, times in self.meetings.items()}
+        return {_pair_of_words(words): times for words, times in self.meetings.items()}
 
 
-def _pair(words: str) -> Meeting:
+def _pair_of_words(words: str) -> Meeting:
     one, other = words.split()
     return one, other
 
@@ -64,14 +64,14 @@ def reached_by(played: Played) -> Reached:
     """Count what an example has reached, by the steps that were not left out, and by the answers."""
     did = [played.steps[step.number] for step in steps_taken(played.history) if not step.left_out]
     return Reached(
-        meetings={" ".join(pair): times for pair, times in meetings(did).items()},
-        states=Counter(_states(played.history)),
-        answers=Counter(_answers(played.history)),
-        excuses=_excuses(played.excuses),
+        meetings={" ".join(pair): times for pair, times in count_meetings(did).items()},
+        states=Counter(_injection_states(played.history)),
+        answers=Counter(_answer_texts(played.history)),
+        excuses=_count_excuses(played.excuses),
     )
 
 
-def _states(history: History) -> Iterator[str]:
+def _injection_states(history: History) -> Iterator[str]:
     """Describe each injection with the state of its partition, as the latest Metadata answer before it has it."""
     known: dict[str, str] = {}
     for call, answer, event in _in_order(history):
@@ -94,39 +94,39 @@ def _in_order(history: History) -> Iterator[tuple[Call | None, Answer | None, Fa
 
 def _described_states(metadata: dict[str, Any]) -> dict[str, str]:
     return {
-        f"{topic['name']}-{one['partition_index']}": _state(one)
+        f"{topic['name']}-{one['partition_index']}": _state_text(one)
         for topic in metadata.get("topics", ())
         for one in topic.get("partitions", ())
     }
 
 
-def _state(partition: dict[str, Any]) -> str:
+def _state_text(partition: dict[str, Any]) -> str:
     led = "led" if partition["leader_id"] >= 0 else "no leader"
     return f"{led}, {len(partition['isr_nodes'])} of {len(partition['replica_nodes'])} in the ISR"
 
 
-def _answers(history: History) -> Iterator[str]:
+def _answer_texts(history: History) -> Iterator[str]:
     for call, answer, _ in _in_order(history):
         if call is not None and answer is not None:
-            yield from (f"{call.op}: {error}" for error in sorted(_errors(answer)))
+            yield from (f"{call.op}: {error}" for error in sorted(_error_names(answer)))
 
 
-def _errors(answer: Answer) -> set[str]:
+def _error_names(answer: Answer) -> set[str]:
     """Return the names of all errors in an answer, NONE among them; its outcome if it has no error code."""
-    codes = {*_codes(answer.value)}
+    codes = {*_error_codes(answer.value)}
     return {Error(code).name for code in codes} or {answer.outcome}
 
 
-def _codes(value: Any) -> Iterator[int]:
+def _error_codes(value: Any) -> Iterator[int]:
     if isinstance(value, dict):
         yield from (code for name, code in value.items() if name == "error_code")
         value = list(value.values())
     if isinstance(value, list | tuple):
         for part in value:
-            yield from _codes(part)
+            yield from _error_codes(part)
 
 
-def _excuses(excuses: Iterable[ExcuseCount]) -> Counter[str]:
+def _count_excuses(excuses: Iterable[ExcuseCount]) -> Counter[str]:
     found: Counter[str] = Counter()
     for one in excuses:
         found[f"{one.requirement} {one.case}: {one.excuse}"] += one.times
@@ -141,8 +141,8 @@ class Reach:
 
     def __init__(self, folder: Path, check: AnyMachine, name: str) -> None:
         self._path = folder / f"{check.id}-{name}.json"
-        self._own = _read(self._path)
-        self._others = total(read for read in _all_but(self._path, check.id))
+        self._own = _read_counts(self._path)
+        self._others = sum_reached(read for read in _all_but(self._path, check.id))
         self._offer: Offer | None = getattr(check.machine, "offer", None)
 
     def note(self, played: Played) -> None:
@@ -162,42 +162,42 @@ class Reach:
         return steer(self._offer, (self._own + self._others).meeting_counts(), zlib.crc32(seed.encode()))
 
 
-def total(reached: Iterable[Reached]) -> Reached:
+def sum_reached(reached: Iterable[Reached]) -> Reached:
     """Return the sum of all counts."""
     return functools.reduce(operator.add, reached, Reached())
 
 
 def read_reached(folder: Path, machine: str) -> Reached:
     """Read the counts of all parts of a machine, from their files in a folder."""
-    return total(map(_read, sorted(folder.glob(f"{machine}-*.json"))))
+    return sum_reached(map(_read_counts, sorted(folder.glob(f"{machine}-*.json"))))
 
 
 def _all_but(own: Path, machine: str) -> Iterator[Reached]:
-    return (_read(path) for path in sorted(own.parent.glob(f"{machine}-*.json")) if path != own)
+    return (_read_counts(path) for path in sorted(own.parent.glob(f"{machine}-*.json")) if path != own)
 
 
-def _read(path: Path) -> Reached:
+def _read_counts(path: Path) -> Reached:
     return msgspec.json.decode(path.read_bytes(), type=Reached) if path.exists() else Reached()
 
 
 def reach_lines(out: Path) -> list[str]:
     """Return the lines for the end of a run: the share of all meetings that each machine has reached, over all
     columns."""
-    return [line for check in all_machines().values() for line in _lines(out / FOLDER, check)]
+    return [line for check in all_machines().values() for line in _machine_lines(out / FOLDER, check)]
 
 
-def _lines(folder: Path, check: AnyMachine) -> list[str]:
+def _machine_lines(folder: Path, check: AnyMachine) -> list[str]:
     offer: Offer | None = getattr(check.machine, "offer", None)
-    reached = total(read_reached(column, check.id) for column in sorted(folder.glob("*"))).meeting_counts()
+    reached = sum_reached(read_reached(column, check.id) for column in sorted(folder.glob("*"))).meeting_counts()
     if offer is None or not reached:
         return []
     return [
-        f"{check.id}: {_share('pairs of faults on one partition', offer.pairs, reached)}",
-        f"{check.id}: {_share('kinds of administration beside a fault', offer.besides, reached)}",
+        f"{check.id}: {_share_text('pairs of faults on one partition', offer.pairs, reached)}",
+        f"{check.id}: {_share_text('kinds of administration beside a fault', offer.besides, reached)}",
     ]
 
 
-def _share(what: str, wanted: list[Meeting], reached: dict[Meeting, int]) -> str:
+def _share_text(what: str, wanted: list[Meeting], reached: dict[Meeting, int]) -> str:
     missed = [" + ".join(pair) for pair in wanted if not reached.get(pair)]
     rest = f", not yet: {', '.join(missed[:5])}{' and others' if len(missed) > 5 else ''}" if missed else ""
     return f"{len(wanted) - len(missed)} of {len(wanted)} {what}{rest}"

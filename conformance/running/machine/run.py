@@ -14,7 +14,7 @@ from conformance.core.machines import AnyMachine
 from conformance.running.check_run import MOST_ERRORS, CheckRun
 from conformance.running.evidence.folder import Schedule as RecordedSchedule
 from conformance.running.evidence.folder import write_evidence
-from conformance.running.lab import Hindered, Lab, slug
+from conformance.running.lab import Hindered, Lab, path_slug
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.discovery import Discovery, Reproduced
 from conformance.running.machine.example import Ending, ExampleRun, Played, Schedule, Stops
@@ -72,7 +72,7 @@ class MachineRun(CheckRun):
         self._explores_until = math.inf
         self._investigating = False
         reached = Path(self._beginning.reached or lab.settings.out_dir / FOLDER)
-        self._reach = Reach(reached / slug(label), check, str(part))
+        self._reach = Reach(reached / path_slug(label), check, str(part))
         self._explorer = Explorer(check, lambda: self._example(self._ending), self.record, self._batch_size)
         self._investigator = Investigator(
             check,
@@ -137,7 +137,7 @@ class MachineRun(CheckRun):
             seed=seed,
             steps=STEPS[self._profile],
             database=self.lab.settings.out_dir / "examples",
-            column=slug(self.standing().column.label),
+            column=path_slug(self.standing().column.label),
             steering=self._reach.steering(seed),
         )
 

@@ -69,7 +69,7 @@ class Shrinker(Generic[S]):
         self._seen: dict[bytes, list[bool]] = defaultdict(list)
         self._at_rest = first.at_rest
         self._best = list(range(first.after))
-        self._seen[_key(self._schedule(self._best))].append(True)
+        self._seen[_schedule_key(self._schedule(self._best))].append(True)
         self._ladder: list[list[S]] = [self._schedule(self._best)]
 
     def shrink(
@@ -167,7 +167,7 @@ class Shrinker(Generic[S]):
     def _try(self, schedule: list[S]) -> Reproduction | None:
         """Run a schedule until it shows the violation in the first run or in two of three, and return how; None if it
         does not."""
-        seen = self._seen[_key(schedule)]
+        seen = self._seen[_schedule_key(schedule)]
         if any(seen) and not _is_refuted(seen):
             return Reproduction(len(schedule), self._at_rest)
         while not _is_refuted(seen) and self._in_time():
@@ -183,9 +183,9 @@ class Shrinker(Generic[S]):
         except CutShort:
             self._is_over = True
             return None
-        self._seen[_key(schedule)].append(shown is not None)
+        self._seen[_schedule_key(schedule)].append(shown is not None)
         if shown is not None and shown.after < len(schedule):
-            self._seen[_key(schedule[: shown.after])].append(True)
+            self._seen[_schedule_key(schedule[: shown.after])].append(True)
         return shown
 
     def _in_time(self) -> bool:
@@ -202,7 +202,7 @@ class Shrinker(Generic[S]):
         return next(confirmed, self._ladder[0])
 
     def _is_confirmed(self, schedule: list[S]) -> bool:
-        seen = self._seen[_key(schedule)]
+        seen = self._seen[_schedule_key(schedule)]
         while seen.count(True) < MOST and not _is_refuted(seen) and self._may_confirm(schedule):
             self._run(schedule)
         return seen.count(True) >= MOST > seen.count(False) or (self._is_over and False not in seen)
@@ -220,6 +220,6 @@ def _is_refuted(seen: Sequence[bool]) -> bool:
     return seen.count(False) >= MOST
 
 
-def _key(schedule: Sequence[S]) -> bytes:
+def _schedule_key(schedule: Sequence[S]) -> bytes:
     """Return the identity of a candidate: equal schedules are one, whichever places they come from."""
     return msgspec.json.encode(schedule, order="sorted")

@@ -121,7 +121,7 @@ def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: 
     if not total:
         return TimePlan(0.0, {work: Share() for work in items})
     machines = [work for work in items if work.kind == "machine"]
-    reserved = _reserve(profile, len(machines), total, workers)
+    reserved = _reserved_seconds(profile, len(machines), total, workers)
     bounded = {
         work: Share(seconds=PATIENCE[work.kind], until=total - reserved, needs=COSTS["soak"] * (work.kind == "soak"))
         for work in items
@@ -130,7 +130,7 @@ def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: 
     return TimePlan(total, {**bounded, **_unbounded_shares(items, total, workers, reserved)})
 
 
-def _reserve(profile: Profile, parts: int, total: float, workers: int) -> float:
+def _reserved_seconds(profile: Profile, parts: int, total: float, workers: int) -> float:
     """Return the seconds at the end of the run in which no probe, schedule or soak runs."""
     return min(RESERVE[profile] * math.ceil(parts / workers), MOST_RESERVED * total) if parts else 0.0
 

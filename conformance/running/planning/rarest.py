@@ -72,13 +72,16 @@ def _is_of_probes(line: ObservationLine) -> bool:
     return kind_of(shipped_rows()[line.requirement], line.case) == "probe"
 
 
-def rank(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
+def rank_cases(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
     """Return the rarest cases first, each check once; checks that were `tried` less often come before others."""
     rare = [
         Rare(
-            requirement=row, case=case, share=found.count(row, case) / floor, check=_best(found, row, case, able, tried)
+            requirement=row,
+            case=case,
+            share=found.count(row, case) / floor,
+            check=_best_check(found, row, case, able, tried),
         )
-        for row, case, floor, able in _cases(found.column, checks)
+        for row, case, floor, able in _cases_of_column(found.column, checks)
     ]
     rare.sort(key=lambda one: (tried.get(one.check, 0), one.share))
     first: dict[str, Rare] = {}
@@ -87,7 +90,7 @@ def rank(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) 
     return list(first.values())
 
 
-def _cases(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, str, int, list[str]]]:
+def _cases_of_column(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, str, int, list[str]]]:
     """Yield the row, case, floor and checks of each case that is judged on this column."""
     facts = Facts(version=column.version, ranges=column.ranges)
     able: dict[str, list[str]] = defaultdict(list)
@@ -100,7 +103,7 @@ def _cases(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, st
                 yield row, case.id, floor_of(shipped_rows()[row], case.id).observations, ids
 
 
-def _best(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
+def _best_check(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
     """Return the check with the most observations of the case per second; if none has any, the one that was tried
     least."""
     return max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0)))

@@ -37,8 +37,8 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         if not self._units:
             collected = list(self.collection)
-            wanted = shares(collected, len(self.nodes), timed=self._timed)
-            found = units(
+            wanted = share_count(collected, len(self.nodes), timed=self._timed)
+            found = units_of(
                 collected,
                 wanted,
                 lambda nodeid: cluster_of(nodeid, timed=self._timed),
@@ -65,7 +65,7 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
         return taken >= ceil(sum(map(_is_endless, self._units)) / len(self.nodes))
 
 
-def units(
+def units_of(
     nodeids: Sequence[str], shares: int, cluster: Callable[[str], str], weight: Callable[[str], int] = lambda _: 1
 ) -> list[str]:
     """Return the unit of each item: its cluster and a number. A cluster that weighs more than one share has several
@@ -92,7 +92,7 @@ two, as measured on 3.3.2, 3.5.2 and 3.6.2 in the quick profile.
 """
 
 
-def shares(nodeids: Sequence[str], workers: int, *, timed: bool = True) -> int:
+def share_count(nodeids: Sequence[str], workers: int, *, timed: bool = True) -> int:
     """Return the number of shares that the work is split into. With schedules a few more boots don't matter;
     everything else is done within minutes, and boots are much of that."""
     longest = max((weight_of(nodeid, timed=timed) for nodeid in nodeids if not _is_alone(nodeid)), default=0)

@@ -15,7 +15,7 @@ from conformance.catalogue.applicability import applies
 from conformance.catalogue.floors import floor_of, kind_of, shaping
 from conformance.catalogue.rows import LATER, RECORDED, Requirement
 from conformance.core.checks import Check
-from conformance.core.evaluate import ExampleEnd, canonical, evaluate, judged_on, proofs
+from conformance.core.evaluate import ExampleEnd, canonical_text, evaluate_check, find_proofs, judged_on
 from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judged
 from conformance.judging.sent_values import sent_until
@@ -23,7 +23,7 @@ from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab
 from conformance.running.planning.budget import SMALLER
-from conformance.running.probe.smaller_inputs import Attempted, BrokenInputs, Inputs, investigate
+from conformance.running.probe.smaller_inputs import Attempted, BrokenInputs, Inputs, shrink_inputs
 from conformance.running.standing import with_reason
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
 from history.events import End, History
@@ -92,7 +92,7 @@ class ProbeRun(CheckRun):
         if not self.check.strategies:
             return iter([{} for _ in range(self.check.examples)])
         number = zlib.crc32(f"{self.id} {case} {round} {self.lab.settings.seed}".encode())
-        return iter(draw(self.check.strategies, number, self.check.examples))
+        return iter(draw_inputs(self.check.strategies, number, self.check.examples))
 
     def _at_floor(self, case: str) -> bool:
         """True if every case seen so far (of those that this round was for) has the observations that a probe's cell needs."""
@@ -100,7 +100,7 @@ class ProbeRun(CheckRun):
         scenarios = [id for id in self.check.own_rows if self.check.schedule and shipped_rows()[id].kind == "scenario"]
         own = {key: found for key, found in self._seen.items() if key[0] in (scenarios or self.check.own_rows)}
         seen = {key: found for key, found in own.items() if not case or key[1] == case}
-        return bool(seen) and all(_enough(row, case, found) for (row, case), found in seen.items())
+        return bool(seen) and all(_has_enough(row, case, found) for (row, case), found in seen.items())
 
     def example(self, case: str, drawn: dict[str, Any], shows: Breach | None = None) -> dict[Breach, str]:
         """Run one example and file it, with evidence of each breach that is new or equals `shows`. Returns its folders
@@ -114,7 +114,7 @@ class ProbeRun(CheckRun):
         tape = self.lab.tape(self.id, standing, case=case, inputs=inputs, context=context, sent=sent)
         bench = self.lab.bench(tape, standing)
         try:
-            outcome = evaluate(self.check, bench, drawn, context)
+            outcome = evaluate_check(self.check, bench, drawn, context)
             replaced = self.lab.heal(bench, tape, troubled=outcome.end == "error", within=self.heals_within)
         finally:
             bench.close()
@@ -126,7 +126,7 @@ class ProbeRun(CheckRun):
         facts = Facts(version=standing.column.version, ranges=standing.column.ranges)
         found = Judged(outcome.observations, outcome.excuses) + judged_on(facts, self.lab.judges, history)
         if end == "error":
-            found = Judged(proofs(found.observations), raised=found.raised)
+            found = Judged(find_proofs(found.observations), raised=found.raised)
         for observation in found.observations:
             self._seen[observation.requirement, observation.case].append(observation)
         seconds = time.monotonic() - began
@@ -163,7 +163,7 @@ class ProbeRun(CheckRun):
             found = self.example(broken.case, inputs, breach if wanted else None)
             return Attempted(shown=breach in found, evidence=found.get(breach, ""))
 
-        found = investigate(broken, self.check.strategies, attempt, self.lab.settings.out_dir, ends)
+        found = shrink_inputs(broken, self.check.strategies, attempt, self.lab.settings.out_dir, ends)
         self.file_replays(requirement=breach.requirement, evidence=found.evidence, seen=found.seen, tries=found.tries)
 
 
@@ -179,7 +179,7 @@ def end_of(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
     return "error" if replaced and not hindrance(history) else outcome
 
 
-def _enough(row: str, case: str, found: list[Observation]) -> bool:
+def _has_enough(row: str, case: str, found: list[Observation]) -> bool:
     if shipped_rows()[row].level in RECORDED:
         return True
     floor = floor_of(shipped_rows()[row], case)
@@ -188,7 +188,7 @@ def _enough(row: str, case: str, found: list[Observation]) -> bool:
     return len(counted) >= floor.observations and len(shaped) >= floor.inputs
 
 
-def draw(strategies: Mapping[str, st.SearchStrategy[Any]], number: int, count: int) -> list[dict[str, Any]]:
+def draw_inputs(strategies: Mapping[str, st.SearchStrategy[Any]], number: int, count: int) -> list[dict[str, Any]]:
     """Draw `count` inputs, as different as the strategies allow: Hypothesis does not repeat itself within a run."""
     drawn: dict[str, dict[str, Any]] = {}
 
@@ -202,7 +202,7 @@ def draw(strategies: Mapping[str, st.SearchStrategy[Any]], number: int, count: i
     )
     @given(st.fixed_dictionaries(dict(strategies)))
     def collect(values: dict[str, Any]) -> None:
-        drawn[canonical(msgspec.to_builtins(values))] = values
+        drawn[canonical_text(msgspec.to_builtins(values))] = values
 
     collect()
     different = list(drawn.values())

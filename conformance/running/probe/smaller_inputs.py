@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import HealthCheck, find, settings
 from hypothesis import strategies as st
 
-from conformance.core.evaluate import canonical
-from conformance.running.evidence.folder import ReplayResult, conclude
+from conformance.core.evaluate import canonical_text
+from conformance.running.evidence.folder import ReplayResult, add_replays
 
 Inputs = dict[str, Any]
 REPLAYS = 5
@@ -46,30 +46,30 @@ class Smallest(msgspec.Struct, frozen=True, kw_only=True):
     tries: int
 
 
-def investigate(
+def shrink_inputs(
     broken: BrokenInputs, strategies: Mapping[str, st.SearchStrategy[Any]], attempt: TryInputs, out: Path, ends: float
 ) -> Smallest:
     """Shrink the inputs and replay the smallest until `ends` (`time.monotonic`).
 
     The results are added to the evidence below `out`.
     """
-    tried = smallest(
+    tried = find_smallest(
         broken.inputs,
         least_of(strategies),
         lambda inputs: attempt(inputs, wanted=False).shown,
         lambda: time.monotonic() < ends,
     )
-    found = _replay(tried, broken, attempt, ends)
-    conclude(
+    found = _replay_inputs(tried, broken, attempt, ends)
+    add_replays(
         out / found.evidence,
-        ReplayResult(seen=found.seen, tries=found.tries, note=f"Smallest inputs: `{_text(found.inputs)}`."),
+        ReplayResult(seen=found.seen, tries=found.tries, note=f"Smallest inputs: `{_inputs_text(found.inputs)}`."),
     )
     if found.evidence != broken.evidence:
-        conclude(out / broken.evidence, ReplayResult(note=f"Smaller inputs are in `{found.evidence}`."))
+        add_replays(out / broken.evidence, ReplayResult(note=f"Smaller inputs are in `{found.evidence}`."))
     return found
 
 
-def _replay(inputs: Inputs, broken: BrokenInputs, attempt: TryInputs, ends: float) -> Smallest:
+def _replay_inputs(inputs: Inputs, broken: BrokenInputs, attempt: TryInputs, ends: float) -> Smallest:
     """Replay the inputs. The evidence is that of the first replay that shows the breach, or of the first example if
     none does."""
     seen = tries = 0
@@ -82,8 +82,8 @@ def _replay(inputs: Inputs, broken: BrokenInputs, attempt: TryInputs, ends: floa
     return Smallest(inputs=inputs, evidence=evidence or broken.evidence, seen=seen, tries=tries)
 
 
-def _text(inputs: Inputs) -> str:
-    return canonical(msgspec.to_builtins(inputs))
+def _inputs_text(inputs: Inputs) -> str:
+    return canonical_text(msgspec.to_builtins(inputs))
 
 
 def least_of(strategies: Mapping[str, st.SearchStrategy[Any]]) -> Inputs:
@@ -92,7 +92,7 @@ def least_of(strategies: Mapping[str, st.SearchStrategy[Any]]) -> Inputs:
     return {name: find(strategy, lambda _: True, settings=quiet) for name, strategy in strategies.items()}
 
 
-def smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool], left: Callable[[], bool]) -> Inputs:
+def find_smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool], left: Callable[[], bool]) -> Inputs:
     """Find the smallest inputs that still show the breach, while time is `left`: first all at their least, then one by
     one."""
     if inputs == least or not left():

@@ -123,10 +123,10 @@ def read_progress(out: Path, run: str) -> list[ColumnProgress]:
         msgspec.json.decode(path.read_bytes(), type=Doing) for path in sorted((out / "progress").glob(f"{run}-*.json"))
     ]
     labels = sorted({label for doing in workers for label in doing.columns})
-    return [_column(label, workers) for label in labels]
+    return [_column_progress(label, workers) for label in labels]
 
 
-def _column(label: str, workers: Sequence[Doing]) -> ColumnProgress:
+def _column_progress(label: str, workers: Sequence[Doing]) -> ColumnProgress:
     parts = [doing.columns[label] for doing in workers if label in doing.columns]
     violated: Counter[str] = Counter()
     for part in parts:

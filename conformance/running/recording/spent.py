@@ -22,11 +22,13 @@ def seconds_spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
 def spent_lines(shards: Sequence[Shard]) -> list[str]:
     """Return a line for each column, with seconds and shares of its workers' time; nothing if none was recorded."""
     return [
-        f"time  {label:10} {_shares(seconds)}" for label, seconds in seconds_spent(shards).items() if seconds.total()
+        f"time  {label:10} {_shares_text(seconds)}"
+        for label, seconds in seconds_spent(shards).items()
+        if seconds.total()
     ]
 
 
-def _shares(seconds: Counter[str]) -> str:
+def _shares_text(seconds: Counter[str]) -> str:
     total = seconds.total()
     parts = [f"{part} {seconds[part]:.0f} s ({seconds[part] / total:.0%})" for part in ORDER if seconds[part]]
     return ", ".join([*parts, f"of {total:.0f} s of all workers"])

@@ -42,24 +42,24 @@ class CheckTotals:
     @property
     def steps(self) -> Counter[str]:
         """The steps that were taken, by kind."""
-        return _sum(example.steps for example in self.examples)
+        return _sum_counts(example.steps for example in self.examples)
 
     @property
     def left_out(self) -> Counter[str]:
         """The steps that were left out, by kind."""
-        return _sum(example.left_out for example in self.examples)
+        return _sum_counts(example.left_out for example in self.examples)
 
     def faults(self, phase: str) -> Counter[str]:
-        return _sum(_counts(example.faults, phase) for example in self.examples)
+        return _sum_counts(_count_faults(example.faults, phase) for example in self.examples)
 
     def premises(self, kind: str) -> Counter[str]:
-        return _sum({what: getattr(count, kind) for what, count in e.premises.items()} for e in self.examples)
+        return _sum_counts({what: getattr(count, kind) for what, count in e.premises.items()} for e in self.examples)
 
     @property
     def excuses(self) -> Counter[tuple[str, str, str]]:
         """The cases that a row's judge left undecided, by row, case and the excuse's name."""
         counts = [count for example in self.examples for count in example.excuses]
-        return _sum({(one.requirement, one.case, one.excuse): one.times} for one in counts)
+        return _sum_counts({(one.requirement, one.case, one.excuse): one.times} for one in counts)
 
     @property
     def troubles(self) -> Counter[str]:
@@ -80,11 +80,11 @@ def totals_by_check(shards: Iterable[Shard], run: str) -> dict[tuple[str, str], 
             column = shard.header.column
             for line in shard.lines:
                 if isinstance(line, ExampleLine | ObservationLine | CheckLine):
-                    _add(found.setdefault((line.check, column.label), CheckTotals(column)), line)
+                    _add_line(found.setdefault((line.check, column.label), CheckTotals(column)), line)
     return dict(sorted(found.items()))
 
 
-def _add(to: CheckTotals, line: ExampleLine | ObservationLine | CheckLine) -> None:
+def _add_line(to: CheckTotals, line: ExampleLine | ObservationLine | CheckLine) -> None:
     match line:
         case ExampleLine():
             to.examples.append(line)
@@ -94,7 +94,7 @@ def _add(to: CheckTotals, line: ExampleLine | ObservationLine | CheckLine) -> No
             to.outcomes.add(line.outcome)
 
 
-def lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, AnyCheck]) -> list[str]:
+def statistics_lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, AnyCheck]) -> list[str]:
     """Return the lines about what machines reached, then one for each schedule; nothing for a run of probes."""
     reached: list[str] = []
     schedules: list[tuple[str, str, str]] = []
@@ -120,23 +120,23 @@ def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
     parts = [
         ("steps", _count_texts(one.steps), [kind for kind in check.kinds if not one.steps[kind]]),
         ("left out", _count_texts(one.left_out), []),
-        ("faults", _faults(one), [name for name in check.faults if not one.faults("witnessed")[name]]),
-        ("premises", _premises(one), []),
-        ("cases", _cases(one), _never_observed(check, one)),
+        ("faults", _fault_texts(one), [name for name in check.faults if not one.faults("witnessed")[name]]),
+        ("premises", _premise_texts(one), []),
+        ("cases", _case_texts(one), _never_observed(check, one)),
         ("excused", _excuse_texts(one), []),
         ("trouble", [f"{count} times {line}" for line, count in one.troubles.most_common()], []),
     ]
-    return [head, *(line for name, counts, never in parts for line in _part(name, counts, never))]
+    return [head, *(line for name, counts, never in parts for line in _part_lines(name, counts, never))]
 
 
-def _part(name: str, counts: list[str], never: list[str]) -> Iterator[str]:
+def _part_lines(name: str, counts: list[str], never: list[str]) -> Iterator[str]:
     if counts:
-        yield from _wrap(name, ", ".join(counts))
+        yield from _wrap_text(name, ", ".join(counts))
     if never:
-        yield from _wrap("" if counts else name, f"NEVER: {', '.join(never)}")
+        yield from _wrap_text("" if counts else name, f"NEVER: {', '.join(never)}")
 
 
-def _wrap(name: str, text: str) -> list[str]:
+def _wrap_text(name: str, text: str) -> list[str]:
     return textwrap.wrap(
         text,
         WIDTH,
@@ -151,7 +151,7 @@ def _count_texts(counts: Counter[str]) -> list[str]:
     return [f"{name} {count}" for name, count in sorted(counts.items()) if count]
 
 
-def _faults(one: CheckTotals) -> list[str]:
+def _fault_texts(one: CheckTotals) -> list[str]:
     """Return the faults with how often each was witnessed; also how often it was injected or healed, if that
     differs."""
     injected, witnessed, healed = (one.faults(phase) for phase in ("injected", "witnessed", "healed"))
@@ -162,12 +162,12 @@ def _faults(one: CheckTotals) -> list[str]:
     ]  # fmt: skip
 
 
-def _premises(one: CheckTotals) -> list[str]:
+def _premise_texts(one: CheckTotals) -> list[str]:
     met, unmet = one.premises("met"), one.premises("unmet")
     return [f"{what}: {met[what]} of {met[what] + unmet[what]}" for what in sorted(met.keys() | unmet.keys())]
 
 
-def _cases(one: CheckTotals) -> list[str]:
+def _case_texts(one: CheckTotals) -> list[str]:
     by_row: dict[str, list[str]] = defaultdict(list)
     for (row, case), count in sorted(one.cases.items()):
         by_row[row].append(f"{case} {count}")
@@ -191,10 +191,12 @@ def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
     """Return the line of a schedule: how often its premise was reached, what it showed, and how long it took."""
     total = len(one.examples)
     count = f"premise reached {one.example_outcomes['judged']} of {total}" if total else "not run"
-    return f"{check.schedule:12} {label:10} {count:24} {verdict(check, one):13} {one.seconds:6.0f} s  {check.id}"
+    return (
+        f"{check.schedule:12} {label:10} {count:24} {schedule_verdict(check, one):13} {one.seconds:6.0f} s  {check.id}"
+    )
 
 
-def verdict(check: Check, one: CheckTotals) -> str:
+def schedule_verdict(check: Check, one: CheckTotals) -> str:
     """Return the verdict on a schedule, from its own observations and those of the invariants that judged its
     history."""
     if rows := sorted({o.requirement for o in one.observations if breaks_its_row(o)}):
@@ -209,12 +211,12 @@ def verdict(check: Check, one: CheckTotals) -> str:
 # --- counting
 
 
-def _sum(counts: Iterable[Mapping[K, int]]) -> Counter[K]:
+def _sum_counts(counts: Iterable[Mapping[K, int]]) -> Counter[K]:
     total: Counter[K] = Counter()
     for one in counts:
         total.update(one)
     return total
 
 
-def _counts(faults: Mapping[str, FaultCount], phase: str) -> dict[str, int]:
+def _count_faults(faults: Mapping[str, FaultCount], phase: str) -> dict[str, int]:
     return {name: getattr(count, phase) for name, count in faults.items()}

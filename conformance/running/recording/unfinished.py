@@ -15,10 +15,10 @@ def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], ou
     lines: list[str] = []
     for label, (header, ids) in sorted(_cut_off(shards).items()):
         if ids:
-            known = [_path(checks[id]) for id in sorted(ids) if id in checks]
+            known = [_path_of_check(checks[id]) for id in sorted(ids) if id in checks]
             lines.append(f"time was up on {label} before {len(ids)} checks were at their floors. To run just these:")
             lines.append(
-                "  " + shlex.join([COMMAND, "pytest", *_options(header), "--conformance-out", str(out), *known])
+                "  " + shlex.join([COMMAND, "pytest", *_column_options(header), "--conformance-out", str(out), *known])
             )
     return lines
 
@@ -34,11 +34,11 @@ def _cut_off(shards: Iterable[Shard]) -> dict[str, tuple[Header, set[str]]]:
     return found
 
 
-def _path(check: AnyCheck) -> str:
+def _path_of_check(check: AnyCheck) -> str:
     """Return the path by which `./kit pytest` finds a check from any folder."""
     return f"{check.module.replace('.', '/')}.py::{check.id.rpartition('.')[2]}"
 
 
-def _options(header: Header) -> list[str]:
+def _column_options(header: Header) -> list[str]:
     """Return the options that select a column and its profile."""
     return [*header.column.selection, "--conformance-profile", header.profile]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from conformance.core.checks import Check
-from conformance.core.evaluate import ExampleOutcome, evaluate
+from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.kip320.committed_positions import committed_position_is_not_diverged
 from conformance.kip320.delete_records import earliest_offset_of_an_empty_log
 from conformance.kip320.error_precedence import each_partition_is_answered_on_its_own
@@ -34,7 +34,7 @@ def played(check: Check, inputs: dict[str, Any], *bugs: str, case: str = "") -> 
     tape.example = msgspec.structs.replace(tape.example, case=case)
     bench = mini_bench(cluster, tape)
     shared = msgspec.to_builtins(check.rig.prepare(bench)) if check.rig.shared else {}
-    return evaluate(check, bench, inputs, shared)
+    return evaluate_check(check, bench, inputs, shared)
 
 
 def cases(outcome: ExampleOutcome, result: str = "violated") -> set[tuple[str, str]]:

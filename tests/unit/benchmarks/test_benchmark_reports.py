@@ -84,7 +84,7 @@ def test_pandas_is_left_out_where_it_would_take_too_much_memory(
         return RunCost(seconds=1.0, cpu=1.0, peak=10**9, code=0, output="")
 
     monkeypatch.setattr(reports, "watch_run", run)
-    monkeypatch.setattr(reports, "_free", lambda: 2 * 10**9)
+    monkeypatch.setattr(reports, "_free_memory", lambda: 2 * 10**9)
     scale = reports.Scale(merges=(100, 1000), events=1, sample=1)
     table = reports.measure(scale, ["merging"], lambda text: None, tmp_path / "kept")
     assert seen == ["reports", "benchmarks.pooling", "reports"]

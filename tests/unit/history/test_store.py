@@ -218,7 +218,9 @@ def test_lines_of_equal_content_are_equal_bytes() -> None:
 
 
 def test_the_shipped_schema_is_the_one_in_force() -> None:
-    assert history.json_schema.SHIPPED.read_bytes() == history.json_schema.text(), "run `python -m history.json_schema`"
+    assert history.json_schema.SHIPPED.read_bytes() == history.json_schema.schema_text(), (
+        "run `python -m history.json_schema`"
+    )
 
 
 def validator() -> jsonschema.protocols.Validator:

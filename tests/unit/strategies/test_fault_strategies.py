@@ -17,7 +17,7 @@ from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.roles import ROLES
 from fixtures.faults.catalogue import FAULTS, fault_named
 from fixtures.faults.plans import AnyFault, Overlap, Plan, Repeat, Rotate, Single
-from strategies.faults import BOUNDS, faults, faults_of, parameters, plans
+from strategies.faults import BOUNDS, faults, faults_of, parameter_strategies, plans
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def some(strategy: SearchStrategy[T], wanted: Callable[[T], bool]) -> T:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_parameter_of_every_fault_is_drawn(kind: type[Fault]) -> None:
-    assert parameters(kind).keys() == {field.name for field in msgspec.structs.fields(kind)}
+    assert parameter_strategies(kind).keys() == {field.name for field in msgspec.structs.fields(kind)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -47,13 +47,13 @@ def test_what_a_fault_is_by_default_could_be_drawn(kind: type[Fault]) -> None:
     """A default outside of the bounds would be a fault that is shown and never tried."""
     for field in msgspec.structs.fields(kind):
         default = kind.roles[0] if field.name == "role" else field.default
-        assert some(parameters(kind)[field.name], lambda value, wanted=default: value == wanted) == default  # type: ignore[misc]
+        assert some(parameter_strategies(kind)[field.name], lambda value, wanted=default: value == wanted) == default  # type: ignore[misc]
 
 
 def test_bounds_are_of_fields_that_there_are() -> None:
     for kind, bounds in BOUNDS.items():
         assert kind in FAULTS
-        assert bounds.keys() <= parameters(kind).keys()
+        assert bounds.keys() <= parameter_strategies(kind).keys()
 
 
 def test_every_fault_is_drawn_when_any_is_asked_for() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.faults.kinds.shapes import Isolate
-from strategies.meetings import MeetingFault, meetings, standing_at_each
+from strategies.meetings import MeetingFault, count_meetings, standing_at_each
 from strategies.steps import AlterClusterDefault, DeleteTopic, Disturb, Heal, HealPartly, ReadEverything
 
 KILL, STOP = Disturb(on="strict-0", fault=Kill()), Disturb(on="strict-0", fault=Stop())
@@ -12,19 +12,19 @@ ELSEWHERE = Disturb(on="loose-0", fault=Isolate())
 
 
 def test_faults_meet_in_the_order_of_their_injection_on_the_same_subject() -> None:
-    assert meetings([KILL, ELSEWHERE, STOP]) == {("kill", "stop"): 1}
-    assert meetings([STOP, KILL]) == {("stop", "kill"): 1}
+    assert count_meetings([KILL, ELSEWHERE, STOP]) == {("kill", "stop"): 1}
+    assert count_meetings([STOP, KILL]) == {("stop", "kill"): 1}
 
 
 def test_what_was_healed_meets_nothing_any_more() -> None:
-    assert meetings([KILL, Heal(), STOP]) == {}
-    assert meetings([KILL, ELSEWHERE, HealPartly(which=2), STOP]) == {}
-    assert meetings([KILL, ELSEWHERE, HealPartly(which=1), STOP]) == {("kill", "stop"): 1}
+    assert count_meetings([KILL, Heal(), STOP]) == {}
+    assert count_meetings([KILL, ELSEWHERE, HealPartly(which=2), STOP]) == {}
+    assert count_meetings([KILL, ELSEWHERE, HealPartly(which=1), STOP]) == {("kill", "stop"): 1}
 
 
 def test_administration_meets_every_fault_that_stands() -> None:
     steps = [AlterClusterDefault(key="k"), KILL, ELSEWHERE, DeleteTopic(on="fleeting"), AlterClusterDefault(key="k")]
-    assert meetings(steps) == {
+    assert count_meetings(steps) == {
         ("delete-topic", "kill"): 1,
         ("delete-topic", "isolate"): 1,
         ("alter-cluster-default", "kill"): 1,

@@ -8,7 +8,7 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.campaign.bisection import Outcome, VerdictBoundary, changes, skipped_versions, wanted_next
+from conformance.campaign.bisection import Outcome, VerdictBoundary, skipped_versions, verdict_boundaries, wanted_next
 
 Truth = dict[str, Outcome]
 TELLS: list[Outcome] = ["good", "bad", ""]
@@ -42,13 +42,13 @@ def test_whatever_is_found_is_a_change_that_looking_at_every_version_shows(
 ) -> None:
     versions, anchors, truth = drawn
     lines, _ = searched(versions, anchors, truth)
-    assert [c for c in changes(versions, lines) if c not in changes(versions, truth)] == []
+    assert [c for c in verdict_boundaries(versions, lines) if c not in verdict_boundaries(versions, truth)] == []
 
 
 @given(histories())
 def test_between_anchors_that_differ_a_change_is_found(drawn: tuple[list[str], list[str], Truth]) -> None:
     versions, anchors, truth = drawn
-    found = changes(versions, searched(versions, anchors, truth)[0])
+    found = verdict_boundaries(versions, searched(versions, anchors, truth)[0])
     telling = [version for version in anchors if truth[version]]
     for low, high in pairwise(telling):
         within = [c for c in found if versions.index(low) <= versions.index(c.before) < versions.index(high)]
@@ -60,7 +60,7 @@ def test_all_versions_as_anchors_is_looking_at_every_version(drawn: tuple[list[s
     versions, _, truth = drawn
     lines, rounds = searched(versions, versions, truth)
     assert (lines, rounds, skipped_versions(versions, lines)) == (truth, 1, [])
-    assert changes(versions, lines) == changes(versions, truth)
+    assert verdict_boundaries(versions, lines) == verdict_boundaries(versions, truth)
 
 
 @given(st.integers(1, 40), st.integers(1, 40))
@@ -69,7 +69,7 @@ def test_one_change_is_found_in_as_many_rounds_as_halving_takes(count: int, firs
     truth: Truth = {version: "good" if place < first else "bad" for place, version in enumerate(versions)}
     lines, rounds = searched(versions, sorted({versions[0], versions[-1]}, key=versions.index), truth)
     assert rounds <= 2 + log2(len(versions))
-    assert [c.first for c in changes(versions, lines)] == versions[first:][:1]
+    assert [c.first for c in verdict_boundaries(versions, lines)] == versions[first:][:1]
     assert set(skipped_versions(versions, lines)) == set(versions) - lines.keys()
 
 
@@ -86,7 +86,7 @@ def brute(versions: list[str], truth: Truth) -> list[tuple[str, str]]:
 @given(histories())
 def test_changes_are_those_of_going_through_one_by_one(drawn: tuple[list[str], list[str], Truth]) -> None:
     versions, _, truth = drawn
-    seen = changes(versions, truth)
+    seen = verdict_boundaries(versions, truth)
     assert [(c.before, c.first) for c in seen] == brute(versions, truth)
     assert all(truth[c.first] == c.becomes and not any(truth[v] for v in c.between) for c in seen)
 
@@ -96,6 +96,6 @@ def test_what_tells_nothing_is_stepped_around_and_reported() -> None:
     truth: Truth = {"3.6.2": "bad", "3.7.0": "bad", "3.7.1": "", "3.7.2": "", "3.8.0": "good"}
     lines, _ = searched(versions, ["3.6.2", "3.7.2", "3.8.0"], truth)
     assert lines == truth
-    assert changes(versions, lines) == [
+    assert verdict_boundaries(versions, lines) == [
         VerdictBoundary(before="3.7.0", first="3.8.0", becomes="good", between=["3.7.1", "3.7.2"])
     ]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.campaign.rewritten_shards import rewrite
+from conformance.campaign.rewritten_shards import rewrite_shard
 from conformance.catalogue import shipped_rows
 from conformance.judging.pooling import gather, judge_shards
 from conformance.judging.stored_examples import JudgedExample
@@ -68,7 +68,7 @@ def again(folder: Path, content: bytes, today: dict[str, list[Observation]], *, 
     """The row's cell by the shard as written again; what was written stays in the folder."""
     [shard] = gather([read_shard(written(folder, content))])
     judged = {example: JudgedExample(observations=found, excuses=EXCUSES) for example, found in today.items()}
-    path = written(folder, rewrite(shard, judged, whole=whole))
+    path = written(folder, rewrite_shard(shard, judged, whole=whole))
     return cell(path)
 
 

@@ -22,7 +22,7 @@ from conformance.judging.verdicts import Cell, Verdict
 from conformance.running.baseline import Baseline, BaselineCell
 from conformance.running.evidence.folder import Schedule
 from conformance.running.planning.budget import PARTS, cost_of
-from conformance.running.session import _parts, exit_code
+from conformance.running.session import _count_parts, exit_code
 from conformance.running.settings import Settings
 from fixtures.images import newest_version
 from history.shards import Column
@@ -171,8 +171,8 @@ def test_machines_share_the_workers() -> None:
     settings = Settings(versions=[], profile="quick", machines=["all"])
     log = next(check for id, check in KNOWN.items() if id.startswith("machines.log."))
     machines = sum(isinstance(check, MachineCheck) for check in KNOWN.values())
-    assert [_parts(settings, None, log, workers) for workers in (1, machines, 3 * machines + 1)] == [1, 1, 3]
-    assert _parts(msgspec.structs.replace(settings, machines=[]), None, log, 100) == PARTS["quick"]
+    assert [_count_parts(settings, None, log, workers) for workers in (1, machines, 3 * machines + 1)] == [1, 1, 3]
+    assert _count_parts(msgspec.structs.replace(settings, machines=[]), None, log, 100) == PARTS["quick"]
 
 
 def test_a_replay_chooses_its_check(kit: Kit) -> None:

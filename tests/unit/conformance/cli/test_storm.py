@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.cli import storm as storm_module
-from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, summary
+from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, storm_summary
 from fixtures.faults.kinds.logs import RetentionByTime
 from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.faults.plans import Overlap, Plan, Single
@@ -85,9 +85,9 @@ def test_a_storm_goes_on_until_so_many_cycles_count(targets: FakeTargets) -> Non
     storm, lines = raged(targets, Recorded(), Recorded(possible=False), count=3)
     assert [one.ending for one in storm.cycles] == ["healed", "skipped", "healed", "skipped", "healed"]
     assert (len(lines), is_success(storm), targets.closed) == (5, True, True)
-    assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in summary(storm)
-    assert "| recorded | 3 | 0 | 0 | 0 | 0 | 2 |" in "\n".join(summary(storm))
-    assert "skipped (2): recorded of the leader: recorded is not available here: it cannot be" in summary(storm)
+    assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in storm_summary(storm)
+    assert "| recorded | 3 | 0 | 0 | 0 | 0 | 2 |" in "\n".join(storm_summary(storm))
+    assert "skipped (2): recorded of the leader: recorded is not available here: it cannot be" in storm_summary(storm)
 
 
 def test_the_summary_as_json_has_each_cycle_in_its_order(targets: FakeTargets) -> None:
@@ -113,7 +113,7 @@ def test_trouble_is_told_with_what_was_drawn_and_is_no_success(
     storm, lines = raged(targets, fault, Recorded(), count=2)
     assert [one.ending for one in storm.cycles] == [ending, "healed"]
     assert '"fault":"recorded"' in lines[0]
-    assert row in "\n".join(summary(storm))
+    assert row in "\n".join(storm_summary(storm))
     assert (is_success(storm), targets.replaced) == (False, ending == "unhealed")
 
 
@@ -122,7 +122,7 @@ def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(targets: Fake
     storm, lines = raged(targets, Recorded(shows=False), Recorded(), count=3)
     assert [one.ending for one in storm.cycles] == ["unwitnessed", "healed", "unwitnessed"]
     assert "THE CLUSTER IS REPLACED: whole after trouble: not within 0.05 s" in lines[0]
-    assert "1 clusters replaced" in "\n".join(summary(storm))
+    assert "1 clusters replaced" in "\n".join(storm_summary(storm))
     assert (is_success(storm), targets.replaced) == (False, 1)
     [log] = targets.kept.iterdir()
     assert (log.name, log.read_text()) == ("1-broker-1.log", "it will not do\n")
@@ -132,7 +132,7 @@ def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(targets: Fake
 def test_a_writer_that_gave_up_is_no_success(targets: FakeTargets) -> None:
     storm, _ = raged(targets, Recorded(), count=1, trouble=ZeroDivisionError("a bug"))
     assert not is_success(storm)
-    assert summary(storm)[-1] == "traffic ended early: ZeroDivisionError: a bug"
+    assert storm_summary(storm)[-1] == "traffic ended early: ZeroDivisionError: a bug"
 
 
 def test_a_storm_of_what_cannot_be_ends(targets: FakeTargets) -> None:

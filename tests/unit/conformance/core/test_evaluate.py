@@ -18,7 +18,7 @@ from conformance.core import checks
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, Rig, held_if, premise, record_only
 from conformance.core.cluster import LiveCluster
-from conformance.core.evaluate import ExampleOutcome, evaluate, judged_on
+from conformance.core.evaluate import ExampleOutcome, evaluate_check, judged_on
 from conformance.core.waiting import SLEPT, Settled
 from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, NOT_ANSWERED, STARVED
 from conformance.judging.judge import Excuse, Finding, judge
@@ -95,7 +95,7 @@ class Play:
         )
         tape = LiveTape(self.writer, example)
         bench = Bench(tape, COLUMN, cluster.members(), LiveCluster(cluster))  # type: ignore[arg-type]
-        outcome = evaluate(check, bench, inputs, context or {})
+        outcome = evaluate_check(check, bench, inputs, context or {})
         history = tape.end(End(example=example.example, outcome=outcome.end, detail=outcome.detail))
         self.histories.append(history)
         return outcome, history
@@ -104,7 +104,7 @@ class Play:
         """On the history as read from the file."""
         history = list(read_histories(self.writer.path))[number]
         bench = Bench(StoredTape(history), COLUMN, Bench.members_of(history.example.members), None)
-        return evaluate(check, bench, check.parse_inputs(history.example.inputs), history.example.context)
+        return evaluate_check(check, bench, check.parse_inputs(history.example.inputs), history.example.context)
 
 
 @pytest.fixture
@@ -498,7 +498,7 @@ def test_so_is_what_a_body_observes(play: Play) -> None:
     older = msgspec.structs.replace(COLUMN, version="3.6.2", ranges=facts_of("3.6.2").ranges)
     _, history = play.live(check, FakeCluster(5, 7))
     members = Bench.members_of(history.example.members)
-    outcome = evaluate(check, Bench(StoredTape(history), older, members, None), {}, {})
+    outcome = evaluate_check(check, Bench(StoredTape(history), older, members, None), {}, {})
     assert outcome.excuses == [ExcuseCount(requirement=ROW, case="hint", excuse=INAPPLICABLE.name, times=1)]
     assert [one.case for one in outcome.observations] == ["consumer"]
 

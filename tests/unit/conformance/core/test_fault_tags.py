@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.faulting import record
+from conformance.core.faulting import record_fault
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
 from fixtures.tape import RecordedPhase
@@ -40,7 +40,7 @@ def test_no_fault_is_recorded_by_hand() -> None:
 @pytest.mark.parametrize("phase", ["inject", "witness", "heal"])
 def test_a_recorded_fault_carries_its_effects_with_the_injection(phase: Phase) -> None:
     log = FakeLog()
-    record(log, Kill(role="broker-1"), phase, node="broker-1")  # type: ignore[arg-type]
+    record_fault(log, Kill(role="broker-1"), phase, node="broker-1")  # type: ignore[arg-type]
     assert log.phases == [("broker-1", phase)]
     assert log.effects == [Kill.effects if phase == "inject" else None]
 

@@ -13,7 +13,7 @@ from hypothesis import given
 
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent
-from conformance.core.sweeping import Swept, questions, sweep, turn_of
+from conformance.core.sweeping import Swept, ask_all, questions_of_turn, turn_of
 from conformance.judging.facts.apis import API_OF, BATCHES
 from conformance.judging.judge import judge_history
 from conformance.judging.laws.same_answers import every_version_says_the_same, together_is_as_one_by_one
@@ -68,7 +68,7 @@ def turns() -> Bench:
     bench = mini_bench(MiniCluster())
     swept = prepared(bench)
     for turn in range(TURNS):
-        sweep(bench, swept, turn)
+        ask_all(bench, swept, turn)
     return bench
 
 
@@ -113,7 +113,7 @@ def test_an_honest_cluster_answers_alike_whatever_the_turn(turns: Bench) -> None
 
 def test_without_a_group_or_its_coordinator_no_group_is_asked_for() -> None:
     bench = mini_bench(MiniCluster())
-    sweep(bench, prepared(bench, None))
+    ask_all(bench, prepared(bench, None))
     assert {call.op for call in asked(bench)[0]}.isdisjoint({"find_coordinator_many", "offset_fetch"})
 
 
@@ -124,7 +124,7 @@ def test_there_is_no_sweep_of_a_partition_without_leader() -> None:
     bench._live().cluster.tick(60)  # type: ignore[attr-defined]
     bench.processes.start("broker-1")
     with pytest.raises(Absent, match="has no leader that broker-1 knows"):
-        sweep(bench, swept, 3)
+        ask_all(bench, swept, 3)
     assert asked(bench) == []
 
 
@@ -156,7 +156,7 @@ def test_each_request_fits_the_schema_in_each_version(jar: Path) -> None:
     node = Encoder("broker-1", "", 0, Schemas.of_jar(jar))
     encoded: set[str] = set()
     bench = mini_bench(MiniCluster())
-    for question, _ in questions(bench, prepared(bench), 0):
+    for question, _ in questions_of_turn(bench, prepared(bench), 0):
         for version in question.versions(node):
             for items in [question.items[:1], *([question.items] if version >= question.together_from else [])]:
                 with pytest.raises(NotSent):

@@ -10,7 +10,7 @@ from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
-from conformance.core.evaluate import ExampleOutcome, evaluate
+from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.judging.judges import JUDGES
 from conformance.running.violations import breaks_its_row
 from fixtures.tape import StoredTape
@@ -50,7 +50,7 @@ def play_again(check: Check, history: History) -> ExampleOutcome:
     example = history.example
     column = Column(label=example.column, version=example.column, image="", image_id="", ranges=example.ranges)
     bench = Bench(StoredTape(history), column, Bench.members_of(example.members), None)
-    return evaluate(check, bench, check.parse_inputs(example.inputs), example.context)
+    return evaluate_check(check, bench, check.parse_inputs(example.inputs), example.context)
 
 
 @pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])

@@ -12,7 +12,7 @@ from conformance.core.evaluate import ExampleOutcome
 from conformance.judging.due import OWED
 from conformance.judging.excuses import GIVEN_UP
 from conformance.rigs.quorum.frozen import FROZEN
-from conformance.running.probe.run import draw
+from conformance.running.probe.run import draw_inputs
 from fixtures.waiting import Overdue
 from history.due import Due
 from tests.support.scripted_voter import on_voter
@@ -24,7 +24,7 @@ def examples(check: Check) -> list[tuple[str, dict[str, Any]]]:
     """Two draws for each of its cases."""
     cases = check.cases or tuple(case.id for case in shipped_rows()[check.own_rows[0]].cases)
     named = cases if "case" in check.takes or len(cases) == 1 else ("",)
-    drawn = list(draw(check.strategies, 1, 2)) if check.strategies else [{}]
+    drawn = list(draw_inputs(check.strategies, 1, 2)) if check.strategies else [{}]
     return [(case, inputs) for case in named for inputs in drawn]
 
 

@@ -14,9 +14,9 @@ from conformance.running.evidence import on_disk
 from conformance.running.evidence.collectors import (
     COLLECTORS,
     collectors_for,
-    groups,
-    partitions,
-    quorum,
+    copy_groups,
+    copy_partitions,
+    copy_quorum,
     transactional_ids,
 )
 from fixtures.wire.records import encode_batch
@@ -55,16 +55,16 @@ def test_each_kind_of_subject_has_its_collector() -> None:
     subjects = [Subject("partition", PARTITION), Subject("group", "g"), Subject("member", "m"), QUORUM]
     subjects += [Subject("transactional-id", "t"), Subject("topic", "strict"), Subject("producer", "7")]
     assert collectors_for(subjects) == {
-        partitions: [PARTITION],
-        groups: ["g", "m"],
+        copy_partitions: [PARTITION],
+        copy_groups: ["g", "m"],
         transactional_ids: ["t"],
-        quorum: [QUORUM.name],
+        copy_quorum: [QUORUM.name],
     }
     assert set(COLLECTORS.values()) == set(collectors_for(subjects))
 
 
 def test_a_partition_is_read_on_every_broker(disks: Disks, tmp_path: Path) -> None:
-    found = partitions(cluster(), tmp_path, [PARTITION])
+    found = copy_partitions(cluster(), tmp_path, [PARTITION])
     [(nodes, directories)] = disks.asked
     assert directories == (PARTITION,)
     assert nodes
@@ -73,7 +73,7 @@ def test_a_partition_is_read_on_every_broker(disks: Disks, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("collector", "directory"), [(groups, "__consumer_offsets-0"), (transactional_ids, "__transaction_state-0")]
+    ("collector", "directory"), [(copy_groups, "__consumer_offsets-0"), (transactional_ids, "__transaction_state-0")]
 )
 def test_what_a_coordinator_keeps_is_a_partition_of_its_topic(
     disks: Disks, tmp_path: Path, collector: Any, directory: str
@@ -95,7 +95,7 @@ def with_config(**config: str) -> Any:
 def test_a_coordinators_log_of_several_partitions_is_read_where_the_keys_are(disks: Disks, tmp_path: Path) -> None:
     ids = with_config(transaction_state_log_num_partitions="3")
     transactional_ids(ids, tmp_path, ["a", "d"])
-    groups(with_config(offsets_topic_num_partitions="2"), tmp_path, ["g"])
+    copy_groups(with_config(offsets_topic_num_partitions="2"), tmp_path, ["g"])
     assert [asked for _, asked in disks.asked] == [
         ("__transaction_state-1",),  # 97 and 100 modulo 3
         ("__consumer_offsets-0", "__consumer_offsets-1"),
@@ -122,7 +122,7 @@ def test_of_a_coordinators_log_what_is_about_the_ids_is_told_in_words(disks: Dis
 
 
 def test_the_quorum_is_read_on_every_controller(disks: Disks, tmp_path: Path) -> None:
-    found = quorum(cluster(), tmp_path, [QUORUM.name])
+    found = copy_quorum(cluster(), tmp_path, [QUORUM.name])
     assert disks.asked == [(["controller-101"], ("__cluster_metadata-0",))]
     assert found.lines[0] == f"controller-101 quorum-state: {STATE.decode().strip()}"
     assert (tmp_path / "controller-101" / "__cluster_metadata-0" / "quorum-state").read_bytes() == STATE
@@ -130,5 +130,5 @@ def test_the_quorum_is_read_on_every_controller(disks: Disks, tmp_path: Path) ->
 
 def test_a_controller_without_its_log_is_reported(disks: Disks, tmp_path: Path) -> None:
     disks.held.pop("controller-101")
-    found = quorum(cluster(), tmp_path, [QUORUM.name])
+    found = copy_quorum(cluster(), tmp_path, [QUORUM.name])
     assert found.lacking == ["the metadata log of controller-101: it has no such directory"]

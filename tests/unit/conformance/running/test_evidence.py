@@ -12,9 +12,9 @@ import pytest
 
 from conformance.judging.narration import LONGEST, Narration, in_words, leaders_before
 from conformance.running.evidence import on_disk as stored
-from conformance.running.evidence.folder import ReplayResult, Schedule, conclude, write_evidence
+from conformance.running.evidence.folder import ReplayResult, Schedule, add_replays, write_evidence
 from conformance.running.evidence.report import MOST_LINES
-from conformance.running.evidence.violation import violation
+from conformance.running.evidence.violation import violation_history
 from fixtures.errors import EngineTrouble
 from history.events import End, History, Note
 from history.observations import Observation
@@ -85,7 +85,7 @@ def test_the_report_tells_the_steps_with_what_happened_in_each(tmp_path: Path, d
 
 def test_a_violation_has_the_steps_subjects_and_leaders_of_its_history() -> None:
     history = whole(recorded_history())
-    read = violation(COLUMN, history, seen_in(history))
+    read = violation_history(COLUMN, history, seen_in(history))
     assert read.steps == tuple(steps_taken(history))
     assert read.about == (SUBJECT,)
     assert SUBJECT in read.subjects
@@ -190,10 +190,10 @@ def test_the_replay_command_and_its_schedule_stand_beside(tmp_path: Path, disks:
 def test_what_replays_showed_is_entered(tmp_path: Path, disks: Any) -> None:
     folder = written(tmp_path, whole(recorded_history()))
     assert "Seen again: not replayed yet." in (folder / "report.md").read_text()
-    conclude(folder, ReplayResult(seen=4, tries=5, note="9 steps shrunk to 2."))
+    add_replays(folder, ReplayResult(seen=4, tries=5, note="9 steps shrunk to 2."))
     assert "Seen again: 4 of 5 replays. 9 steps shrunk to 2.\n" in (folder / "report.md").read_text()
     assert not (folder / "shrunk.json").exists()
-    conclude(folder, ReplayResult(seen=0, tries=5, schedule=[{"do": "read"}]))
+    add_replays(folder, ReplayResult(seen=0, tries=5, schedule=[{"do": "read"}]))
     assert json.loads((folder / "shrunk.json").read_text())["steps"] == [{"do": "read"}]
 
 

@@ -16,7 +16,7 @@ from conformance.running.evidence.folder import Schedule as StoredSchedule
 from conformance.running.evidence.report import SEEN_AGAIN
 from conformance.running.machine.discovery import Discovery, Reproduced
 from conformance.running.machine.example import Ending, Played, Schedule, Stops
-from conformance.running.machine.investigator import REPLAYS, Investigator, latest
+from conformance.running.machine.investigator import REPLAYS, Investigator, latest_steps
 from conformance.running.violations import Breach, breach_of, first_of_each
 from history.events import End, Example, History, Note
 from history.observations import Observation
@@ -223,9 +223,9 @@ def test_a_stored_schedule_can_be_read_back(tmp_path: Path) -> None:
 
 
 def test_the_end_of_a_long_schedule_is_tried_before_all_of_it() -> None:
-    assert latest(range(10, 50), {12}) == [{12, *range(40, 50)}, {12, *range(30, 50)}]
+    assert latest_steps(range(10, 50), {12}) == [{12, *range(40, 50)}, {12, *range(30, 50)}]
 
 
 @pytest.mark.parametrize(("steps", "tried"), [(0, 0), (3, 0), (4, 1), (7, 1), (8, 2)])
 def test_a_short_schedule_has_no_end_worth_a_run(steps: int, tried: int) -> None:
-    assert len(latest(range(steps), ())) == tried
+    assert len(latest_steps(range(steps), ())) == tried

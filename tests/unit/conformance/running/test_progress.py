@@ -14,7 +14,7 @@ from rich.console import Console
 
 from conformance.campaign.column_runs import Runner
 from conformance.campaign.plan import column_runs_for, new_plan
-from conformance.campaign.watching import ColumnState, Lines, RunShown, again_and_again, states, table_of, watching
+from conformance.campaign.watching import ColumnState, Lines, RunShown, again_and_again, states_of, table_of, watching
 from conformance.core.bench import Bench
 from conformance.core.checks import Claims, held_if
 from conformance.running.columns import wanted_columns
@@ -221,7 +221,7 @@ def test_the_state_of_a_column_is_what_its_code_says(tmp_path: Path) -> None:
     plan = new_plan(column_runs_for(wanted_columns(["3.8.1", "3.9.2", "4.3.1", "4.4.0"])), [])
     for column, code in zip(plan.columns, (None, 0, 1, -9), strict=True):
         column.code = code
-    shown = states(Runner(tmp_path, plan, at_once=1, workers=1))
+    shown = states_of(Runner(tmp_path, plan, at_once=1, workers=1))
     assert [one.state for one in shown] == ["waiting", "satisfied", "violated", "ended with -9"]
     assert [one.has_ended for one in shown] == [False, True, True, True]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.core.registry import every_check
-from conformance.running.planning.rarest import rank, so_far
+from conformance.running.planning.rarest import rank_cases, so_far
 from conformance.running.violations import Breach
 from history.shards import Shard
 from tests.support.declared import facts_of
@@ -27,7 +27,7 @@ def test_the_case_furthest_below_its_floor_comes_first() -> None:
         [shard((OLDER, FENCED, "consumer", 9), (OLDER, FENCED, "replica", 2), (NEWER, UNKNOWN, "consumer", 9))], "4.3.1"
     )
     assert found is not None
-    first = rank(found, CHECKS, {})
+    first = rank_cases(found, CHECKS, {})
     assert {one.check for one in first} == {OLDER, NEWER}
     assert first[0].share == min(one.share for one in first)
 
@@ -35,8 +35,8 @@ def test_the_case_furthest_below_its_floor_comes_first() -> None:
 def test_what_was_tried_comes_after_what_was_not() -> None:
     found = so_far([shard((NEWER, UNKNOWN, "consumer", 90), (NEWER, UNKNOWN, "replica", 90))], "4.3.1")
     assert found is not None
-    assert rank(found, CHECKS, {})[0].check == OLDER
-    assert rank(found, CHECKS, {OLDER: 1})[0].check == NEWER
+    assert rank_cases(found, CHECKS, {})[0].check == OLDER
+    assert rank_cases(found, CHECKS, {OLDER: 1})[0].check == NEWER
 
 
 def test_each_column_is_counted_by_itself() -> None:

@@ -12,7 +12,7 @@ from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, check_of_item, every_check, is_soak
 from conformance.core.topologies import adapt_topology
-from conformance.running.planning.scheduling import ByCluster, cluster_of, shares, units, weight_of
+from conformance.running.planning.scheduling import ByCluster, cluster_of, share_count, units_of, weight_of
 
 
 def first_letter(name: str) -> str:
@@ -20,18 +20,18 @@ def first_letter(name: str) -> str:
 
 
 def test_a_cluster_within_a_worker_s_share_is_one_unit() -> None:
-    assert units(["a1", "a2", "b1", "b2"], 2, first_letter) == ["a 0", "a 0", "b 0", "b 0"]
+    assert units_of(["a1", "a2", "b1", "b2"], 2, first_letter) == ["a 0", "a 0", "b 0", "b 0"]
 
 
 def test_a_cluster_beyond_a_share_is_split_in_order() -> None:
-    assert units(["a1", "a2", "a3", "a4", "b1", "b2"], 3, first_letter) == ["a 0", "a 0", "a 1", "a 1", "b 0", "b 0"]
-    assert units(["a1", "a2", "a3"], 2, first_letter) == ["a 0", "a 0", "a 1"]
+    assert units_of(["a1", "a2", "a3", "a4", "b1", "b2"], 3, first_letter) == ["a 0", "a 0", "a 1", "a 1", "b 0", "b 0"]
+    assert units_of(["a1", "a2", "a3"], 2, first_letter) == ["a 0", "a 0", "a 1"]
 
 
 def test_a_cluster_of_few_long_checks_is_split_too() -> None:
     weights = {"a": 6, "b": 1}
     names = ["a1", "a2", "b1", "b2", "b3"]
-    assert units(names, 2, first_letter, lambda name: weights[name[0]]) == ["a 0", "a 1", "b 0", "b 0", "b 0"]
+    assert units_of(names, 2, first_letter, lambda name: weights[name[0]]) == ["a 0", "a 1", "b 0", "b 0", "b 0"]
 
 
 def test_schedules_and_probes_are_weighed_as_they_last() -> None:
@@ -106,12 +106,12 @@ def test_three_workers_share_a_column_s_schedules_and_the_parts_of_its_machine()
 def test_short_checks_are_not_spread_over_more_clusters_than_workers() -> None:
     short = [node_id(check) for check in every_check().values() if isinstance(check, Check) and not check.schedule]
     long = [node_id(check) for check in every_check().values() if isinstance(check, Check) and check.schedule]
-    assert (shares(short, 3), shares(short + long, 3)) == (3, 12)
+    assert (share_count(short, 3), share_count(short + long, 3)) == (3, 12)
 
 
 @given(lists(sampled_from("abc"), min_size=1).map(sorted), integers(1, 6))
 def test_units_hold_one_cluster_each_and_at_most_a_share(names: list[str], workers: int) -> None:
-    found = units(names, workers, first_letter)
+    found = units_of(names, workers, first_letter)
     assert [unit[0] for unit in found] == names
     assert max(Counter(found).values()) <= -(-len(names) // workers)
     assert found == sorted(found), "what stood together was torn apart"

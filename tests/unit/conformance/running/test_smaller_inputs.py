@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, Rig, held_if
 from conformance.running.planning.budget import SMALLER
-from conformance.running.probe.smaller_inputs import least_of, smallest
+from conformance.running.probe.smaller_inputs import find_smallest, least_of
 from history.shards import ObservationLine, ReplayLine
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_lab import Play, of
@@ -35,13 +35,13 @@ def test_numbers_go_towards_the_least_and_values_towards_the_first(bound: int, o
         return bool(inputs["offset"] >= bound and (not needs_role or inputs["role"] == "observer"))
 
     before = {"offset": max(bound, offset), "role": "observer"}
-    found = smallest(before, {"offset": 2, "role": "leader"}, shows, lambda: True)
+    found = find_smallest(before, {"offset": 2, "role": "leader"}, shows, lambda: True)
     assert found == {"offset": bound, "role": "observer" if needs_role else "leader"}
 
 
 def test_without_time_they_stay_as_they_are() -> None:
     inputs = {"offset": 7}
-    assert smallest(inputs, {"offset": 2}, lambda _: True, lambda: False) == inputs
+    assert find_smallest(inputs, {"offset": 2}, lambda _: True, lambda: False) == inputs
 
 
 class Data(msgspec.Struct):

@@ -12,7 +12,7 @@ from conformance.core.checks import Check, Rig
 from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, judge
-from conformance.running.recording.statistics import lines, totals_by_check
+from conformance.running.recording.statistics import statistics_lines, totals_by_check
 from history.events import History
 from history.shards import CheckLine, ExampleLine, ExcuseCount, FaultCount, PremiseCount, Shard, read_shard
 from strategies.steps import Step
@@ -90,7 +90,7 @@ class Builder(ShardBuilder):
 
 def coverage_lines(folder: Path, *shards: ShardBuilder, checks: dict[str, Any]) -> list[str]:
     read: list[Shard] = [read_shard(shard.write(folder)) for shard in shards]
-    return lines(totals_by_check(read, "r1"), checks)
+    return statistics_lines(totals_by_check(read, "r1"), checks)
 
 
 def machine_lines(folder: Path, *shards: ShardBuilder) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.rigs.log.epoch_requests import AnyAnswer, diverges, ends, is_refusal, out_of_range
-from conformance.rigs.log.replica_log import FetchedLog, reads_nothing, serves
+from conformance.rigs.log.epoch_requests import AnyAnswer, diverges_at, ends_epoch, is_refusal, out_of_range
+from conformance.rigs.log.replica_log import FetchedLog, reads_nothing, serves_log
 from conformance.rigs.log.truncated_readers import silently_skips
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, EpochEnd, FetchedPartition, ListedOffset
@@ -61,7 +61,7 @@ def test_a_refusal_returns_the_error_and_nothing_else(answer: AnyAnswer, refused
     ],
 )
 def test_an_epoch_ends_as_it_was_answered_without_an_error(answer: EpochEnd, expected: bool) -> None:
-    assert ends(answer, 1, 3) is expected
+    assert ends_epoch(answer, 1, 3) is expected
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_an_epoch_ends_as_it_was_answered_without_an_error(answer: EpochEnd, exp
 def test_a_fetch_is_answered_with_where_logs_diverge_or_that_it_is_out_of_range(
     answer: FetchedPartition, diverging: bool, beyond: bool
 ) -> None:
-    assert (diverges(answer, 1, 3), out_of_range(answer)) == (diverging, beyond)
+    assert (diverges_at(answer, 1, 3), out_of_range(answer)) == (diverging, beyond)
 
 
 class TestAFetchedLog:
@@ -107,10 +107,10 @@ class TestAFetchedLog:
     @pytest.mark.parametrize(("offset", "rest"), [(0, (A, B, C)), (1, (A, B, C)), (2, (B, C)), (3, (C,)), (4, ())])
     def test_a_fetch_is_served_whole_batches_to_the_end(self, offset: int, rest: tuple[Any, ...]) -> None:
         assert self.log.batches_from(offset) == rest
-        assert serves(fetched(batches=rest), self.log, offset)
-        assert not serves(fetched(FENCED, batches=rest), self.log, offset)
-        assert not serves(fetched(batches=rest, diverging_epoch=END), self.log, offset)
-        assert not serves(fetched(batches=(*rest, stamped(3, 9, "x"))), self.log, offset)
+        assert serves_log(fetched(batches=rest), self.log, offset)
+        assert not serves_log(fetched(FENCED, batches=rest), self.log, offset)
+        assert not serves_log(fetched(batches=rest, diverging_epoch=END), self.log, offset)
+        assert not serves_log(fetched(batches=(*rest, stamped(3, 9, "x"))), self.log, offset)
 
 
 @pytest.mark.parametrize(

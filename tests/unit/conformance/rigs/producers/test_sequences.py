@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.rigs.producers.sequences import appended_once, at_epoch, ends_at, gives, is_fenced
+from conformance.rigs.producers.sequences import appended_once, at_epoch, ends_at, gives_id, is_fenced
 from protocol.codes import Error
 from protocol.transactions import EndTxnAnswer, InitProducerIdAnswer, ProducerState
 
@@ -19,7 +19,7 @@ def given(error: Error = NONE, id: int = 7, epoch: int = 1, version: int = 4) ->
     ("answer", "expected"), [(given(), True), (given(id=8), False), (given(epoch=2), False), (given(FENCED), False)]
 )
 def test_a_producer_id_and_epoch_are_given_without_an_error(answer: InitProducerIdAnswer, expected: bool) -> None:
-    assert gives(answer, 7, 1) is expected
+    assert gives_id(answer, 7, 1) is expected
 
 
 @pytest.mark.parametrize(
