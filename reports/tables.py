@@ -51,10 +51,9 @@ def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Ro
     attempts = _attempts_by_cell(entries)
     for version, requirement, case in sorted({*found, *excuses}):
         key = version, requirement, case
-        excused, left_out = by_kind(excuses[key])
         tried = attempts[version, requirement].of_case(case)
         undecided = {
-            "wavering": key in waver, "excused": excused, "left_out": left_out, "attempts": tried.made, "lost": tried.lost,
+            "wavering": key in waver, **by_kind(excuses[key])._asdict(), "attempts": tried.made, "lost": tried.lost,
         }  # fmt: skip
         own = _of_cell((version, requirement), case=case, **_NOTHING)
         rows.append({**own, **found.get(key, {}), **sums[key], **undecided})

@@ -11,9 +11,9 @@ from typing import Literal
 
 import msgspec
 
-Kind = Literal["excuse", "permission", "left-out", "bound"]
-"""An excuse leaves an instance undecided; a permission allows a loss; a left-out is a fact that no judge looks at; a bound
-waits longer than the row says."""
+Kind = Literal["excuse", "permission", "left-out", "precondition"]
+"""An excuse leaves an instance undecided; a permission allows a loss; a left-out is a fact that no judge looks at; of what a
+precondition names the row itself says nothing, so it is told and does not weigh."""
 
 
 class Evidence(msgspec.Struct, frozen=True, order=True):
@@ -147,7 +147,7 @@ COMPACTED = Evidence(
     about="one topic",
     since="the request that sets it",
     until="the end of the history: what is compacted stays so",
-    kind="left-out",
+    kind="precondition",
 )
 BYTES_FLIPPED = Evidence(
     "bytes-flipped-by-a-fault",
@@ -510,7 +510,7 @@ INAPPLICABLE = Evidence(
     about="one observation",
     since="the begin of the history",
     until="its end",
-    kind="left-out",
+    kind="precondition",
 )
 
 EVERY_EVIDENCE: tuple[Evidence, ...] = tuple(value for value in vars().values() if isinstance(value, Evidence))
@@ -518,3 +518,5 @@ EVERY_EVIDENCE: tuple[Evidence, ...] = tuple(value for value in vars().values() 
 
 LEFT_OUTS: frozenset[str] = frozenset(one.name for one in EVERY_EVIDENCE if one.kind == "left-out")
 """The names of left-out facts: they are counted like excuses, and told apart from them."""
+PRECONDITIONS: frozenset[str] = frozenset(one.name for one in EVERY_EVIDENCE if one.kind == "precondition")
+"""The names of what the rows themselves exclude."""

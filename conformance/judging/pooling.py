@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
+from typing import NamedTuple
 
 import msgspec
 
 from conformance.catalogue import Requirement, shipped_rows
 from conformance.catalogue.floors import shaping
 from conformance.judging import patch_releases
-from conformance.judging.excuses import LEFT_OUTS
+from conformance.judging.excuses import LEFT_OUTS, PRECONDITIONS
 from conformance.judging.intake import ColumnFacts, ShardSummary, take_in
 from conformance.judging.patch_releases import PatchComparison
 from conformance.judging.verdicts import VERDICTS, CaseTally, Cell, CellEvidence, is_troubled, judge_cell
@@ -205,18 +206,26 @@ class RowChecks(msgspec.Struct, frozen=True, kw_only=True):
     hindrance: str = ""
 
 
-def by_kind(excuses: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-    """Split the counts of what judges left undecided into excuses and left-outs, each in the order of its names."""
-    names = sorted(excuses)
-    return (
-        {name: excuses[name] for name in names if name not in LEFT_OUTS},
-        {name: excuses[name] for name in names if name in LEFT_OUTS},
+class Undecided(NamedTuple):
+    """Counts of what judges left undecided, by name, as in `CaseTally`."""
+
+    excused: dict[str, int]
+    left_out: dict[str, int]
+    outside: dict[str, int]
+
+
+def by_kind(excuses: Mapping[str, int]) -> Undecided:
+    """Split the counts of what judges left undecided, each in the order of its names."""
+    named = sorted(excuses.items())
+    return Undecided(
+        excused={name: times for name, times in named if name not in LEFT_OUTS | PRECONDITIONS},
+        left_out={name: times for name, times in named if name in LEFT_OUTS},
+        outside={name: times for name, times in named if name in PRECONDITIONS},
     )
 
 
 def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str], excuses: Mapping[str, int]) -> CaseTally:
-    excused, left_out = by_kind(excuses)
-    results = Counter(line.result for line in lines)
+    results, undecided = Counter(line.result for line in lines), by_kind(excuses)
     examples = {(line.shard, line.example) for line in lines}
     variants: dict[tuple[str, str], set[str]] = defaultdict(set)
     for line in lines:
@@ -233,8 +242,9 @@ def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str], excuses:
         calm=sum(line.result == "held" and line.calm for line in lines),
         calm_examples=len(examples - {(line.shard, line.example) for line in lines if not line.calm}),
         wavering=any(len(answers) > 1 for answers in variants.values()),
-        excused=excused,
-        left_out=left_out,
+        excused=undecided.excused,
+        left_out=undecided.left_out,
+        outside=undecided.outside,
     )
 
 

@@ -42,8 +42,8 @@ class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
     `kept` counts recorded observations that keep the promise of a later KIP. `wavering`: identical tries of a probe gave
     different legal answers.
 
-    `excused` and `left_out` count what judges left undecided, by name. Of the `attempts` for the case, `lost` lost their
-    premise.
+    `excused` and `left_out` count what judges left undecided, by name; `outside` counts what the row itself excludes. Of the
+    `attempts` for the case, `lost` lost their premise.
     """
 
     held: int = 0
@@ -58,6 +58,7 @@ class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
     wavering: bool = False
     excused: dict[str, int] = {}
     left_out: dict[str, int] = {}
+    outside: dict[str, int] = {}
     attempts: int = 0
     lost: int = 0
 

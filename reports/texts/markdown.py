@@ -180,7 +180,8 @@ def _undecided_table(matrix: Matrix) -> Iterator[str]:
     yield "<details><summary>Left undecided, by the evidence that leaves it open</summary>\n"
     yield from (_as_row(["Case", "Kafka", "Held", "Violated", "Excused", "Left out"]), _as_row(["---"] * 6))
     for cell, case, tally in sorted(cells, key=lambda one: one[2].held - one[2].undecided)[:_SHOWN]:
-        counts = [str(tally.held), str(tally.violated), _counts_text(tally.excused), _counts_text(tally.left_out)]
+        left_out = _counts_text(tally.left_out | tally.outside)
+        counts = [str(tally.held), str(tally.violated), _counts_text(tally.excused), left_out]
         yield _as_row([f"{cell.requirement} {_escape(case)}", _escape(cell.kafka_version), *counts])
     if len(cells) > _SHOWN:
         yield f"\nand {len(cells) - _SHOWN} more, in matrix.json and on the page."

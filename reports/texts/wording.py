@@ -115,7 +115,8 @@ def _missing_examples(count: AttemptCount) -> str:
 def undecided_in_words(tally: CaseTally) -> list[str]:
     """Return what was left undecided of a case: what was excused, what was left out, and the tries that lost their premise."""
     lost = f"{tally.lost} of {tally.attempts} tries lost their premise" if tally.lost else ""
-    found = [sum_up(tally.excused, "excused"), sum_up(tally.left_out, "left out"), lost]
+    outside = sum_up(tally.outside, "outside the row's preconditions")
+    found = [sum_up(tally.excused, "excused"), sum_up(tally.left_out, "left out"), outside, lost]
     return [text for text in found if text]
 
 

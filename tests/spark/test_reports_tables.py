@@ -270,7 +270,7 @@ def test_attempts_are_added_up_by_check_and_case_and_weigh_on_own_rows(spark: Sp
 def test_a_case_that_was_only_excused_has_a_tally_too(spark: SparkSession) -> None:
     sums = _sums(spark, _example(excuses=[(A, "x", "open", 2), (A, "x", INAPPLICABLE.name, 3)]))
     [found] = tables.cases([], [], [], sums)
-    assert (found["held"], found["examples"], found["excused"], found["left_out"]) == (
+    assert (found["held"], found["examples"], found["excused"], found["outside"]) == (
         0, 0, {"open": 2}, {INAPPLICABLE.name: 3},
     )  # fmt: skip
 
@@ -347,7 +347,7 @@ def test_counts_of_a_case_are_added_up_over_its_checks() -> None:
     distinct = [_of(V, A, case="x", inputs=3, examples=4)]
     (found,) = tables.cases(decided, distinct, [_of(V, A, case="x")], {})
     sums = {"held": 4, "violated": 2, "recorded": 0, "kept": 0, "changed": 2, "calm": 0, "calm_examples": 0}
-    none: dict[str, Any] = {"excused": {}, "left_out": {}, "attempts": 0, "lost": 0}
+    none: dict[str, Any] = {"excused": {}, "left_out": {}, "outside": {}, "attempts": 0, "lost": 0}
     assert found == _of(V, A, case="x", inputs=3, examples=4, wavering=True, **sums, **none)
     assert not tables.cases(decided, distinct, [_of(V, B, case="x")], {})[0]["wavering"]
 

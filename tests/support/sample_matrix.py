@@ -52,6 +52,7 @@ def case(version: str, case: str, row: str = ROW, **counts: Any) -> dict[str, An
         "wavering": False,
         "excused": {},
         "left_out": {},
+        "outside": {},
     } | counts
     return {"kafka_version": version, "requirement": row, "case": case, **given}
 

@@ -15,7 +15,7 @@ from conformance.catalogue.floors import FLOORS, floor_of, shaping
 from conformance.catalogue.rows import RECORDED as RECORDED_LEVELS
 from conformance.core.registry import checks_by_row
 from conformance.judging import patch_releases
-from conformance.judging.excuses import INAPPLICABLE
+from conformance.judging.excuses import INAPPLICABLE, NOT_LED
 from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import (
     CHANGED_SINCE,
@@ -242,7 +242,7 @@ def test_a_violation_shows_whatever_else_there_is(
 # --- what excuses weigh
 
 
-LEFT_OUT = {INAPPLICABLE.name: 3}
+LEFT_OUT = {NOT_LED.name: 3}
 WEIGHED: dict[str, tuple[dict[str, Any], str]] = {
     "as much excused as held": ({"excused": {"open": 2, "late": 3}}, ""),
     "more excused than held": (
@@ -250,12 +250,13 @@ WEIGHED: dict[str, tuple[dict[str, Any], str]] = {
         "case consumer: 6 excused (late 4, open 2), and 5 held",
     ),
     "more left out than held": (
-        {"left_out": {INAPPLICABLE.name: 6}},
-        f"case consumer: 6 left out ({INAPPLICABLE.name} 6), and 5 held",
+        {"left_out": {NOT_LED.name: 6}},
+        f"case consumer: 6 left out ({NOT_LED.name} 6), and 5 held",
     ),
+    "more outside the row than held": ({"outside": {INAPPLICABLE.name: 6}}, ""),
     "more of both than held": (
         {"excused": {"open": 3}, "left_out": LEFT_OUT},
-        f"case consumer: 3 excused (open 3), 3 left out ({INAPPLICABLE.name} 3), and 5 held",
+        f"case consumer: 3 excused (open 3), 3 left out ({NOT_LED.name} 3), and 5 held",
     ),
     "half of the tries without their premise": ({"attempts": 10, "lost": 5}, ""),
     "most tries without their premise": (
@@ -326,11 +327,18 @@ def test_a_lost_premise_does_not_weigh_on_rows_at_which_a_check_only_aims(tmp_pa
 
 
 def test_excuses_and_left_outs_are_counted_by_name_also_where_nothing_was_observed(tmp_path: Path) -> None:
-    counts = [("open", "kept", 4), ("open", "kept", 3), (INAPPLICABLE.name, "kept", 2), ("late", "readable", 1)]
+    counts = [
+        ("open", "kept", 4),
+        ("open", "kept", 3),
+        (NOT_LED.name, "kept", 2),
+        (INAPPLICABLE.name, "kept", 5),
+        ("late", "readable", 1),
+    ]
     named = [ExcuseCount(requirement=PROPERTY.id, case=case, excuse=name, times=n) for name, case, n in counts]
     shard = ShardBuilder("s1", **FULL).example(PROPERTY.id, named[:2]).example(PROPERTY.id, named[2:])
     tallies = cells(read(tmp_path, shard.finish()))["4.3.1", PROPERTY.id].cases
-    assert (tallies["kept"].excused, tallies["kept"].left_out) == ({"open": 7}, {INAPPLICABLE.name: 2})
+    assert (tallies["kept"].excused, tallies["kept"].left_out) == ({"open": 7}, {NOT_LED.name: 2})
+    assert tallies["kept"].outside == {INAPPLICABLE.name: 5}
     assert (tallies["readable"].excused, tallies["readable"].observations) == ({"late": 1}, 0)
 
 
