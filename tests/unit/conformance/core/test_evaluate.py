@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,98 +12,35 @@ import pytest
 from hypothesis.strategies import integers
 
 from conformance.catalogue import shipped_rows
-from conformance.cli import rejudge
 from conformance.core import checks
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Claims, Rig, held_if, premise, record_only
-from conformance.core.cluster import LiveCluster
-from conformance.core.evaluate import ExampleOutcome, evaluate_check, judged_on
+from conformance.core.checks import Check, Claims, held_if, premise, record_only
+from conformance.core.evaluate import evaluate_check, judged_on
 from conformance.core.waiting import SLEPT, Settled
 from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, NOT_ANSWERED, STARVED
 from conformance.judging.judge import Excuse, Finding, judge
 from conformance.judging.judges import JUDGES
-from conformance.judging.pooling import judge_shards
-from conformance.running.recording.shard_writer import ShardWriter
 from fixtures.starvation import STARVATION
-from fixtures.tape import LiveTape, StoredTape
+from fixtures.tape import StoredTape
 from fixtures.wire import NotSent, Unanswered, WireError
 from fixtures.wire.errors import UnexpectedAnswer
-from history.events import End, Ended, Example, Fault, History, Note, Overdue, Premise, ProcessEnd
-from history.observations import Observation
-from history.schema import SCHEMA
-from history.shards import Column, ExcuseCount, read_shards
-from history.store import HistoryWriter, read_histories
+from history.events import Ended, Fault, History, Note, Overdue, Premise, ProcessEnd
+from history.shards import ExcuseCount
 from protocol.errors import KitError
 from tests.support.declared import facts_of
-from tests.support.fake_cluster import TOPOLOGY, FakeCluster
-
-ROW, OTHER = "KIP320-FETCH-02", "KIP320-FETCH-01"
-COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1", ranges=facts_of("4.3.1").ranges)
-FACTS = facts_of("4.3.1")
-
-
-class LogData(msgspec.Struct, frozen=True):
-    topic: str
-    start: int
-
-
-class Log:
-    """The handle of the probes below."""
-
-    def __init__(self, bench: Bench, data: LogData) -> None:
-        self.bench = bench
-        self.data = data
-
-    def end(self) -> Any:
-        return self.bench.node("broker-1").list_offsets(self.data.topic, 0)
-
-
-def prepared(bench: Bench) -> LogData:
-    topic = bench.fresh("topic")
-    return LogData(topic, bench.node("broker-1").list_offsets(topic, 0).offset)
-
-
-FRESH: Rig[LogData, Log] = Rig(TOPOLOGY, prepared, Log)
-SHARED: Rig[LogData, Log] = Rig(TOPOLOGY, prepared, Log, shared=True)
-
-
-def check_of(body: Any, rig: Rig[LogData, Log] = FRESH, *, rows: tuple[str, ...] = (ROW,), **strategies: Any) -> Check:
-    return Check(own_rows=rows, rig=rig, cases=("consumer",), strategies=strategies, body=body)
-
-
-class Play:
-    """Runs examples of checks on a fake cluster, and again on what was recorded."""
-
-    def __init__(self, out: Path) -> None:
-        self.out = out
-        self.writer = HistoryWriter(out / "histories" / "r1" / "gw0.jsonl.zst")
-        self.histories: list[History] = []
-
-    def live(
-        self, check: Check, cluster: FakeCluster, *, context: dict[str, Any] | None = None, **inputs: Any
-    ) -> tuple[ExampleOutcome, History]:
-        example = Example(
-            example=f"e-{len(self.histories)}",
-            check=check.id,
-            column=COLUMN.label,
-            case="consumer",
-            inputs=msgspec.to_builtins(inputs),
-            context=context or {},
-            members=msgspec.to_builtins(cluster.members()),
-            ranges=COLUMN.ranges,
-        )
-        tape = LiveTape(self.writer, example)
-        bench = Bench(tape, COLUMN, cluster.members(), LiveCluster(cluster))  # type: ignore[arg-type]
-        outcome = evaluate_check(check, bench, inputs, context or {})
-        history = tape.end(End(example=example.example, outcome=outcome.end, detail=outcome.detail))
-        self.histories.append(history)
-        return outcome, history
-
-    def again(self, check: Check, number: int = -1) -> ExampleOutcome:
-        """On the history as read from the file."""
-        history = list(read_histories(self.writer.path))[number]
-        bench = Bench(StoredTape(history), COLUMN, Bench.members_of(history.example.members), None)
-        return evaluate_check(check, bench, check.parse_inputs(history.example.inputs), history.example.context)
+from tests.support.fake_cluster import FakeCluster
+from tests.support.played_checks import (
+    COLUMN,
+    FACTS,
+    FRESH,
+    OTHER,
+    ROW,
+    SHARED,
+    Log,
+    Play,
+    check_of,
+    grows,
+)
 
 
 @pytest.fixture
@@ -114,20 +50,7 @@ def play(tmp_path: Path) -> Iterator[Play]:
     made.writer.close()
 
 
-def own(observations: Iterable[Observation]) -> list[Observation]:
-    """Those of the check itself, without the laws of every answer."""
-    return [one for one in observations if one.requirement not in ("GEN-03", "GEN-12")]
-
-
 # --- bodies
-
-
-def grows(log: Log) -> Claims:
-    """The log end never falls."""
-    before = log.end()
-    yield premise(before.offset >= 0, "the log has an end")
-    after = log.end()
-    yield held_if(after.offset >= before.offset, before, after)
 
 
 def grows_in_both_rows(log: Log, case: str, rises: int) -> Claims:
@@ -343,117 +266,6 @@ def test_a_check_that_asks_more_than_it_did_is_off_the_record(play: Play) -> Non
     again = play.again(check_of(asks_once_more))
     assert (again.end, again.observations) == ("error", [])
     assert "is not in the history; run the check again" in again.detail
-
-
-# --- ./kit rejudge
-
-
-def filed(play: Play, check: Check, *examples: FakeCluster) -> Path:
-    """A run's output directory with the check's examples, as the kit leaves it."""
-    shard = ShardWriter(
-        play.out / "shards", "s1", COLUMN, schema=SCHEMA, kit="0", run="r1", worker="gw0", topology="fake",
-        profile="smoke", seed=1, rows={}, checks={},
-    )  # fmt: skip
-    for cluster in examples:
-        outcome, history = play.live(check, cluster)
-        for observation in [*outcome.observations, *judged_on(FACTS, JUDGES, history).observations]:
-            shard.observation(observation, check=check.id)
-    shard.close()
-    return play.out
-
-
-@pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> Check:
-    """`grows` as a check of the kit."""
-    check = check_of(grows)
-    checks.all_checks()
-    monkeypatch.setitem(checks.REGISTRY, check.id, check)
-    return check
-
-
-def test_rejudging_gives_the_same_bytes(play: Play, known: Check, capsys: pytest.CaptureFixture[str]) -> None:
-    out = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 6), FakeCluster(5, -1), FakeCluster(KitError("x")))
-    assert rejudge.main(["--out", str(out)]) == 0
-    assert "byte for byte" in capsys.readouterr().out
-    first = (out / "rejudged" / "s1.jsonl").read_bytes()
-    probes = own(msgspec.json.decode(line, type=Observation) for line in first.splitlines())
-    assert [one.result for one in probes] == ["held", "violated"]
-    assert rejudge.main(["--out", str(out)]) == 0
-    assert (out / "rejudged" / "s1.jsonl").read_bytes() == first
-
-
-def test_whole_shards_are_written_for_the_merge(play: Play, known: Check) -> None:
-    out, new = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 6)), play.out / "new"
-    assert rejudge.main(["--out", str(out), "--shards", str(new)]) == 0
-    found = {cell.requirement: cell for cell in judge_shards(read_shards(new))}
-    assert (found[ROW].verdict, found[ROW].observations) == ("violated", 2)
-
-
-def test_shards_are_not_written_over_others(play: Play, known: Check, capsys: pytest.CaptureFixture[str]) -> None:
-    out = filed(play, known, FakeCluster(5, 7, 7))
-    assert rejudge.main(["--out", str(out), "--shards", str(out / "shards")]) == 2
-    assert f"--shards {out / 'shards'} is not empty" in capsys.readouterr().err
-    assert rejudge.main(["--out", str(out), "--shards", str(out / "new"), "--spark"]) == 2
-    assert "goes without --spark" in capsys.readouterr().err
-
-
-def test_a_judge_that_now_says_something_else_is_named(
-    play: Play, known: Check, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 9))
-
-    def grows_by_one_at_most(log: Log) -> Claims:
-        """Stricter than it was."""
-        before = log.end()
-        yield premise(before.offset >= 0, "the log has an end")
-        after = log.end()
-        yield held_if(before.offset <= after.offset <= before.offset + 1, before, after)
-
-    stricter = msgspec.structs.replace(known, body=grows_by_one_at_most)
-    monkeypatch.setitem(checks.REGISTRY, known.id, stricter)
-    assert rejudge.main(["--out", str(out)]) == 1
-    assert capsys.readouterr().out.splitlines() == [f"e-1 ({known.id}): judged differently now"]
-    assert rejudge.main(["--out", str(out), "--format", "json"]) == 1
-    assert json.loads(capsys.readouterr().out) == [f"e-1 ({known.id}): judged differently now"]
-
-
-def test_an_observation_without_its_history_is_named(
-    play: Play, known: Check, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = filed(play, known, FakeCluster(5, 7, 7))
-    play.writer.path.unlink()
-    assert rejudge.main(["--out", str(out)]) == 1
-    assert "e-0: its observations have no history" in capsys.readouterr().out
-
-
-def test_an_example_that_was_cut_short_is_not_judged(play: Play, known: Check) -> None:
-    _, history = play.live(known, FakeCluster(5, 7, 6))
-    assert [o.result for o in own(rejudge.rejudge(history, COLUMN).observations)] == ["violated"]
-    history.end = None
-    assert rejudge.rejudge(history, COLUMN).observations == []
-
-
-def test_a_folder_that_is_no_output_of_a_run_is_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert rejudge.main(["--out", str(tmp_path)]) == 2
-    assert f"{tmp_path} has no shards/" in capsys.readouterr().err
-
-
-def test_what_applies_is_up_to_the_cluster_of_the_example(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shard's header tells what the first of a worker's clusters declared, which may have had no broker."""
-
-    @judge("KIP101-EPOCH-02")
-    def always(_: History) -> Iterator[Finding]:
-        yield Finding(True, "moved", ())
-
-    check = check_of(grows)
-    monkeypatch.setitem(checks.REGISTRY, check.id, check)
-    monkeypatch.setattr(rejudge, "JUDGES", (always,))
-    _, history = play.live(check, FakeCluster(5, 7, 7))
-    controllers = msgspec.structs.replace(COLUMN, ranges={"controller.Fetch": 17})
-    without = msgspec.structs.replace(history, example=msgspec.structs.replace(history.example, ranges={}))
-    again, of_brokers = (rejudge.rejudge(one, controllers).observations for one in (history, without))
-    assert {o.requirement for o in again} == {ROW, "KIP101-EPOCH-02"}
-    assert {o.requirement for o in of_brokers} == {ROW}
 
 
 def test_excuses_of_judges_are_counted(play: Play) -> None:
