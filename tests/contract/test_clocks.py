@@ -15,8 +15,8 @@ from conformance.judging.judge import judge_all
 from conformance.judging.judges import JUDGES
 from history.events import AnyEvent, History
 from protocol.codes import Error
-from tests.contract.test_judges import ONE, PAIRS, TWO
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
+from tests.support.history_pairs import ONE, PAIRS, TWO
 from tests.support.producers import TID, ProducerHistory
 from tests.support.stored_run import observed_by, stored_examples
 

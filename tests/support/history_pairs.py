@@ -1,0 +1,172 @@
+"""Pairs of histories: one that a judge turns red, and a near one on which it is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from history.effects import Effects
+from history.readings import Word
+from protocol.codes import Error
+from tests.support.histories import LogHistory, stamped
+from tests.support.producers import ProducerHistory, written
+
+A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
+ONE, TWO = UUID(int=1), UUID(int=2)
+OLD, MERGED, NEW = (1, 2), (1, 3, 2), (1, 3)
+FAILED = Effects(process="restarts-when-healed", abrupt=True, fails_writes=True)
+
+Pair = tuple[LogHistory | ProducerHistory, LogHistory | ProducerHistory]
+"""A history that a judge turns red, and a near one on which it is silent."""
+
+
+def refused_write() -> Pair:
+    """A write is refused for lack of replicas; then it is read, or another record in its place."""
+
+    def refuses(value: str) -> LogHistory:
+        history = LogHistory().settled(1, 0).produce(1, value, error=Error.NOT_ENOUGH_REPLICAS)
+        return history.whole(1, A, epoch=0, hw=1)
+
+    return refuses("a"), refuses("x")
+
+
+def lonely_leader() -> Pair:
+    """2 and 3 are down, and 1 acknowledges a write with acks=all, or with acks=1."""
+
+    def acknowledges(acks: int) -> LogHistory:
+        history = LogHistory().created(min_insync_replicas="2").settled(1, 0).hit("kill", 2).hit("stop", 3)
+        history.metadata(1, 1, 0, isr=(1,), unfenced=(1,)).produce(1, "a", at=0, acks=acks)
+        return history.metadata(1, 1, 0, isr=(1,), unfenced=(1,))
+
+    return acknowledges(-1), acknowledges(1)
+
+
+def reader_behind_a_truncation() -> Pair:
+    """A reader has all of epoch 0 when 2 is elected uncleanly with its first record; it goes back too little, or as it must."""
+    log = (A, stamped(1, 1, "x"), stamped(1, 2, "y"))
+
+    def goes_back(end: int) -> LogHistory:
+        before = (A, B, stamped(0, 2, "c"))
+        history = LogHistory().settled(1, 0).whole(1, *before, epoch=0, hw=3).fetch(1, *before, epoch=0, hw=3)
+        history.step("deliver", (3, 0), (0, 0, "a"), (1, 0, "b"), (2, 0, "c"))
+        history.elect_uncleanly(2).settled(2, 1).whole(2, *log, epoch=1, hw=3)
+        history.epoch_end(2, 0, (0, end), 1).step("rewind", (end, 0), told=(0, end))
+        rest = [(one.base_offset, 1, "new") for one in log[end:]]
+        return history.fetch(2, *log[end:], epoch=1, hw=3, offset=end).step("deliver", (3, 1), *rest)
+
+    return goes_back(2), goes_back(1)
+
+
+def leaderless_partition() -> Pair:
+    """The only member of the ISR is alive, and is not elected for 40 s, or for 20."""
+
+    def waits(seconds: float, leader: int) -> LogHistory:
+        history = LogHistory().settled(1, 0).metadata(2, -1, 1, isr=(1,), unfenced=(1, 2)).later(seconds)
+        return history.metadata(2, leader, 1 + (leader > 0), isr=(1,), unfenced=(1, 2))
+
+    return waits(40, -1), waits(20, 1)
+
+
+def leader_out_of_the_isr(registered: bool) -> Pair:
+    """1 was alone in the ISR when 2 is elected; or 2 was in it."""
+
+    def elects(isr: tuple[int, ...]) -> LogHistory:
+        history = LogHistory().settled(1, 0).metadata(2, -1, 1, isr=isr, unfenced=(2, 3)).settled(2, 2, isr=(2,))
+        words = [
+            Word(leader, members, epoch=epoch, replicas=(1, 2, 3), unfenced=(2, 3))
+            for leader, epoch, members in ((1, 0, isr), (2, 1, (2,)))
+        ]
+        return history.registrations(*words) if registered else history
+
+    return elects((1,)), elects((1, 2))
+
+
+def acknowledged_and_lost() -> Pair:
+    """1 acknowledges with min.insync.replicas=2; 2, which lost the end of its log or none of it, leads next."""
+
+    def leads(*log: object) -> LogHistory:
+        history = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", "b", at=0)
+        history.hit("cut-tail-above", 2, partition="topic-0").heal("cut-tail-above", 2).settled(2, 1, isr=(2,))
+        return history.whole(2, *log, epoch=1, hw=len(log))  # type: ignore[arg-type]
+
+    return leads(A), leads(A, B)
+
+
+def failed_directory() -> Pair:
+    """One log directory of 1 failed; a replica in another one, or in that one, is refused with a storage error."""
+
+    def refuses(here: bool) -> LogHistory:
+        history = LogHistory().settled(1, 0).hit("failed-directory", 1, effects=FAILED, partition="other-0")
+        return history.beside_failed(1, here=here).produce(1, "a", error=Error.KAFKA_STORAGE_ERROR)
+
+    return refuses(False), refuses(True)
+
+
+def reassignment_to_a_dead_broker() -> Pair:
+    """2 is to be replaced by 3, which is down; the reassignment ends before 3 has joined the ISR, or after that."""
+
+    def completes(joined: bool) -> LogHistory:
+        history = LogHistory().created().settled(1, 0, replicas=OLD, isr=OLD).produce(1, "a", at=0).kill(3)
+        history.reassigned(*NEW).settled(1, 0, replicas=MERGED, isr=OLD)
+        if joined:
+            history.start(3).settled(1, 0, replicas=MERGED, isr=(1, 2, 3))
+        return history.settled(1, 1, replicas=NEW, isr=NEW if joined else (1,))
+
+    return completes(False), completes(True)
+
+
+def leader_that_is_no_replica() -> Pair:
+    """One Metadata names a leader that is no replica, or one that is."""
+
+    def leads(leader: int) -> LogHistory:
+        return LogHistory().metadata(1, leader, 0, isr=(1, leader), replicas=(1, 2))
+
+    return leads(4), leads(2)
+
+
+def refused_commit() -> Pair:
+    """A refused commit is fetched, or the offset of another one is."""
+
+    def fetches(offset: int, epoch: int) -> LogHistory:
+        history = LogHistory().created().settled(1, 0).commit(1, 5, 0, error=Error.STALE_MEMBER_EPOCH)
+        return history.committed(1, offset, epoch)
+
+    return fetches(5, 0), fetches(-1, -1)
+
+
+def retried_batch() -> Pair:
+    """A batch that was never answered is sent again; it is in the log twice, or once."""
+
+    def retries(at: int, *log: object) -> ProducerHistory:
+        history = ProducerHistory().given(tid=None).writes("a", "b", lost="Unanswered").writes("a", "b", at=at)
+        return history.reads(*log)  # type: ignore[arg-type]
+
+    return retries(2, written(0, "a", "b"), written(2, "a", "b")), retries(0, written(0, "a", "b"))
+
+
+def late_deletion() -> Pair:
+    """A copy of a DeleteTopics by id is granted after the topic was created again; it names the former topic, or the new one."""
+
+    def deletes(id: UUID) -> LogHistory:
+        history = LogHistory().created_as(ONE).settled(1, 0).deleted(id=ONE).created_as(TWO).later(10).settled(1, 0)
+        return history.deleted(id=id)
+
+    return deletes(ONE), deletes(TWO)
+
+
+PAIRS: dict[str, Callable[[], Pair]] = {
+    "refused_writes_are_never_read": refused_write,
+    "acks_all_needs_min_insync_replicas": lonely_leader,
+    "readers_miss_nothing_that_survives": reader_behind_a_truncation,
+    "an_electable_replica_becomes_leader": leaderless_partition,
+    "only_electable_replicas_lead": lambda: leader_out_of_the_isr(registered=False),
+    "only_electable_replicas_are_registered": lambda: leader_out_of_the_isr(registered=True),
+    "acknowledged_records_outlive_disks": acknowledged_and_lost,
+    "other_log_directories_stay_online": failed_directory,
+    "reassignment_keeps_enough_copies": reassignment_to_a_dead_broker,
+    "states_of_a_partition_agree": leader_that_is_no_replica,
+    "refused_commits_are_not_shown": refused_commit,
+    "a_retried_batch_is_appended_once": retried_batch,
+    "late_copy_of_a_deletion_deletes_nothing": late_deletion,
+}
+"""Histories of the judges that no planted bug with a schedule turns red, by the judge's function."""
