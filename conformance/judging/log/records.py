@@ -31,11 +31,14 @@ _by_offset = attrgetter("offset")
 def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Claim]:
     """Whichever replica is read, and whenever, an (offset, epoch) holds the same batch."""
     first: dict[tuple[str, int, int], tuple[FetchResult, ReplicaBatch]] = {}
-    nodes: set[str] = set()
+    last: dict[str, int] = {}
     for read in (read for read in story.reads if read.batches):
-        if nodes and (left_out := _unlike(story, read)) is not None:
-            yield Excuse(left_out, "replicas" if nodes - {read.node} else "time")
-        nodes.add(read.node)
+        left_out = _unlike(story, read) if last else None
+        if left_out is not None and last.keys() - {read.node}:
+            yield Excuse(left_out, "replicas")
+        elif left_out is not None and story.timeline.fault_between(last[read.node], read.event):
+            yield Excuse(left_out, "time")
+        last[read.node] = read.event
         if may_be_compacted(story, read.event):
             continue
         again: dict[str, int] = {}

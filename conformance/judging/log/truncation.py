@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from math import inf
 
 from conformance.judging.excuses import COMPACTED, EPOCHS_LOST, REASSIGNED, Evidence
@@ -32,9 +33,6 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
         before, last[read.node] = last.get(read.node), read
         if before is None or (case := _became_follower(story, before, read)) is None:
             continue
-        if (left_out := _not_intact(story, read)) is not None:
-            yield Excuse(left_out, case)
-            continue
         leaders = [
             logs.get(epoch, frozenset())
             for epoch in range(before.cur, read.cur + 1)
@@ -48,6 +46,9 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
         below = [batch for batch, permission in permissions.items() if permission is None]
         gone = [batch for batch in had if batch not in now and (batch in shared or batch in below)]
         by = (before.event, read.event)
+        if gone and (left_out := _not_intact(story, read)) is not None:
+            yield Excuse(left_out, case)
+            continue
         excused = (permission for batch, permission in permissions.items() if permission and batch not in now)
         if not gone and (excuse := next(excused, None)) is not None:
             yield Excuse(excuse, case)
@@ -66,7 +67,7 @@ def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
         if not _follows(story, read) or (seen := _last_in_sync(story, read)) is None:
             continue
         if (left_out := _not_intact(story, read)) is not None:
-            yield Excuse(left_out, "epoch-change")
+            yield from (Excuse(left_out, "epoch-change") for _ in islice(_missing(story, read, seen), 1))
             continue
         permissions: set[Evidence] = set()
         for write, epoch, trouble in _missing(story, read, seen):

@@ -214,9 +214,9 @@ def _rejoined(history: LogHistory, fault: str) -> LogHistory:
 
 
 def _followed(history: LogHistory) -> LogHistory:
-    """2 follows 1, and then 3, with all that they have."""
+    """2 follows 1, and then 3, without a record that both have."""
     history.settled(3, 1).whole(3, A, B, epoch=1, hw=2)
-    return history.whole(2, A, B, epoch=1, hw=2)
+    return history.whole(2, A, epoch=1, hw=2)
 
 
 def _in_sync() -> LogHistory:
