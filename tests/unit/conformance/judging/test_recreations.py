@@ -12,7 +12,7 @@ from conformance.judging.judge import judge_all
 from conformance.judging.judges import JUDGES
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.log.written_records import every_record_read_was_written
+from conformance.judging.log.written_records import every_fact_is_looked_at
 from conformance.judging.reading import Reading
 from conformance.judging.recreations import APPLIES_WITHIN
 from conformance.judging.timeline import NEVER
@@ -201,7 +201,7 @@ class TestADeletionOfUnknownOutcome:
     def test_else_the_read_is_left_out_and_counted(self, by: int, id: UUID, restarts: bool) -> None:
         history = self.read_before_metadata(by, id, restarts=restarts)
         assert violated(history) == set()
-        assert ("leader", TOPIC_DOUBTED) in excused(every_record_read_was_written, history)
+        assert ("leader", TOPIC_DOUBTED) in excused(every_fact_is_looked_at, history)
 
     def test_a_write_takes_the_place_of_the_one_of_unknown_outcome(self) -> None:
         history = begun().deleted(lost=True).produce(1, "kept", at=1)
