@@ -1,7 +1,5 @@
 """The rows that can be tested on a column, decided from the column's declarations, never from a failed call."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Known deviations of released versions: they add a mark and a link to a red cell, never an excuse."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence

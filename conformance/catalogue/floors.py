@@ -5,8 +5,6 @@
 Floor(observations=30, inputs=1, examples=5, changed=10)
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from importlib.resources import files

@@ -4,8 +4,6 @@ Taken from the KIPs, the upgrade notes and the message schemas of Kafka's reposi
 lies at one of its releases, which a test checks.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Loading the catalogue."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 import tomllib

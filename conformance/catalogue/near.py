@@ -1,7 +1,5 @@
 """Suggestions for ids that the catalogue does not have."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 
 from conformance.catalogue.load import shipped_rows

@@ -1,7 +1,5 @@
 """The shape of a row."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Literal
 

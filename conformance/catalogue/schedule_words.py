@@ -1,7 +1,5 @@
 """The words with which an entry of the known deviations asks for deeds of a schedule: steps, and faults with their roles."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache

@@ -17,8 +17,6 @@ True
 (['broker-1'], ['create_topics', 'heal', 'inject', 'metadata'])
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """One example of a check on a tape, live or stored: the same function gives the same observations."""
 
-from __future__ import annotations
-
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ An observation lived through a fault if that was witnessed on a node or link of 
 there: its leader, coordinator or quorum leader is another one or a new process, or a replica left or joined the ISR.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

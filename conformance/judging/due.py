@@ -1,7 +1,5 @@
 """Steps that the tested system owes within a bound: the row that promises each, and violations of it in a history."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple

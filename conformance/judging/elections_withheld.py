@@ -2,8 +2,6 @@
 its preferred leader is out of the ISR.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar, cast
 

@@ -5,8 +5,6 @@ nothing is forgiven in silence. Each value names the evidence of the cluster, wh
 counts; tests/contract/test_excuses.py has a history that each covers, and near ones that it must not.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

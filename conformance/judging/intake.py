@@ -1,7 +1,5 @@
 """Which shards count, what their columns are, and what is known to be missing, from one summary per shard."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """All judges. Each looks at every history that has what it needs, whatever check wrote it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 

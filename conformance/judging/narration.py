@@ -1,7 +1,5 @@
 """A history in words: a line for each request and its answer, for each phase of a fault, for each new leader, for a step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any

@@ -3,8 +3,6 @@
 Clusters of one shape are compared with each other, since what a broker offers may depend on how it is set up.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

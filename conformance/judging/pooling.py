@@ -3,8 +3,6 @@
 A check that was renamed is one check: what was recorded under a former id is pooled with what was recorded since.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath

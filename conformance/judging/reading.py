@@ -1,7 +1,5 @@
 """Reading of a history, event by event: the timeline, and the facts of each answer for the stories of their subjects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Values of records in words."""
 
-from __future__ import annotations
-
 import base64
 
 LONGEST = 40

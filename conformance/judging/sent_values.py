@@ -1,7 +1,5 @@
 """The values that successive examples sent to the partitions of a shared rig (GEN-16)."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections import Counter
 from math import inf

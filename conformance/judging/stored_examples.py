@@ -1,7 +1,5 @@
 """A stored example judged again: what one process does, be it a task of Spark or plain Python."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath

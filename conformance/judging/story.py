@@ -1,7 +1,5 @@
 """The story of a subject: its facts in the order of the answers, fed one by one, and what judges derive from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar

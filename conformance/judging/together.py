@@ -1,7 +1,5 @@
 """Stories of several subjects of one example, for judges that hold one subject against another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 

@@ -1,7 +1,5 @@
 """Requests of producers and transactions in words, with their answers; batches and markers by their producers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

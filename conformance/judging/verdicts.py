@@ -3,8 +3,6 @@
 The same function serves pytest's controller and the Spark report.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The wait for a step that did not happen: the nodes and subjects that it asked about, and what faults had done to them."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from functools import cached_property
 from typing import Any

@@ -4,8 +4,6 @@
 codes of their own, and `BATCHES` where the items of a request and of its answer are. A test compares the latter with the client.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Facts about things that nodes describe as a whole: groups, transactions, partitions, the quorum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeAlias
 

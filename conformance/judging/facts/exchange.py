@@ -1,7 +1,5 @@
 """Typed facts: what one request and its answer show about a subject, and the table of their decoders by operation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from operator import attrgetter

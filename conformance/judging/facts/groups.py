@@ -1,7 +1,5 @@
 """Facts about offsets that groups commit, and about records that consumers got."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Facts about a partition: its log, its leader and its replicas, by single requests and their answers (KIP-101, KIP-320)."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable
 from operator import attrgetter

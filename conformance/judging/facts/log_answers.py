@@ -1,7 +1,5 @@
 """Requests about a partition and their answers, decoded to the facts of `conformance.judging.facts.log`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 

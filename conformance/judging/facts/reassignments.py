@@ -1,7 +1,5 @@
 """Facts about the reassignment of a partition's replicas."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import (

@@ -1,7 +1,5 @@
 """Facts about what an administrator changes: topics, and the configurations of topics, brokers and groups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Facts about transactional ids and producers: ids and epochs, partitions and groups added, ends of transactions (KIP-98)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 

@@ -1,7 +1,5 @@
 """Laws of every answer: it is about what was asked (GEN-03), and nothing internal reaches the wire (GEN-12)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judging.judge import Finding, story_judge

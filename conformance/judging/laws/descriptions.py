@@ -1,7 +1,5 @@
 """The story of a thing that nodes describe: a group, a transaction, a partition, the quorum."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from conformance.judging.facts.descriptions import Description

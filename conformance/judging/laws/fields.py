@@ -1,7 +1,5 @@
 """Fields of one description agree (GEN-06): of a partition, a group, a transaction, the quorum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judging.facts.descriptions import Described

@@ -1,7 +1,5 @@
 """A question at rest has one answer: in a batch as singly (GEN-04), and in every offered version (GEN-05)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter

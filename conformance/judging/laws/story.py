@@ -1,7 +1,5 @@
 """The story of all answers of a history, whatever they are about."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from conformance.judging.facts.apis import ErrorCodes, Pairing

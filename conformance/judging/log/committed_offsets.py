@@ -3,8 +3,6 @@
 The partition of __consumer_offsets that holds a group is not looked up: damage to any of them counts, on the nodes concerned.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple

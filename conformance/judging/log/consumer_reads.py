@@ -1,7 +1,5 @@
 """Consumer fetches: the records that were given, and the high watermark of the same answer (KIP-101, KIP-320)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Convergence of replicas once everything is healed and writes have ended (KIP-101, KIP-320)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import inf
 

@@ -1,7 +1,5 @@
 """Faults that hit the replicas of a partition, by their effects: lost or corrupt records, lost leader epoch caches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from math import inf

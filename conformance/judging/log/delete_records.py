@@ -1,7 +1,5 @@
 """DeleteRecords and its effects (KIP-107, KIP-320): log starts, leader epoch caches, and the low watermark of live replicas."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 

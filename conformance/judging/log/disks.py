@@ -1,7 +1,5 @@
 """Lost disks: records acknowledged with acks=all survive the loss of fewer disks than min.insync.replicas (GEN-09, KIP-966)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from conformance.judging.excuses import EPOCH_FILE_LOST_BY_FAULT, LAST_KNOWN_LEADER, MIN_ISR_ALTERED, REASSIGNED

@@ -1,7 +1,5 @@
 """Elections: an electable replica becomes leader within a bound (GEN-08), and no other does without permission (GEN-09)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judging.excuses import ELECTION_DISTURBED, LOOKED_TOO_RARELY, Evidence

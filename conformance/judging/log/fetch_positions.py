@@ -2,8 +2,6 @@
 valid, and those below which the log was truncated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 

@@ -1,7 +1,5 @@
 """Fields of one answer agree (GEN-06): the state of a partition, and its offsets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judging.excuses import RISEN

@@ -1,7 +1,5 @@
 """The members of the ISR (KIP-320, KIP-966): only live replicas, the leader, and enough of them."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 

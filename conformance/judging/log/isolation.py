@@ -1,7 +1,5 @@
 """One thing's trouble is not another's (GEN-20): a broker goes on with what is not in its failed log directory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import NONE, Exchange

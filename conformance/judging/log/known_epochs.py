@@ -1,7 +1,5 @@
 """Leader epochs known to each broker incarnation: those it served, those it refused, and the changes of leader."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 from itertools import accumulate

@@ -4,8 +4,6 @@ A copy goes by what the request tells its addressee: producer id, epoch and sequ
 over the same connection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME

@@ -1,7 +1,5 @@
 """Leader epochs (KIP-101, KIP-320): one leader for each, and the requests that a broker at an epoch serves or has to refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

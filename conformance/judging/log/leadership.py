@@ -1,7 +1,5 @@
 """The leaders of a partition: who led which leader epoch, and what is known of it at which event."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The log start offset moves only for a reason (GEN-15): DeleteRecords as requested, or retention as configured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import inf
 

@@ -3,8 +3,6 @@
 Records below the log start may be gone, so a log start that nothing explains must not excuse anything.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from functools import cached_property
 from itertools import accumulate

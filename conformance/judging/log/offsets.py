@@ -1,7 +1,5 @@
 """Offsets that brokers answer (KIP-101, KIP-320): high watermark, log start, log end, ends of epochs, divergence."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise

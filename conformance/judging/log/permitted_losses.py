@@ -4,8 +4,6 @@ Evidence is an unclean election that was requested or configured; the ISR, eligi
 unclean shutdown; and the effects of an injected fault. A time in which something might have happened permits nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import inf

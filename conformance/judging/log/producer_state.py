@@ -1,7 +1,5 @@
 """Evidence by which a leader may have forgotten what a producer wrote. Brokers remember idle producers for a day."""
 
-from __future__ import annotations
-
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, PRODUCER_STATE_LOST, Evidence
 from conformance.judging.facts.exchange import Exchange
 from conformance.judging.facts.log import FetchResult, ReplicaBatch

@@ -2,8 +2,6 @@
 records.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 

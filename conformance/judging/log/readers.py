@@ -1,7 +1,5 @@
 """The kit's own epoch-aware reader (KIP-320): it learns of each truncation before it delivers what comes after it."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TypeVar

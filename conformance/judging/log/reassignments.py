@@ -4,8 +4,6 @@ The evidence is AlterPartitionReassignments, and the replicas and the ISR that o
 the other: it may be late, but keeps their order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A refused commit leaves no trace (GEN-01): no OffsetFetch shows an offset that a coordinator has refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import NEVER_SENT, by_asked

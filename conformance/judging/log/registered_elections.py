@@ -1,7 +1,5 @@
 """Elections by the metadata log, which has every one of them, whether or not a broker described it (GEN-09)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

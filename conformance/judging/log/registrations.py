@@ -1,7 +1,5 @@
 """A partition as brokers and controllers describe it, epoch by epoch: its leader, ISR and eligible leader replicas."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The replicas of a partition over time: requests and faults may move them to other brokers."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from functools import cached_property
 

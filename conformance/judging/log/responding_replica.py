@@ -5,8 +5,6 @@ shows what it still had, and a read after it what it had, if that is of an earli
 appended in between: for it both reads are needed, one a beginning of the other.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 
 import msgspec

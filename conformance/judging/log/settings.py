@@ -1,7 +1,5 @@
 """Settings of a partition's topic over time, from the requests that set them and the answers that describe them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import inf

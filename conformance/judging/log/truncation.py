@@ -1,7 +1,5 @@
 """Truncation (KIP-101): a replica keeps what it has in common with its leaders, and joins an ISR with all that was committed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from math import inf

@@ -1,7 +1,5 @@
 """Every record that is read was written (GEN-16): it was sent, is there once and intact, and stays in its leader's log."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 from bisect import bisect_left
 from collections import Counter

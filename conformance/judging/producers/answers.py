@@ -5,8 +5,6 @@ asked and answered before. An instance counts for a case where the state was cer
 where several states are possible, their answers are all right. Nothing is predicted of an answer that `PASSING` names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

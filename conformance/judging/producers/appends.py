@@ -1,7 +1,5 @@
 """The answers of a partition's leader to a batch of a producer, by what it was asked and answered before (KIP-360)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple

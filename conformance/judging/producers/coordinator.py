@@ -4,8 +4,6 @@ The tables are those of KIP-98 (first protocol), KIP-360 (InitProducerId) and KI
 itself, since a coordinator moves or loads, is none of the state's: see `conformance.judging.producers.answers`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """A fenced epoch has no effect that can be read (KIP360-INV-05)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judging.excuses import BUMPED_BY_FENCED

@@ -1,7 +1,5 @@
 """Producer ids are unique, epochs rise, and replicas agree on producers (KIP360-INV-12, -13)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple

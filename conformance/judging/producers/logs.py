@@ -1,7 +1,5 @@
 """A partition's log as its producers see it: their batches, and the markers that end their transactions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Transactions are atomic, and none hangs (KIP360-INV-06, -07)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import takewhile
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Invariants of producers' batches: written once, as acknowledged, in order (KIP-360, Motivation; KIP-98)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

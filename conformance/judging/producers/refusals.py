@@ -3,8 +3,6 @@
 Only what is certain is predicted: after a request of unknown outcome, a competing instance or a time-out nothing is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import takewhile
 

@@ -1,7 +1,5 @@
 """Requests about a transactional id as its coordinator sees them, from facts of six APIs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple

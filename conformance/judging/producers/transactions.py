@@ -1,7 +1,5 @@
 """Transactions as their clients know them: their writes, and the end that was asked for."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The judges of administration: refused requests leave no trace (GEN-01), and configuration is as acknowledged (GEN-19)."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """A late copy of DeleteTopics deletes nothing that was created later (GEN-02). A copy goes by the id of the topic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from conformance.judging.facts.topics import ResourceChange

@@ -4,8 +4,6 @@ describe.
 A resource is a topic, one broker, all brokers (their cluster default) or a consumer group.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import msgspec
