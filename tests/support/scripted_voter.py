@@ -379,6 +379,9 @@ class VoterCluster:
     def process_ends(self) -> dict[str, ProcessEnd]:
         return {}
 
+    def cpu_pressure(self) -> float:
+        return 0.0
+
     def now(self) -> Moment:
         return Moment(self.voter.now, int(self.voter.now * 1000))
 

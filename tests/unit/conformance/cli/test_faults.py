@@ -39,7 +39,7 @@ def fakes(state: Any, monkeypatch: pytest.MonkeyPatch) -> Fakes:
     for name, fake in {
         "make_ready": made.make_ready,
         "self_test": made.self_test,
-        "obtain": lambda version: f"image of {version}",
+        "obtain_image": lambda version: f"image of {version}",
         "connect": lambda: None,
     }.items():
         monkeypatch.setattr(commands, name, fake)
