@@ -22,7 +22,6 @@ from fixtures.spending import spending
 from history.events import Fault, History, Premise
 from history.observations import Observation
 from history.shards import ExcuseCount
-from history.subjects import subjects
 from protocol.errors import KitError
 
 C = TypeVar("C", Observation, ExcuseCount)
@@ -234,4 +233,4 @@ def _lived_through(bench: Bench, by: Sequence[int]) -> list[str]:
     reading = Reading(history.example, [PartitionStory])
     reading.feed(history.events)
     partitions = {story.name: story.changed_by or () for story in reading.stories(PartitionStory)}
-    return Lived(history, reading.timeline, partitions).through(subjects(history, by), max(by))
+    return Lived(history, reading.timeline, partitions).through((), by)

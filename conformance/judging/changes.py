@@ -5,11 +5,12 @@ there: its leader, coordinator or quorum leader is another one or a new process,
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from conformance.judging.timeline import CONVERGES_WITHIN, NEVER, Timeline, WitnessedFault
 from history.events import Answer, Call, History
-from history.subjects import QUORUM, Subject, subjects_of, topics_of
+from history.subjects import QUORUM, Subject, subjects, subjects_of, topics_of
 
 
 class Change(NamedTuple):
@@ -51,10 +52,20 @@ class Lived:
     def __init__(self, history: History, timeline: Timeline, partitions: Mapping[str, ChangedBy]) -> None:
         self._history, self._timeline, self._partitions = history, timeline, partitions
         self._known: dict[Subject, ChangedBy] = {}
+        self._subjects: dict[int, frozenset[Subject]] = {}
 
-    def through(self, about: Collection[Subject], event: int) -> list[str]:
-        """Return the faults, by name, from which a change of one of the subjects had followed by an event."""
-        return sorted({fault for one in about for fault, changed in self._changed_by(one) if changed <= event})
+    def through(self, own: Collection[Subject], by: Sequence[int]) -> list[str]:
+        """Return the faults, by name, from which a change of a subject had followed by the last of these events.
+
+        The subjects are `own`, and those of the events.
+        """
+        about, last = {*own, *(subject for event in by for subject in self._subjects_of(event))}, max(by)
+        return sorted({fault for one in about for fault, changed in self._changed_by(one) if changed <= last})
+
+    def _subjects_of(self, event: int) -> frozenset[Subject]:
+        if event not in self._subjects:
+            self._subjects[event] = frozenset(subjects(self._history, (event,)))
+        return self._subjects[event]
 
     def _changed_by(self, subject: Subject) -> ChangedBy:
         if subject not in self._known:
@@ -76,9 +87,7 @@ class Lived:
     def _coordinator_changes(self, subject: Subject) -> Iterator[Change]:
         """Yield the answers that come from another process than the last one that served the subject."""
         last = ("", -1)
-        for call, answer in self._answers():
-            if call.op in SERVED_BY_OTHERS[subject.kind] or subject not in subjects_of(call):
-                continue
+        for call, answer in self._served.get(subject, ()):
             if answer.value.get("error_code", 0) == 0:
                 process = (call.node, self._timeline.incarnation(call.node, answer.n))
                 if last[0] and process != last:
@@ -88,8 +97,8 @@ class Lived:
     def _leader_changes(self) -> Iterator[Change]:
         """Yield the answers that name the quorum's leader of a later epoch than all before."""
         epoch, leader = -1, -1
-        for call, answer in self._answers():
-            for found in _leaders_in(answer.value) if QUORUM in subjects_of(call) else ():
+        for _, answer in self._served.get(QUORUM, ()):
+            for found in _leaders_in(answer.value):
                 if found[0] > epoch and found[1] >= 0:
                     if epoch >= 0:
                         yield Change(answer.n, self._names((leader, found[1])))
@@ -98,11 +107,17 @@ class Lived:
     def _names(self, ids: Iterable[int]) -> frozenset[str]:
         return frozenset(self._timeline.names.get(id, "") for id in ids)
 
-    def _answers(self) -> Iterator[tuple[Call, Answer]]:
-        answered = self._history.answered_calls()
-        return (
-            (call, answer) for call, answer in answered if answer.outcome == "ok" and isinstance(answer.value, dict)
-        )
+    @cached_property
+    def _served(self) -> Mapping[Subject, Sequence[tuple[Call, Answer]]]:
+        """The requests that a coordinator or a controller served, with their answers, by the subject that they name."""
+        found: dict[Subject, list[tuple[Call, Answer]]] = {}
+        for call, answer in self._history.answered_calls():
+            if answer.outcome == "ok" and isinstance(answer.value, dict):
+                for one in subjects_of(call):
+                    others = SERVED_BY_OTHERS.get(one.kind)
+                    if one == QUORUM or (others is not None and call.op not in others):
+                        found.setdefault(one, []).append((call, answer))
+        return found
 
 
 def _leaders_in(value: Any) -> Iterator[tuple[int, int]]:

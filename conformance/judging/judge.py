@@ -43,7 +43,7 @@ from conformance.judging.together import Together
 from history.events import Answer, AnyEvent, Call, Example, Fault, History
 from history.observations import KEEPS, KEEPS_NOT, Observation
 from history.shards import ExcuseCount
-from history.subjects import Kind, Subject, subjects
+from history.subjects import Kind, Subject
 
 S = TypeVar("S", bound=Story)
 
@@ -304,7 +304,7 @@ class Judging:
         if story.changed_by is not None:
             return sorted({fault for fault, changed in story.changed_by if changed <= max(by)})
         own = {Subject(story.kind, story.name)} if story.name else set[Subject]()
-        return self._lived.through(own | subjects(self._history, by), max(by))
+        return self._lived.through(own, by)
 
     @property
     def _lived(self) -> Lived:

@@ -37,7 +37,7 @@ def lived(history: LogHistory, subject: Subject = GROUP) -> list[str]:
     reading = Reading(history.example, [])
     reading.feed(history.events)
     partitions = {"a-0": [("kill", 1)], "a-1": [("stop", 1)], "b-0": [("pause", 1)]}
-    return Lived(history.history, reading.timeline, partitions).through({subject}, len(history.events) - 1)
+    return Lived(history.history, reading.timeline, partitions).through({subject}, (len(history.events) - 1,))
 
 
 def test_another_coordinator_after_a_fault_on_the_former_one_is_a_change() -> None:
