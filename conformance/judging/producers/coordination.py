@@ -8,7 +8,6 @@ leaves those that explain it.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
@@ -97,7 +96,8 @@ class Coordination:
 
     def copy(self) -> Coordination:
         """Return a copy, which later turns do not change."""
-        same = copy.copy(self)
+        same = Coordination.__new__(Coordination)
+        vars(same).update(vars(self))  # a third of the time of copy.copy, once for each turn
         same._open, same._confirmations = {**self._open}, {**self._confirmations}
         return same
 
