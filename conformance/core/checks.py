@@ -4,7 +4,7 @@ A check is a pure function of its tape and its drawn inputs, so that a stored hi
 stored tape. On a `bench` (here any cluster's) one example of a probe is run like this:
 
 >>> from hypothesis.strategies import integers
->>> from conformance.core.evaluate import evaluate
+>>> from conformance.core.evaluate import evaluate_check
 >>> from conformance.rigs.log.partition import fresh_partition
 >>> from protocol.codes import Error
 >>> @probe("KIP320-FETCH-02", rig=fresh_partition(epochs=3), cases=["consumer"], epochs_back=integers(1, 3))
@@ -14,7 +14,7 @@ stored tape. On a `bench` (here any cluster's) one example of a probe is run lik
 ...     answer = leader.fetch(partition.at(0, current_leader_epoch=epoch - epochs_back))
 ...     yield premise(partition.epoch() == epoch, "the leader epoch is still the same")
 ...     yield held_if(answer.error is Error.FENCED_LEADER_EPOCH, answer, case="consumer")
->>> outcome = evaluate(older_epoch_is_fenced, bench, {"epochs_back": 2}, {})
+>>> outcome = evaluate_check(older_epoch_is_fenced, bench, {"epochs_back": 2}, {})
 >>> outcome.end, [(one.requirement, one.case, one.result) for one in outcome.observations[:1]]
 ('judged', [('KIP320-FETCH-02', 'consumer', 'held')])
 
