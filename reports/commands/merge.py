@@ -35,10 +35,7 @@ from reports.errors import SparkMissing, spark_missing
 )
 @click.option("--master", default="local[*]", help="Spark's master; default: local[*]; spark-submit has its own")
 def merge(shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], master: str) -> int:
-    """Merge shards into the conformance matrix.
-
-    The exit code is 1 if a known deviation no longer holds, or its date to be looked at again has passed.
-    """
+    """Merge shards into the conformance matrix."""
     # Imported here: Spark takes longer to import than the other commands to run.
     try:
         from reports.commands.merging import merge_shards

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation, load_deviations
-from history.exit_codes import EXIT_SATISFIED, EXIT_VIOLATED
+from history.exit_codes import EXIT_SATISFIED
 from reports.errors import ReportError
 from reports.ingest.read import SHARDS, folder_not_found, shards_not_found
 from reports.matrix_file import read_compared
@@ -17,7 +17,6 @@ from reports.site.pages import write_site
 from reports.spark import spark_session
 from reports.texts import terminal
 from reports.texts.files import write_texts
-from reports.texts.wording import doubtful_deviations
 
 _SMALL_BYTES = 64 * 2**20
 
@@ -25,7 +24,7 @@ _SMALL_BYTES = 64 * 2**20
 def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], master: str) -> int:
     """Merge shards, write all output to `out`, and print the matrix.
 
-    Returns 1 if a known deviation has to be looked at, else 0. Raises ReportError and CatalogueError.
+    Returns 0, whatever the matrix says. Raises ReportError and CatalogueError.
     """
     known = read_compared(Path(baseline)) if baseline else None
     merged = _merge_in_session(shards, out, archive, load_deviations(shipped_rows(), *deviations), master)
@@ -38,7 +37,7 @@ def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations
         if filed.outcome == "kept":
             print(f"note: {filed}", file=sys.stderr)
     print(index)
-    return EXIT_VIOLATED if doubtful_deviations(merged.matrix) else EXIT_SATISFIED
+    return EXIT_SATISFIED
 
 
 def _merge_in_session(shards: str, out: Path, archive: str, deviations: Sequence[Deviation], master: str) -> Merged:

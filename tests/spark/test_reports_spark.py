@@ -389,7 +389,9 @@ def test_the_command_ends_with_the_matrix_and_the_path_of_the_page(tmp_path: Pat
     assert {*TABLES, "matrix", "tallies", "observations", "changes"} == {
         path.name for path in (out / "parquet").iterdir()
     }
-    explained = _run(sys.executable, "-m", "reports", "explain", PROBE, "4.3.1", "--matrix", out / "matrix.json")
+    explained = _run(
+        sys.executable, "-m", "reports", "explain", PROBE, "--kafka-version", "4.3.1", "--matrix", out / "matrix.json"
+    )
     assert f"{PROBE} on 4.3.1: ✗ violated" in explained.stdout
 
 
