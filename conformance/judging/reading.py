@@ -142,14 +142,17 @@ class Reading:
         self._doubtful.setdefault(topic, []).append(_Doubtful(name, number, fact, request, self._process(node)))
 
     def _settle(self, topic: str, process: tuple[str, int]) -> None:
-        """Hand over the facts of a process that tells the id of the topic again: it had not heard of a deletion."""
-        doubtful = self._doubtful.pop(topic, [])
-        self._doubtful[topic] = [one for one in doubtful if one.process != process]
-        for one in doubtful:
-            for story in self._of_partition(one.name, one.number) if one.process == process else ():
+        """Hand over the facts of a process that tells the id of the latest topic again: it had not heard of a deletion."""
+        doubtful, meant = self._doubtful.pop(topic, []), (process, self._recreations.latest(topic))
+        self._doubtful[topic] = [one for one in doubtful if (one.process, one.number) != meant]
+        for one in (one for one in doubtful if (one.process, one.number) == meant):
+            for story in self._of_partition(one.name, one.number):
                 story.doubted -= 1
                 story.version += 1
-                story.settle(one.request, one.fact)
+                if type(story) in self._ended:
+                    story.left_out += 1
+                else:
+                    story.settle(one.request, one.fact)
 
     def _process(self, node: str) -> tuple[str, int]:
         return node, self.timeline.incarnations.get(node, 0)

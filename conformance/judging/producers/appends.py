@@ -149,12 +149,13 @@ def leads(partition: PartitionStory, write: ProduceResult) -> bool:
     """True if the node leads by the newest leader epoch before the request, and still by the next one that a broker names
     after it.
 
-    Where no broker names one, a broker that answers as a leader is one: without a fault or a reassignment none is deposed.
+    Where no broker names one, a broker that answers as a leader is one: without a fault, a reassignment or an unclean
+    election none is deposed.
     """
     leadership = partition.derive(Leadership)
     epoch = leadership.newest_epoch_before(write.asked)
     after = next((seen.epoch for seen in partition.metadata if seen.asked > write.event), None)
     if epoch >= 0 and after is not None:
         return leadership.leaders.get(epoch) == write.node and after == epoch
-    calm = not partition.timeline.faults and not partition.reassignments
+    calm = not (partition.timeline.faults or partition.reassignments or partition.unclean_elections)
     return calm and leadership.leaders.get(epoch, write.node) == write.node

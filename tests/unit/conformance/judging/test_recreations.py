@@ -16,6 +16,7 @@ from conformance.judging.log.written_records import every_fact_is_looked_at
 from conformance.judging.reading import Reading
 from conformance.judging.recreations import APPLIES_WITHIN
 from conformance.judging.timeline import NEVER
+from history.effects import Effects
 from protocol.codes import Error
 from tests.support.histories import BROKERS, LogHistory, stamped
 from tests.support.judging import excused
@@ -202,6 +203,19 @@ class TestADeletionOfUnknownOutcome:
         history = self.read_before_metadata(by, id, restarts=restarts)
         assert violated(history) == set()
         assert ("leader", TOPIC_DOUBTED) in excused(every_fact_is_looked_at, history)
+
+    def test_after_a_lost_quorum_state_it_is_left_out(self) -> None:
+        """From then on facts of partitions are counted only, whatever is told of the topic."""
+        lost = Effects(process="down", disk=("quorum-state",))
+        history = begun().deleted(lost=True).hit("lose-quorum-state", 100, effects=lost)
+        [story] = stories(history.produce(1, "kept", at=1).metadata(1, 1, 5, id=ONE))
+        assert (len(story.produced), story.doubted) == (1, 0)
+        assert story.left_out > 0
+
+    def test_the_id_of_the_next_topic_tells_nothing_of_the_former_one(self) -> None:
+        history = forged(begun().deleted(lost=True), 5).deleted().created_as(TWO).settled(1, 0)
+        former, _ = stories(history.deleted(lost=True).metadata(1, 1, 0, id=TWO))
+        assert (len(former.full_reads), former.doubted) == (1, 2)
 
     def test_a_write_takes_the_place_of_the_one_of_unknown_outcome(self) -> None:
         history = begun().deleted(lost=True).produce(1, "kept", at=1)
