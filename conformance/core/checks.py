@@ -34,7 +34,7 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.core.bench import Bench
 from conformance.core.waiting import Settled
-from conformance.judging.excuses import STARVED, Evidence
+from conformance.judging.excuses import Evidence
 from conformance.judging.judges import rows_about
 from fixtures.cluster import Topology
 from history.observations import KEEPS, KEEPS_NOT, Observation, Result
@@ -127,7 +127,7 @@ def premise(met: bool | Settled, what: str = "the premise", *, promised: tuple[s
     """
     promises = (Promise(*promised, what),) if promised is not None else ()
     if isinstance(met, Settled):
-        return PremiseClaim(met.outcome is True, what, promises, STARVED if met.outcome is None else None)
+        return PremiseClaim(met.outcome is True, what, promises, met.excuse)
     return PremiseClaim(bool(met), what, promises)
 
 
@@ -152,9 +152,9 @@ def held_if(
     several legal answers was seen. A wait that ended while the kit starved is an excuse.
     """
     if isinstance(held, Settled):
-        if held.outcome is None:
-            return excuse(STARVED, row=row, case=case)
-        held = held.outcome
+        if held.excuse:
+            return excuse(held.excuse, row=row, case=case)
+        held = held.outcome is True
     result: Result = "held" if held else "violated"
     shown = detail or _text_of(by)
     seen = Observation(
@@ -178,9 +178,9 @@ def record_only(*by: object, row: str = "", case: str = "", detail: str = "", va
 def kept_if(row: str, kept: bool | Settled, *by: object, case: str = "", detail: str = "") -> Claim:
     """Record, without judging it, whether the promise of a later KIP is kept. `row` is of level `later`."""
     if isinstance(kept, Settled):
-        if kept.outcome is None:
-            return excuse(STARVED, row=row, case=case)
-        kept = kept.outcome
+        if kept.excuse:
+            return excuse(kept.excuse, row=row, case=case)
+        kept = kept.outcome is True
     return record_only(*by, row=row, case=case, detail=detail, variant=KEEPS if kept else KEEPS_NOT)
 
 

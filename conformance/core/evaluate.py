@@ -14,7 +14,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, Promise
 from conformance.judging.changes import Lived
 from conformance.judging.due import hindrance
-from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, Evidence
+from conformance.judging.excuses import INAPPLICABLE, Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
@@ -66,7 +66,7 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
                 bench.tape.premise(claim.what, claim.met)
                 if not claim.met:
                     # An unmet premise ends the example.
-                    observations += _unless_asleep(bench, _broken_promise(bench, claim), excuses)
+                    observations += _broken_promise(bench, claim)
                     excuses.update(_excused_promises(claim))
                     return ExampleOutcome(
                         "premise lost", claim.what, observations, _count_excuses(check, bench, excuses)
@@ -74,8 +74,7 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
             elif isinstance(claim, ObservationClaim):
                 # Cases of other versions are left out; the body has checked feature levels itself.
                 found = [_observation(check, bench, claim)]
-                applied = applicable_claims(found, facts := Facts(version=bench.column.version))
-                observations += _unless_asleep(bench, applied, excuses)
+                observations += applicable_claims(found, facts := Facts(version=bench.column.version))
                 excuses += _left_out(found, facts)
         _came_to_rest(check, bench)
     except KitError as error:
@@ -86,15 +85,6 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
         return ExampleOutcome("error", traceback.format_exc(), find_proofs(observations))
     return ExampleOutcome("judged", "", observations, _count_excuses(check, bench, excuses))
-
-
-def _unless_asleep(bench: Bench, found: list[Observation], excuses: Excuses) -> list[Observation]:
-    """Return the observations, violations only if the host did not sleep in the example: else these are excused."""
-    broken = [one for one in found if one.result == "violated"]
-    if not broken or not bench.wait.has_slept():
-        return found
-    excuses.update((one.requirement, one.case, HOST_SLEPT.name) for one in broken)
-    return [one for one in found if one.result != "violated"]
 
 
 def _came_to_rest(check: Check, bench: Bench) -> None:

@@ -9,10 +9,10 @@ from typing import NoReturn
 import msgspec
 
 from conformance.core.cluster import Cluster
+from conformance.judging.excuses import HOST_SLEPT, STARVED, Evidence
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue
 from history.due import NOT_KNOWN, Due, is_starved
-from history.events import Call, Note
 
 WITHIN = 30.0
 """Seconds within which the tested system does what it owes (`conformance.judging.due`)."""
@@ -50,9 +50,18 @@ class Settled(msgspec.Struct, frozen=True):
     late: float = 0.0
 
     @property
+    def excuse(self) -> Evidence | None:
+        """The evidence that a wait in vain proves nothing; None if it came true, or if the kit was on time."""
+        if self._met or not self.within:
+            return None
+        if self.late >= SLEPT:
+            return HOST_SLEPT
+        return STARVED if is_starved(self.late, self.within) else None
+
+    @property
     def outcome(self) -> bool | None:
         """True if it came true; None if it did not, and the kit was too late to know."""
-        return None if not self._met and is_starved(self.late, self.within) else self._met
+        return None if self.excuse else self._met
 
     def also(self, right: bool) -> Settled:
         """Return the same end, but unmet unless something else that follows from it is right too."""
@@ -71,7 +80,6 @@ class Waiting:
     def __init__(self, tape: Tape, cluster: Cluster | None) -> None:
         self._tape = tape
         self._cluster = cluster
-        self._began = cluster.now().seconds if cluster is not None else 0.0
 
     def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
         """Return whether `probe` becomes true in time. For what a requirement demands: the opposite is a finding, not
@@ -98,15 +106,6 @@ class Waiting:
         """
         if self._cluster is not None:
             self._tape.note(HOST, {"late": late, "cpu pressure": self._cluster.cpu_pressure()})
-
-    def has_slept(self) -> bool:
-        """True if the host slept between the begin of the example and the newest answer."""
-        if self._cluster is not None and (late := self._cluster.late(self._began)) >= SLEPT:
-            self.note_host(late)
-        events = self._tape.history.events
-        asked = (event.n for event in events[self._tape.newest_answer() + 1 :] if isinstance(event, Call))
-        before = events[: next(asked, len(events))]
-        return any(isinstance(one, Note) and one.text == HOST and one.data["late"] >= SLEPT for one in before)
 
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
         """Return the error for a rig's own wait that ended without what is due."""

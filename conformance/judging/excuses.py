@@ -400,10 +400,10 @@ STARVED = Evidence(
 )
 HOST_SLEPT = Evidence(
     "host-slept",
-    "the kit itself woke ten seconds late or more, as on a host that slept: sessions and time-outs may have ended meanwhile",
-    about="one example of a check",
-    since="the begin of the example",
-    until="its end: what ended meanwhile stays so",
+    "the kit itself woke ten seconds late or more while it waited, as on a host that slept: sessions may have ended meanwhile",
+    about="one wait of a check, and what it shows: what else the check observes is judged",
+    since="its begin",
+    until="its end",
 )
 LOOKED_TOO_RARELY = Evidence(
     "looked-too-rarely",
