@@ -18,7 +18,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     events that show it; `label` is the name of an anomaly (`divergent-prefix`); `variant` is the legal answer that was
     seen of several, so that a probe that wavers between them is recognised. `lived` names the witnessed faults from
     which a change of its subjects had followed by then: of leader or ISR, of a coordinator, of the quorum's leader. `calm` is
-    true if a judge observed a subject that faults may disturb, in an example in which none was witnessed.
+    true if no fault was witnessed in its example, except for what a scenario observes for its own row.
     """
 
     requirement: str

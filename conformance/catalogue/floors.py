@@ -51,6 +51,11 @@ def kind_of(row: Requirement, case: str) -> Kind:
     return (own and own.kind) or row.kind
 
 
+def may_fill(row: Requirement, case: str, *, calm: bool) -> bool:
+    """True if an observation counts for the floor of its case: a calm one only for that of a probe."""
+    return not calm or kind_of(row, case) == "probe"
+
+
 def _own(row: Requirement, case: str) -> Case | None:
     return next((one for one in row.cases if one.id == case), None)
 

@@ -10,16 +10,17 @@ import msgspec
 
 from conformance.catalogue import Case, Facts, shipped_rows
 from conformance.catalogue.applicability import applies
+from conformance.catalogue.floors import kind_of
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, Promise
-from conformance.judging.changes import Lived
+from conformance.judging.changes import Lived, is_calm
 from conformance.judging.due import hindrance
 from conformance.judging.excuses import INAPPLICABLE, Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from fixtures.spending import spending
-from history.events import Fault, History, Premise
+from history.events import History, Premise
 from history.observations import Observation
 from history.shards import ExcuseCount
 from protocol.errors import KitError
@@ -56,6 +57,19 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
     example's own. An exception is trouble of the kit, unless the history says what the tested system owed: then a
     premise is lost. A probe observes a violation and never raises it.
     """
+    outcome = _evaluate(check, bench, arguments, context)
+    if not is_calm(bench.tape.history.events):
+        return outcome
+    return msgspec.structs.replace(outcome, observations=[_as_calm(one) for one in outcome.observations])
+
+
+def _as_calm(one: Observation) -> Observation:
+    """Mark what a body observed where no fault was witnessed. In a scenario the schedule itself disturbs."""
+    is_scenario = kind_of(shipped_rows()[one.requirement], one.case) == "scenario"
+    return one if is_scenario else msgspec.structs.replace(one, calm=True)
+
+
+def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any]) -> ExampleOutcome:
     observations: list[Observation] = []
     excuses: Excuses = Counter()
     try:
@@ -218,7 +232,7 @@ def _lived_through(bench: Bench, by: Sequence[int]) -> list[str]:
     A stored tape holds all events of its example from the start, so later ones are left out by number.
     """
     history = History(example=bench.tape.example, events=bench.tape.history.events[: max(by) + 1])
-    if not any(type(event) is Fault and event.phase == "witness" for event in history.events):
+    if is_calm(history.events):
         return []
     reading = Reading(history.example, [PartitionStory])
     reading.feed(history.events)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from conformance.judging.timeline import CONVERGES_WITHIN, NEVER, Timeline, WitnessedFault
-from history.events import Answer, Call, History
+from history.events import Answer, AnyEvent, Call, Fault, History
 from history.subjects import QUORUM, Subject, subjects, subjects_of, topics_of
 
 
@@ -28,6 +28,11 @@ SERVED_BY_OTHERS: dict[str, frozenset[str]] = {
     "transactional-id": frozenset(("find_coordinator", "produce", "txn_offset_commit")),
 }
 """The requests that name a group or a transactional id, but go to other brokers than its coordinator."""
+
+
+def is_calm(events: Iterable[AnyEvent]) -> bool:
+    """True if no fault was witnessed in an example."""
+    return not any(type(event) is Fault and event.phase == "witness" for event in events)
 
 
 def changed_by(timeline: Timeline, changes: Sequence[Change], partition: str = "", after: int = -1) -> ChangedBy:

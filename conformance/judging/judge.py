@@ -35,7 +35,7 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 import msgspec
 
 from conformance.catalogue.rows import LATER
-from conformance.judging.changes import Lived
+from conformance.judging.changes import Lived, is_calm
 from conformance.judging.excuses import Evidence
 from conformance.judging.reading import Reading
 from conformance.judging.story import Story
@@ -110,10 +110,6 @@ Joint: TypeAlias = tuple[type[Story], ...]
 """The types of the stories that a judge looks at together."""
 
 
-DISTURBED: frozenset[Kind | None] = frozenset(("partition", "resource", "transactional-id", "producer"))
-"""The kinds of subjects that faults disturb. No fault affects whether an answer agrees with itself and its request."""
-
-
 class Judge:
     """The judge of a row: a function over each story of a type, over all stories of several types together, or over each part of
     what a look at the history gives.
@@ -167,7 +163,7 @@ class Judge:
             detail=finding.detail if not finding.held else "",
             label=finding.label if not finding.held else "",
             lived=[*lived],
-            calm=calm and self.about in DISTURBED,
+            calm=calm,
         )
 
 
@@ -275,7 +271,7 @@ class Judging:
 
     def results(self) -> Judged:
         """Return the results so far: observations by judge, then by subject's name, and counts of excuses."""
-        found, calm = self._all(), not any(map(_is_witness, self._history.events))
+        found, calm = self._all(), is_calm(self._history.events)
         return Judged(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
             _count((judge.row, claim.case, claim.evidence.name) for judge, claim, _ in found if type(claim) is Excuse),
@@ -380,10 +376,6 @@ _Claimed: TypeAlias = tuple[Judge, Claim, Story | None]
 def _reacted(event: AnyEvent) -> TypeGuard[Fault]:
     """True if the event is itself the change that followed from a fault."""
     return type(event) is Fault and event.phase == "consequence" and event.detail.get("met") is True
-
-
-def _is_witness(event: AnyEvent) -> bool:
-    return type(event) is Fault and event.phase == "witness"
 
 
 def _count(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:

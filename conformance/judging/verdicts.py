@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from conformance.catalogue import Facts, Requirement
-from conformance.catalogue.floors import floor_of, kind_of
+from conformance.catalogue.floors import floor_of, may_fill
 from conformance.catalogue.rows import RECORDED
 from history.command import COMMAND
 from history.observations import KEEPS, KEEPS_NOT
@@ -131,7 +131,7 @@ def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
 
 def counting(row: Requirement, case: str, tally: CaseTally) -> tuple[int, int]:
     """Return the held observations and the examples that fill a floor: for a probe all, else the disturbed ones."""
-    if kind_of(row, case) == "probe":
+    if may_fill(row, case, calm=True):
         return tally.held, tally.examples
     return tally.held - tally.calm, tally.examples - tally.calm_examples
 

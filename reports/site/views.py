@@ -10,7 +10,7 @@ import msgspec
 from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.floors import Floor, floor_of
-from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict
+from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, counting
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
 from reports.matrix import Matrix, ReportedCell, RowFacts
 from reports.texts.versions import broken_since, spans
@@ -87,6 +87,10 @@ class RowView(msgspec.Struct, kw_only=True):
 
     def undecided(self, tally: CaseTally) -> list[str]:
         return undecided_in_words(tally)
+
+    def idle(self, case: str, tally: CaseTally) -> int:
+        """Return the number of held observations of calm examples that fill no floor."""
+        return tally.held - counting(self.row, case, tally)[0]
 
 
 class FamilyView(msgspec.Struct, kw_only=True):

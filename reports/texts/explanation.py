@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from conformance.catalogue import Requirement
 from conformance.catalogue.floors import floor_of
-from conformance.judging.verdicts import CaseTally
+from conformance.judging.verdicts import CaseTally, counting
 from history.command import COMMAND
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
@@ -113,7 +113,7 @@ def _verdict_lines(about: ExplainedCell) -> Iterator[str]:
 def _basis_lines(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     for name, tally in cell.cases.items():
-        yield f"  Case {name}{_case_text(about, name)}: {_tally_text(tally)}"
+        yield f"  Case {name}{_case_text(about, name)}: {_tally_text(about, name, tally)}"
         yield from _excuse_lines(about, name)
     if cell.cases and about.rule:
         floor = floor_of(about.rule)
@@ -138,9 +138,10 @@ def _case_text(about: ExplainedCell, name: str) -> str:
     return next((f" ({case.about})" for case in about.rule.cases if case.id == name), "") if about.rule else ""
 
 
-def _tally_text(tally: CaseTally) -> str:
+def _tally_text(about: ExplainedCell, case: str, tally: CaseTally) -> str:
     counts = [f"{count} {name}" for name in ("held", "violated", "recorded") if (count := getattr(tally, name))]
-    calm = f" ({tally.calm} of them where nothing was disturbed)" if tally.calm else ""
+    idle = tally.held - counting(about.rule, case, tally)[0] if about.rule else 0
+    calm = f" ({idle} of them where nothing was disturbed)" if idle else ""
     wavering = ", identical tries answered differently" if tally.wavering else ""
     seen = ", ".join([f"{', '.join(counts) or 'nothing seen'}{calm}", *undecided_in_words(tally)])
     return f"{seen}; {tally.inputs} distinct inputs, {tally.examples} examples{wavering}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from conformance.catalogue import Facts, shipped_rows
-from conformance.catalogue.floors import floor_of, kind_of
+from conformance.catalogue.floors import floor_of, may_fill
 from conformance.catalogue.rows import RECORDED
 from conformance.core.registry import AnyCheck
 from conformance.running.violations import Breach
@@ -58,7 +58,8 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
         column = column if column is not None and column.ranges else shard.header.column
         for line in shard.lines:
             if isinstance(line, ObservationLine):
-                observed[line.check][line.requirement, line.case] += not line.calm or _is_of_probes(line)
+                row = shipped_rows()[line.requirement]
+                observed[line.check][row.id, line.case] += may_fill(row, line.case, calm=line.calm)
                 if line.result == "violated" and line.evidence:
                     breaches.setdefault(Breach(line.requirement, line.label, line.case), line.evidence)
             elif isinstance(line, ExampleLine):
@@ -66,10 +67,6 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
     if column is None:
         return None
     return Observed(column=column, observed=observed, seconds=seconds, breaches=breaches)
-
-
-def _is_of_probes(line: ObservationLine) -> bool:
-    return kind_of(shipped_rows()[line.requirement], line.case) == "probe"
 
 
 def rank_cases(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:

@@ -230,6 +230,23 @@ def looks_before_and_after(log: Log) -> Claims:
     yield held_if(True, detail="disturbed")
 
 
+def observes(log: Log) -> Claims:
+    """A log's end, for a property and a scenario."""
+    yield held_if(log.end().offset == 5, row="KIP101-INV-09", case="log")
+    yield held_if(True, row="KIP101-EPOCH-04", case="broker")
+
+
+def test_what_a_body_observes_where_nothing_is_disturbed_is_calm_unless_its_schedule_is_a_scenario(play: Play) -> None:
+    outcome, _ = play.live(check_of(observes, rows=("KIP101-INV-09", "KIP101-EPOCH-04")), FakeCluster(5, 5))
+    assert outcome.detail == ""
+    assert [(one.requirement, one.calm) for one in outcome.observations] == [
+        ("KIP101-INV-09", True),
+        ("KIP101-EPOCH-04", False),
+    ]
+    disturbed, _ = play.live(check_of(looks_before_and_after), FakeCluster(5, 5, 7))
+    assert [one.calm for one in disturbed.observations] == [False] * 5
+
+
 def test_an_observation_lived_through_no_fault_that_changed_nothing(play: Play) -> None:
     outcome, _ = play.live(check_of(looks_before_and_after), FakeCluster(5, 5, 7))
     assert [one.lived for one in outcome.observations] == [[]] * 5

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.catalogue import Requirement, shipped_rows
-from conformance.catalogue.floors import FLOORS, floor_of, shaping
+from conformance.catalogue.floors import FLOORS, floor_of, kind_of, shaping
 from conformance.catalogue.rows import RECORDED as RECORDED_LEVELS
 from conformance.core.registry import checks_by_row
 from conformance.judging import patch_releases
@@ -42,7 +42,7 @@ RECORDED = msgspec.structs.replace(ROW, level="informational")
 
 
 def test_a_row_may_have_a_floor_of_its_own() -> None:
-    law = shipped_rows()["GEN-03"]
+    law = shipped_rows()["GEN-05"]
     assert floor_of(law) == msgspec.structs.replace(FLOORS["property"], observations=5, changed=0)
     assert floor_of(PROPERTY) == FLOORS["property"]
     assert floor_of(msgspec.structs.replace(ROW, inputs=1)) == msgspec.structs.replace(FLOORS["probe"], inputs=1)
@@ -86,6 +86,19 @@ def test_calm_observations_fill_the_floor_of_a_probe_only() -> None:
     assert "1 observations (1 calm ones do not count)" in below_floor(
         SCENARIO, SCENARIO.cases[0].id, CaseTally(held=2, inputs=2, examples=2, calm=1, calm_examples=1)
     )
+
+
+PROPERTIES = [
+    (row, case.id) for row in JUDGED for case in row.applicable_cases(FACTS) if kind_of(row, case.id) == "property"
+]
+
+
+@pytest.mark.parametrize(("row", "case"), PROPERTIES)
+def test_a_property_with_a_thousand_calm_observations_is_inconclusive_and_says_so(row: Requirement, case: str) -> None:
+    calm = CaseTally(held=1000, inputs=1000, examples=1000, changed=1000, calm=1000, calm_examples=1000)
+    judgement = judged(row, cases={**evidence(row).cases, case: calm})
+    short = f"0 observations (1000 calm ones do not count), the floor is {floor_of(row, case).observations}"
+    assert (judgement.verdict, judgement.reason) == ("inconclusive", f"case {case}: {short}")
 
 
 # --- precedence
