@@ -124,7 +124,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
     declared, as in `history.shards.Column`: it decides which cases apply, and one worker has several clusters.
 
     `sent` has the values that earlier examples on the shared rig sent to each partition, and how often; None if that is not
-    known. `settings` are those that the cluster was started with, beside the kit's own. `schema` is that of the whole group.
+    known. `log_starts` has the highest log start that their requests explain, by partition, where these set a bound. `settings`
+    are those that the cluster was started with, beside the kit's own. `schema` is that of the whole group.
     """
 
     schema: int = SCHEMA
@@ -138,6 +139,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
     settings: dict[str, str] = {}
     ranges: dict[str, int] = {}
     sent: dict[str, dict[str, int]] | None = None
+    log_starts: dict[str, int] = {}
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="type"):

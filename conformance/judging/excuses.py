@@ -82,7 +82,7 @@ GIVEN_UP = Evidence(
 
 WRITTEN_BEFORE = Evidence(
     "written-before-the-history",
-    "the topic was created before the history, or deleted in it: earlier requests to it are not known",
+    "the topic was created before the history, or deleted in it, and earlier requests to it are not known",
     about="one topic",
     since="the begin of the history",
     until="the first record that the history sent",

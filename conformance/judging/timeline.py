@@ -129,6 +129,10 @@ class Timeline:
         """The facts about requests that create a topic, or that alter or describe a setting of JUDGED_BY."""
         self.sent_before = example.sent
         """By partition, the values that earlier examples sent, and how often; None if that is not known."""
+        self.log_starts_before = example.log_starts
+        """By partition, the highest log start that requests of earlier examples explain, where these set a bound."""
+        self.settings = example.settings
+        """The settings that the cluster was started with."""
         self.continues = bool(example.context)
         """Whether another example prepared what this one acts on."""
         self.spans: list[FaultSpan] = []

@@ -18,9 +18,9 @@ from conformance.core.evaluate import judged_on
 from conformance.core.registry import checks_by_row
 from conformance.core.topologies import adapt_topology
 from conformance.judging.due import hindrance
+from conformance.judging.earlier_examples import Earlier
 from conformance.judging.judge import Judge
 from conformance.judging.judges import JUDGES
-from conformance.judging.sent_values import sent_until
 from conformance.running.planning.budget import TimePlan, Work
 from conformance.running.recording.progress import Progress
 from conformance.running.recording.shard_writer import ShardWriter
@@ -255,7 +255,7 @@ class Lab:
                 raise (Hindered(detail, reason) if reason else KitError(detail)) from error
             finally:
                 bench.close()
-            standing.sent[rig.name] = sent_until(self._end_rig(tape, standing.column, "judged"), {})
+            standing.earlier[rig.name] = Earlier().then(self._end_rig(tape, standing.column, "judged"))
             standing.rigs[rig.name] = msgspec.to_builtins(data)
         return standing.rigs[rig.name]
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from conformance.core.bench import ClientKey
-from conformance.judging.sent_values import SentValues
+from conformance.judging.earlier_examples import Earlier
 from fixtures.cluster import KRaftCluster
 from fixtures.faults.base.watch import Watch
 from fixtures.wire import NodeClient
@@ -19,13 +19,13 @@ REPLACED_NOTE = "the cluster was replaced"
 
 
 class Standing(msgspec.Struct, kw_only=True):
-    """A running cluster, its column, and the data of the shared rigs on it, with the values that were sent to these."""
+    """A running cluster, its column, and the data of the shared rigs on it, with what was done to these."""
 
     cluster: KRaftCluster
     watch: Watch
     column: Column
     rigs: dict[str, dict[str, Any]] = {}
-    sent: dict[str, SentValues | None] = {}
+    earlier: dict[str, Earlier] = {}
     clients: dict[ClientKey, NodeClient] = {}
 
 

@@ -40,7 +40,8 @@ class LogStarts:
         self._story = story
         asked = sorted((trim.asked, reach(trim)) for trim in story.deletions if trim.error in MAY_HAVE_DELETED)
         self._events = [event for event, _ in asked]
-        self._bounds = [*accumulate((bound for _, bound in asked), max)]
+        self._before = story.log_start_before if story.log_start_before < inf else 0.0
+        self._bounds = [max(self._before, bound) for bound in accumulate((bound for _, bound in asked), max)]
 
     def limit(self, event: int) -> float:
         """Return the highest log start that the history explains before an event; infinite where it sets no bound."""
@@ -49,7 +50,7 @@ class LogStarts:
     def asked_for(self, event: int) -> float:
         """Return the highest log start that requests before an event explain."""
         place = bisect_left(self._events, event)
-        return self._bounds[place - 1] if place else 0.0
+        return self._bounds[place - 1] if place else self._before
 
     @cached_property
     def highest(self) -> float:
@@ -57,7 +58,7 @@ class LogStarts:
         if self._moves:
             return inf
         deleted = (max(one.offset, one.low_watermark) if one.offset >= 0 else inf for one in self._story.deletions)
-        return max([0.0, *deleted, *(read.log_start for read in self._story.reads)])
+        return max([self._before, *deleted, *(read.log_start for read in self._story.reads)])
 
     def may_fall(self, event: int) -> bool:
         """True if a log start was moved into a segment before an event: a crash may set it back below the leader epoch
@@ -69,13 +70,13 @@ class LogStarts:
     def _inside_from(self) -> float:
         """The event after which a log start may be inside a segment; infinite for none."""
         faults = self._story.derive(ReplicaDamage).hits(lambda effects: effects.start_inside_segment)
-        return min([*self._events, *(span.began for span in faults)], default=inf)
+        return min([*self._events, *(span.began for span in faults)], default=inf) if not self._before else -1
 
     # --- retention
 
     def excuse(self, event: int) -> Evidence:
         """Return the evidence by which the history sets no bound before an event."""
-        if not self._story.is_known_from_start:
+        if self._story.log_start_before == inf:
             return WRITTEN_BEFORE
         return DELETED_BY_SETTING if self._story.derive(deleted_from) < event else MOVED_BY_FAULT
 
@@ -86,7 +87,7 @@ class LogStarts:
     @cached_property
     def _unbounded_from(self) -> float:
         """The event after which retention or a fault may have moved the log start anywhere; infinite for none."""
-        if not self._story.is_known_from_start:
+        if self._story.log_start_before == inf:
             return -1
         moved = (float(span.began) for span in (*self._moves, *self._retentions))
         return min([*moved, self._story.derive(deleted_from)])

@@ -62,9 +62,10 @@ class Setting:
     """
 
     def __init__(self, key: str, story: PartitionStory) -> None:
-        self._default, self._timeline = DEFAULTS[key], story.timeline
+        self._timeline = story.timeline
         topic = Resource(TOPIC, story.name.rpartition("-")[0])
         keys = {topic: key, CLUSTER: CLUSTER_KEYS.get(key, key)}
+        self._default = story.timeline.settings.get(keys[CLUSTER], DEFAULTS[key])
         self._own, self._cluster = list[Value](), list[Value]()
         for fact in story.timeline.configured:
             if isinstance(fact, ResourceChange):

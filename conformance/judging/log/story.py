@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from math import inf
 from typing import Any, ClassVar
 
 import msgspec
@@ -232,6 +233,11 @@ class PartitionStory(Story):
         if self.number > 0 or sent is None:
             return {} if self.number > 0 else None
         return sent.get(self.name, {})
+
+    @property
+    def log_start_before(self) -> float:
+        """The highest log start that requests of earlier examples explain; infinite where these are not known."""
+        return 0 if self.is_known_from_start else self.timeline.log_starts_before.get(self.name, inf)
 
     # --- changes
 

@@ -18,7 +18,6 @@ from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd, canonical_text, evaluate_check, find_proofs, judged_on
 from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judged
-from conformance.judging.sent_values import sent_until
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab
@@ -109,9 +108,9 @@ class ProbeRun(CheckRun):
         standing = self.standing()
         rig = self.check.rig
         context = self.lab.shared_context(rig, standing) if rig.shared else {}
-        sent = standing.sent.get(rig.name)
         inputs = msgspec.to_builtins(drawn)
-        tape = self.lab.tape(self.id, standing, case=case, inputs=inputs, context=context, sent=sent)
+        earlier = msgspec.structs.asdict(standing.earlier[rig.name]) if rig.shared else {}
+        tape = self.lab.tape(self.id, standing, case=case, inputs=inputs, context=context, **earlier)
         bench = self.lab.bench(tape, standing)
         try:
             outcome = evaluate_check(self.check, bench, drawn, context)
@@ -122,7 +121,7 @@ class ProbeRun(CheckRun):
         end = end_of(outcome.end, replaced, tape.history)
         history = tape.end(End(example=tape.example.example, outcome=end, detail=detail))
         if rig.shared:
-            standing.sent[rig.name] = sent_until(history, sent)
+            standing.earlier[rig.name] = standing.earlier[rig.name].then(history)
         facts = Facts(version=standing.column.version, ranges=standing.column.ranges)
         found = Judged(outcome.observations, outcome.excuses) + judged_on(facts, self.lab.judges, history)
         if end == "error":

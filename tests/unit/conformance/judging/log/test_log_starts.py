@@ -8,13 +8,14 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE
+from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE, Evidence
+from conformance.judging.log.log_start_moves import log_start_moves_for_a_reason
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.timeline import NEVER
 from history.effects import Effects
 from protocol.codes import Error
 from tests.support.histories import LogHistory
-from tests.support.judging import partition_story
+from tests.support.judging import broken, excused, partition_story
 
 
 def starts(history: LogHistory) -> LogStarts:
@@ -98,6 +99,33 @@ def test_a_topic_from_before_the_history_may_start_anywhere() -> None:
     found = starts(history)
     assert found.limit(0) == inf
     assert found.excuse(0) == WRITTEN_BEFORE
+
+
+def on_a_shared_rig(**bounds: int) -> LogHistory:
+    """A history of a topic whose partition 0 earlier examples trimmed, if they tell how far."""
+    history = LogHistory()
+    log_starts = {f"topic-{index[1:]}": bound for index, bound in bounds.items()}
+    history.example = msgspec.structs.replace(history.example, context={"topic": "topic"}, log_starts=log_starts)
+    return history.settled(1, 0)
+
+
+def test_a_log_starts_where_earlier_examples_asked_for_it() -> None:
+    found = starts(on_a_shared_rig(_0=3))
+    assert (found.limit(0), found.highest, found.may_fall(0)) == (3, 3, True)
+    untrimmed = starts(on_a_shared_rig(_0=0))
+    assert (untrimmed.limit(NEVER), untrimmed.may_fall(NEVER)) == (0, False)
+    higher = on_a_shared_rig(_0=3).trim(1, 2).trim(1, 5)
+    assert [starts(higher).limit(event) for event in (len(higher.events) - 2, NEVER)] == [3, 5]
+
+
+def test_a_log_start_that_no_request_of_an_earlier_example_explains() -> None:
+    def judged(history: LogHistory, start: int) -> tuple[list[str], list[tuple[str, Evidence]]]:
+        history.whole(1, epoch=0, hw=7, start=start)
+        return broken(log_start_moves_for_a_reason, history), excused(log_start_moves_for_a_reason, history)
+
+    assert judged(on_a_shared_rig(_0=3), 3) == ([], [])
+    assert judged(on_a_shared_rig(_0=3), 4) == (["trim"], [])
+    assert judged(on_a_shared_rig(_1=3), 3) == ([], [("trim", WRITTEN_BEFORE)])
 
 
 def test_retention_counts_for_all_partitions_of_the_topic_from_its_fault_on() -> None:

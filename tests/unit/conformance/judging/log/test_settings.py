@@ -12,6 +12,7 @@ from conformance.judging.log.settings import (
     SETTLED_AFTER,
     InForce,
     Setting,
+    deleted_from,
     min_insync_replicas,
     possible_min_isr,
     unclean_election,
@@ -34,6 +35,12 @@ def in_force(history: LogHistory) -> tuple[str, str] | None:
     """The value in force at the end of the history, and its owner."""
     found = unclean(history).in_force(len(history.events))
     return found and (found.text, found.owner)
+
+
+def test_the_cluster_was_started_with_another_default() -> None:
+    assert in_force(LogHistory().started_with(unclean_leader_election_enable="true")) == ("true", "cluster")
+    deletes = LogHistory().started_with(log_retention_ms="1000").created().settled(1, 0)
+    assert deleted_from(partition_story(deletes)) == -1
 
 
 def created(**configs: str) -> LogHistory:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from conformance.judging.earlier_examples import Earlier
 from conformance.judging.excuses import (
     APPENDED_BY_FAULT,
     ASSIGNED_AGAIN,
@@ -21,7 +22,6 @@ from conformance.judging.excuses import (
 )
 from conformance.judging.judge import judge_all
 from conformance.judging.log import written_records
-from conformance.judging.sent_values import SentValues, sent_until
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, History
 from protocol.log import ProducePartition
@@ -234,11 +234,11 @@ def test_records_above_one_of_the_history_were_sent_in_it() -> None:
 
 def shared(*earlier: LogHistory) -> LogHistory:
     """An example on a shared rig to which earlier examples wrote."""
-    sent: SentValues | None = {}
+    known = Earlier()
     for one in earlier:
-        sent = sent_until(one.history, sent)
+        known = known.then(one.history)
     history = prepared(LogHistory())
-    history.example = msgspec.structs.replace(history.example, sent=sent)
+    history.example = msgspec.structs.replace(history.example, sent=known.sent)
     return history.settled(1, 0)
 
 
