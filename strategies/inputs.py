@@ -3,9 +3,34 @@
 Epochs and versions are mapped to those of the cluster when a check runs.
 """
 
-from hypothesis.strategies import SearchStrategy, integers, sampled_from
+from collections.abc import Sequence
+
+import msgspec
+from hypothesis.strategies import SearchStrategy, builds, integers, one_of, sampled_from
 
 from protocol.records import Codec
+
+NEAR = 3
+"""The number of distances that count as near."""
+
+
+def near_or_far(most: int, least: int = 1) -> SearchStrategy[int]:
+    """Draw a distance past a limit: as often one of the first few from `least` on as one of the others up to `most`."""
+    return one_of(integers(least, least + NEAR - 1), integers(least + NEAR, most))
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A place in a log, drawn before its length is known: `near` one of its landmarks, such as the start of an epoch."""
+
+    landmark: int
+    near: int
+
+    def among(self, landmarks: Sequence[int]) -> int:
+        """Return the offset, which is not negative, in a log with landmarks at these offsets."""
+        return max(0, landmarks[self.landmark % len(landmarks)] + self.near)
+
+
+PLACES = builds(Place, landmark=integers(0, 59), near=integers(-2, 2))
 
 RECORDS = integers(1, 4)
 """The number of records of a batch, or of records written one after the other."""
@@ -14,8 +39,10 @@ FEW_RECORDS = integers(1, 3)
 CODECS = sampled_from([Codec.NONE, Codec.GZIP, Codec.ZSTD])
 EPOCHS_BACK = integers(1, 3)
 """The distance of an older epoch from the current one, if the leader has changed at least three times."""
-EPOCHS_AHEAD = integers(1, 1000)
+EPOCHS_AHEAD = near_or_far(1000)
 """The distance from the current epoch to one that does not exist yet."""
+PAST_END = near_or_far(1000)
+"""The distance from a log end to an offset past it."""
 NEAR_EPOCHS_AHEAD = integers(1, 5)
 """The distance to a newer epoch that the node learns of and continues from."""
 EPOCH_BUMPS = integers(0, 3)

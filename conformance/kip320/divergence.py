@@ -21,7 +21,7 @@ from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import FetchOptions
-from strategies.inputs import EPOCHS_AHEAD, RECORDS
+from strategies.inputs import EPOCHS_AHEAD, PAST_END, RECORDS, near_or_far
 
 
 @probe(
@@ -54,8 +54,8 @@ def ended_epoch_diverges(partition: Partition, case: str, which: int, past: int,
     "KIP320-CONS-02",
     rig=TRIMMED,
     number=integers(0, 2),
-    far=lists(integers(2, 1 << 40), min_size=2, max_size=2, unique=True),
-    unknown=integers(1, 1000),
+    far=lists(near_or_far(1 << 40, 2), min_size=2, max_size=2, unique=True),
+    unknown=EPOCHS_AHEAD,
     back=BACK,
 )
 def range_errors_are_below_the_log_start(
@@ -129,7 +129,7 @@ def below_the_start_is_out_of_range(
     rig=partition_at_epoch(3),
     cases=["unknown-epoch", "past-end", "unset"],
     offset=integers(0, 12),
-    past=integers(1, 1000),
+    past=PAST_END,
     ahead=EPOCHS_AHEAD,
     which=integers(0, 3),
     with_epoch=booleans(),

@@ -24,7 +24,7 @@ from fixtures.wire.log import FETCH_BY_ID_FROM
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, EpochEnd, EpochQuery, FetchOptions, FetchPartition
 from protocol.messages import Topic
-from strategies.inputs import EPOCHS_BACK
+from strategies.inputs import EPOCHS_AHEAD, EPOCHS_BACK, PAST_END, near_or_far
 
 
 def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, version: int) -> AnyAnswer:
@@ -41,7 +41,7 @@ def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, ver
     rig=partition_at_epoch(3),
     cases=list(APIS),
     epochs_back=EPOCHS_BACK,
-    epochs_ahead=integers(1, 1000),
+    epochs_ahead=EPOCHS_AHEAD,
     back=BACK,
 )
 def epoch_is_checked_before_leadership(
@@ -67,7 +67,7 @@ def epoch_is_checked_before_leadership(
     rig=ON_TWO_BROKERS,
     cases=["not-hosted", "unknown-name", "unknown-id"],
     api=sampled_from(list(APIS)),
-    distance=integers(-2, 1000),
+    distance=near_or_far(1000, -2),
     back=BACK,
 )
 def epoch_is_irrelevant_without_a_replica(
@@ -100,7 +100,7 @@ STRANGER = 1000
     rig=partition_at_epoch(3),
     cases=["epoch-before-membership", "epoch-before-offset", "membership-before-offset"],
     epochs_back=EPOCHS_BACK,
-    past=integers(1, 1000),
+    past=PAST_END,
     back=BACK,
 )
 def refusals_come_in_their_order(partition: Partition, case: str, epochs_back: int, past: int, back: int) -> Claims:

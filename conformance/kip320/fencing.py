@@ -18,7 +18,7 @@ from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import FetchedPartition, FetchOptions, LeaderAndEpoch
 from protocol.since import since
-from strategies.inputs import EPOCHS_BACK
+from strategies.inputs import EPOCHS_AHEAD, EPOCHS_BACK
 
 HINTS_FROM = since("FetchResponse", "NodeEndpoints")
 
@@ -64,7 +64,7 @@ def names_leader(partition: Partition, node: NodeClient, answer: FetchedPartitio
     return answer.current_leader == LeaderAndEpoch(state.leader, state.leader_epoch) and endpoints == [address]
 
 
-@probe("KIP320-FETCH-03", rig=partition_at_epoch(3), epochs_ahead=integers(1, 1000), back=BACK)
+@probe("KIP320-FETCH-03", rig=partition_at_epoch(3), epochs_ahead=EPOCHS_AHEAD, back=BACK)
 def newer_epoch_is_unknown(partition: Partition, case: str, epochs_ahead: int, back: int) -> Claims:
     """A fetch with a newer epoch is refused without records or leader, and the broker's own epoch is unchanged."""
     node, replica_id, state = sender_for(partition, case)

@@ -11,7 +11,7 @@ from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, EpochEnd
 from protocol.since import since
-from strategies.inputs import EPOCHS_AHEAD, EPOCHS_BACK, RECORDS
+from strategies.inputs import EPOCHS_AHEAD, EPOCHS_BACK, RECORDS, near_or_far
 
 API = "OffsetForLeaderEpoch"
 ANSWERS_EPOCH_FROM = since("OffsetForLeaderEpochResponse", "LeaderEpoch")
@@ -69,7 +69,7 @@ def older_epoch_ends_where_next_starts(partition: Partition, which: int, with_ep
     yield held_if(ends_epoch(answer, epoch, log.end_of(epoch)), answer)
 
 
-@probe("KIP320-OFLE-05", rig=partition_at_epoch(3), ahead=integers(1, 2**30), with_epoch=booleans(), back=BACK)
+@probe("KIP320-OFLE-05", rig=partition_at_epoch(3), ahead=near_or_far(2**30), with_epoch=booleans(), back=BACK)
 def unknown_epoch_has_no_end(partition: Partition, case: str, ahead: int, with_epoch: bool, back: int) -> Claims:
     """For an epoch above the newest, and for -1, the answer is error 0 with epoch and offset -1."""
     state = partition.await_agreement()

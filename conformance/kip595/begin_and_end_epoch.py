@@ -7,10 +7,10 @@ from conformance.rigs.quorum.quorum import QUORUM, Quorum, Tried, leader_in
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import RaftAnswer
-from strategies.inputs import CONTROLLERS, versions_back
+from strategies.inputs import CONTROLLERS, near_or_far, versions_back
 
 OLDER = versions_back(1)
-AHEAD = integers(0, 1000)
+AHEAD = near_or_far(1000, 0)
 BACK = integers(1, 4)
 
 

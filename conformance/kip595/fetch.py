@@ -6,11 +6,11 @@ from itertools import pairwise
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.quorum.fetching import log_end, own_end, try_fetch
+from conformance.rigs.quorum.fetching import landmarks, log_end, own_end, try_fetch
 from conformance.rigs.quorum.quorum import FAR, QUORUM, EpochStart, Quorum, Tried, skipped_epochs
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, FetchedPartition
-from strategies.inputs import CONTROLLERS, versions_back
+from strategies.inputs import CONTROLLERS, PLACES, Place, near_or_far, versions_back
 
 OLDER = versions_back(3)
 
@@ -29,24 +29,24 @@ def is_refusal(tried: Tried[FetchedPartition], error: Error) -> bool:
 
 
 @probe("KIP595-FETCH-01", rig=QUORUM, cases=["older-epoch", "newer-epoch"], member=CONTROLLERS, by=integers(1, 4),
-       offset=integers(0, 40), older=OLDER)  # fmt: skip
-def another_epoch_is_fenced(quorum: Quorum, case: str, member: int, by: int, offset: int, older: int) -> Claims:
+       place=PLACES, older=OLDER)  # fmt: skip
+def another_epoch_is_fenced(quorum: Quorum, case: str, member: int, by: int, place: Place, older: int) -> Claims:
     """A fetch in another epoch than the receiver's is refused by leader and followers, and no epoch is adopted."""
     ahead, error = (-by, Error.FENCED_LEADER_EPOCH) if case == "older-epoch" else (by, Error.UNKNOWN_LEADER_EPOCH)
+    offset = place.among(landmarks(quorum))
     tried = try_fetch(quorum, quorum.any(member), offset, ahead=ahead, last_fetched_epoch=0, older=older)
     yield held_if(is_refusal(tried, error), tried.answer)
 
 
-@probe(
-    "KIP595-FETCH-01", rig=QUORUM, cases=["not-leader"], follower=integers(0, 1), offset=integers(0, 40), older=OLDER
-)
-def follower_serves_no_fetch(quorum: Quorum, follower: int, offset: int, older: int) -> Claims:
+@probe("KIP595-FETCH-01", rig=QUORUM, cases=["not-leader"], follower=integers(0, 1), place=PLACES, older=OLDER)
+def follower_serves_no_fetch(quorum: Quorum, follower: int, place: Place, older: int) -> Claims:
     """A controller that is not the leader names the leader and returns no records."""
+    offset = place.among(landmarks(quorum))
     tried = try_fetch(quorum, quorum.followers()[follower], offset, older=older)
     yield held_if(is_refusal(tried, Error.NOT_LEADER_OR_FOLLOWER), tried.answer)
 
 
-@probe("KIP595-FETCH-02", rig=QUORUM, by=integers(2, 1000), older=OLDER)
+@probe("KIP595-FETCH-02", rig=QUORUM, by=near_or_far(1000, 2), older=OLDER)
 def invalid_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int) -> Claims:
     """The leader refuses impossible offsets, epochs and wait times, just beyond the limit and further."""
     leader = quorum.one("leader")
@@ -73,11 +73,11 @@ def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> Epoch
 
 
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["epoch-unknown", "epoch-below-first", "past-epoch-end"],
-       by=integers(1, 1000), between=integers(0, 3), older=OLDER)  # fmt: skip
-def diverging_epoch_is_answered(quorum: Quorum, case: str, by: int, between: int, older: int) -> Claims:
+       place=PLACES, between=integers(0, 3), older=OLDER)  # fmt: skip
+def diverging_epoch_is_answered(quorum: Quorum, case: str, place: Place, between: int, older: int) -> Claims:
     """A fetch past the end of an old epoch, or in an unknown epoch, is answered with the diverging epoch and its end offset."""
     log = quorum.epochs()
-    offset, epoch = _diverging_position(log, case, by, between)
+    offset, epoch = _diverging_position(log, case, place.among(landmarks(quorum)), between)
     yield premise(epoch < log[-1].epoch, f"an epoch before {log[-1].epoch}")
     known = epoch in [line.epoch for line in log]
     yield premise(known == (case == "past-epoch-end"), "the log has the epoch only where the case says so")
@@ -88,15 +88,15 @@ def diverging_epoch_is_answered(quorum: Quorum, case: str, by: int, between: int
     yield held_if(diverges(tried.answer, diverging(whole, -1, epoch)), tried.answer)
 
 
-def _diverging_position(log: list[EpochStart], case: str, by: int, between: int) -> tuple[int, int]:
-    """Return an (offset, epoch) at which no log consistent with the leader's can end."""
+def _diverging_position(log: list[EpochStart], case: str, offset: int, between: int) -> tuple[int, int]:
+    """Return an (offset, epoch) at which no log consistent with the leader's can end, at the given offset if there is one."""
     first, second = log[0], log[1]
     if case == "epoch-below-first":
-        return by, first.epoch - 1
+        return max(1, offset), first.epoch - 1
     if case == "epoch-unknown":
         skipped = skipped_epochs(log)
-        return by, skipped[between % len(skipped)] if skipped else log[-1].epoch
-    return second.start + by, first.epoch
+        return max(1, offset), skipped[between % len(skipped)] if skipped else log[-1].epoch
+    return max(second.start + 1, offset), first.epoch
 
 
 def diverges(answer: FetchedPartition, where: EpochAndOffset) -> bool:
@@ -104,12 +104,14 @@ def diverges(answer: FetchedPartition, where: EpochAndOffset) -> bool:
     return answer.error is Error.NONE and matches and not answer.batches
 
 
-@probe("KIP595-FETCH-04", rig=QUORUM, cases=["past-log-end"], by=integers(1000, FAR), older=OLDER)
+@probe("KIP595-FETCH-04", rig=QUORUM, cases=["past-log-end"], by=near_or_far(FAR), older=OLDER)
 def fetch_past_the_log_end_diverges(quorum: Quorum, by: int, older: int) -> Claims:
     """A fetch past the leader's log end is answered with that log end, in the leader's epoch."""
     earlier = quorum.describe_by_leader()
-    tried = try_fetch(quorum, quorum.one("leader"), log_end(quorum) + by, older=older)
+    offset = log_end(quorum) + by
+    tried = try_fetch(quorum, quorum.one("leader"), offset, older=older)
     later = quorum.describe_by_leader()
+    yield premise(own_end(later.leader_id, later) < offset, f"a log that ends before {offset}")
     epoch = tried.before.reported.leader_epoch
     yield premise(earlier.leader_epoch == later.leader_epoch == epoch, f"still epoch {epoch}")
     diverging = tried.answer.diverging_epoch or EpochAndOffset()

@@ -11,7 +11,7 @@ from conformance.rigs.quorum.quorum import Stored, leader_in
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import VoteAnswer
-from strategies.inputs import NEAR_EPOCHS_AHEAD, versions_back
+from strategies.inputs import NEAR_EPOCHS_AHEAD, near_or_far, versions_back
 
 CANDIDATES = sampled_from(PEERS)
 LONGER = integers(0, 3)
@@ -66,15 +66,16 @@ def epoch_before_vote(frozen: Frozen) -> int:
 @probe("KIP595-VOTE-02", rig=FROZEN, cases=["leader"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=LONGER)
 def leader_leaves_for_a_newer_epoch(frozen: Frozen, candidate: int, ahead: int, longer: int) -> Claims:
     """A leader that gets a Vote request of a newer epoch stops leading."""
+    end = frozen.log_end()
     led = frozen.lead()
-    answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, longer * 1000))
+    answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, end.offset + longer))
     stored, reported, described = frozen.quorum_state(), frozen.reported_leader(), frozen.client.describe_quorum()
     left = stored.leader == reported == leader_in(answer) == LeaderAndEpoch(-1, led + ahead)
     refuses = described.error is Error.NOT_LEADER_OR_FOLLOWER
     yield held_if(left and refuses and answer.error is Error.NONE, answer, described, detail=f"{answer}; {stored}")
 
 
-@probe("KIP595-VOTE-04", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=integers(1, 1000))
+@probe("KIP595-VOTE-04", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=near_or_far(1000))
 def one_vote_per_epoch(frozen: Frozen, case: str, candidate: int, ahead: int, longer: int) -> Claims:
     """A voter grants its vote again to the candidate it chose in this epoch, and to no other, however long that one's log."""
     end = frozen.log_end()
@@ -89,7 +90,7 @@ def one_vote_per_epoch(frozen: Frozen, case: str, candidate: int, ahead: int, lo
 
 
 @probe("KIP595-VOTE-05", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, by=integers(1, 4), older=versions_back(1),
-       offset=integers(0, 1000))  # fmt: skip
+       offset=near_or_far(1000, 0))  # fmt: skip
 def logs_are_compared_by_epoch_then_offset(
     frozen: Frozen, case: str, candidate: int, ahead: int, by: int, older: int, offset: int
 ) -> Claims:
@@ -97,7 +98,7 @@ def logs_are_compared_by_epoch_then_offset(
     end = frozen.log_end()
     yield premise(end.epoch >= 1 and end.offset > by, "a log to compare with")
     log, granted = {
-        "older-epoch": (LogEnd(end.epoch - 1, offset), False),
+        "older-epoch": (LogEnd(end.epoch - 1, end.offset + offset), False),
         "newer-epoch": (LogEnd(end.epoch + by, offset % end.offset), True),
         "shorter": (LogEnd(end.epoch, end.offset - by), False),
         "equal": (end, True),
@@ -164,15 +165,16 @@ def misaddressed_vote_is_refused(frozen: Frozen, candidate: int, ahead: int, vot
 
 
 @probe("KIP595-VOTE-11", rig=FROZEN, cases=["leader", "follower", "candidate"], candidate=CANDIDATES,
-       longer=integers(0, 1000))  # fmt: skip
+       longer=near_or_far(1000, 0))  # fmt: skip
 def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, longer: int) -> Claims:
     """In its own epoch neither a leader, a follower nor a candidate votes for another, and nothing changes."""
+    end = frozen.log_end()
     epoch = bring_into(frozen, case)
     before, known = frozen.quorum_state(), frozen.reported_leader()
     yield premise(known.leader_epoch == epoch, f"{case} in epoch {epoch}")
     standing = case != "candidate" or before == Stored(-1, epoch, frozen.id)
     yield premise(standing, f"a candidate on disk: {before}", promised=("KIP595-QS-03", "candidate"))
-    answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
+    answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, end.offset + longer))
     refused = answer.error is Error.NONE and not answer.vote_granted and leader_in(answer) == known
     yield held_if(refused and frozen.quorum_state() == before and frozen.reported_leader() == known, answer)
 
@@ -203,7 +205,7 @@ def pre_vote_leaves_no_trace_in_its_epoch(frozen: Frozen, case: str, candidate: 
 
 
 @probe("KIP595-VOTE-18", rig=FROZEN, cases=["unattached", "prospective", "candidate", "follower-fresh"],
-       candidate=CANDIDATES, longer=integers(0, 1000), voted_before=sampled_from([True, False]))  # fmt: skip
+       candidate=CANDIDATES, longer=near_or_far(1000, 0), voted_before=sampled_from([True, False]))  # fmt: skip
 def waiting_roles_grant_a_pre_vote(
     frozen: Frozen, case: str, candidate: int, longer: int, voted_before: bool
 ) -> Claims:

@@ -5,12 +5,12 @@ from typing import NamedTuple
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.rigs.quorum.fetching import log_end, try_fetch
-from conformance.rigs.quorum.quorum import FAR, GHOSTS, QUORUM, Quorum
+from conformance.rigs.quorum.fetching import landmarks, log_end, try_fetch
+from conformance.rigs.quorum.quorum import GHOSTS, QUORUM, Quorum
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
 from protocol.quorum import METADATA_TOPIC, SnapshotPiece
-from strategies.inputs import versions_back
+from strategies.inputs import PLACES, Place, versions_back
 
 BACK = integers(0, 20)
 OLDER = versions_back(3)
@@ -71,10 +71,10 @@ SNAPSHOTS = {
 }
 
 
-@probe("KIP595-FETCH-14", rig=QUORUM, cases=list(SNAPSHOTS), offset=integers(1, FAR), older=versions_back(1))
-def snapshot_is_refused_by_name(quorum: Quorum, case: str, offset: int, older: int) -> Claims:
+@probe("KIP595-FETCH-14", rig=QUORUM, cases=list(SNAPSHOTS), place=PLACES, older=versions_back(1))
+def snapshot_is_refused_by_name(quorum: Quorum, case: str, place: Place, older: int) -> Claims:
     """An unavailable snapshot is refused with the partition error that says why."""
-    wrong = SNAPSHOTS[case]
+    wrong, offset = SNAPSHOTS[case], place.among(landmarks(quorum))
     name = quorum.one("follower" if case == "not-leader" else "leader")
 
     def ask(settled: LeaderAndEpoch) -> SnapshotPiece:

@@ -2,23 +2,22 @@
 
 from typing import Any
 
-from hypothesis.strategies import integers
-
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import endpoint_of_leader
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
 from protocol.quorum import SnapshotPiece
-from strategies.inputs import versions_back
+from strategies.inputs import PLACES, Place, near_or_far, versions_back
 
 
-@probe("KIP595-API-07", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=versions_back(1))
-def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older: int) -> Claims:
+@probe("KIP595-API-07", rig=MIXED, cases=["fetch-snapshot"], place=PLACES, older=versions_back(1))
+def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, place: Place, older: int) -> Claims:
     """A FetchSnapshot answer has the host and port of the leader's controller listener."""
     found = mixed.snapshot()
     yield premise(found is not None, f"a snapshot that the leader names: {found}")
     name, version = mixed.one("leader"), mixed.version("FetchSnapshot", older, 1)
+    position = _position_at(place, mixed, name, found, older)
 
     def ask(settled: LeaderAndEpoch) -> SnapshotPiece:
         assert found is not None
@@ -32,12 +31,13 @@ def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older
     yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)
 
 
-@probe("KIP595-API-04", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=versions_back(1))
-def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, position: int, older: int) -> Claims:
+@probe("KIP595-API-04", rig=MIXED, cases=["fetch-snapshot"], place=PLACES, older=versions_back(1))
+def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, place: Place, older: int) -> Claims:
     """A FetchSnapshot without a cluster id is answered with the same bytes as one with the right id."""
     found = mixed.snapshot()
     yield premise(found is not None, f"a snapshot that the leader names: {found}")
     name = mixed.one("leader")
+    position = _position_at(place, mixed, name, found, older)
 
     def ask(settled: LeaderAndEpoch) -> list[SnapshotPiece]:
         return [_piece(mixed, name, settled, found, position, older, cluster_id=id) for id in (None, mixed.cluster_id)]
@@ -47,7 +47,7 @@ def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, position: int, older: i
     yield held_if(without == with_id and bool(without.unaligned_records), without, with_id)
 
 
-@probe("KIP595-FETCH-14", rig=MIXED, cases=["position"], beyond=integers(0, 1000), older=versions_back(1))
+@probe("KIP595-FETCH-14", rig=MIXED, cases=["position"], beyond=near_or_far(1000, 0), older=versions_back(1))
 def position_past_the_snapshot_is_out_of_range(mixed: Mixed, beyond: int, older: int) -> Claims:
     """A FetchSnapshot at or beyond the end of the snapshot is refused with POSITION_OUT_OF_RANGE."""
     found = mixed.snapshot()
@@ -63,6 +63,13 @@ def position_past_the_snapshot_is_out_of_range(mixed: Mixed, beyond: int, older:
     tried = mixed.attempt(name, lambda settled: _piece(mixed, name, settled, found, end, older), disk=False)
     right = tried.answer.error is Error.POSITION_OUT_OF_RANGE and tried.answer.top_level_error is Error.NONE
     yield held_if(right, tried.answer)
+
+
+def _position_at(place: Place, mixed: Mixed, name: str, found: EpochAndOffset | None, older: int) -> int:
+    """Return a position in a snapshot whose first piece tells its size."""
+    first = mixed.attempt(name, lambda settled: _piece(mixed, name, settled, found, 0, older), disk=False).answer
+    last = max(0, first.size - 1)
+    return min(last, place.among([0, last // 4, last // 2, 3 * last // 4, last]))
 
 
 def _piece(

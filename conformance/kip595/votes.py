@@ -7,14 +7,17 @@ from uuid import UUID
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.rigs.quorum.fetching import landmarks, log_end
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Role, Tried, leader_in
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import VoteAnswer
 from protocol.since import since
-from strategies.inputs import CONTROLLERS, EPOCHS_AHEAD, versions_back
+from strategies.inputs import CONTROLLERS, EPOCHS_AHEAD, PLACES, Place, near_or_far, versions_back
 
 OLDER = versions_back(1)
+LONGER = near_or_far(FAR, 0)
+"""The number of records by which a candidate's log is longer than the leader's."""
 ROLES: list[Role] = ["leader", "follower"]
 PRE_VOTE_FROM = since("VoteRequest", "PreVote")
 
@@ -75,7 +78,7 @@ NONSENSE: Mapping[str, Callable[[int, int], int]] = {
 
 
 @probe("KIP595-VOTE-07", rig=QUORUM, cases=list(NONSENSE),
-       member=CONTROLLERS, ahead=EPOCHS_AHEAD, by=integers(1, 1000), older=OLDER)  # fmt: skip
+       member=CONTROLLERS, ahead=EPOCHS_AHEAD, by=near_or_far(1000), older=OLDER)  # fmt: skip
 def impossible_log_position_is_refused(
     quorum: Quorum, case: str, member: int, ahead: int, by: int, older: int
 ) -> Claims:
@@ -91,20 +94,22 @@ def impossible_log_position_is_refused(
 
 
 @probe("KIP595-VOTE-07", "KIP595-VOTE-17", "KIP595-VOTE-18", rig=QUORUM, cases=["pre-vote-equal"],
-       role=sampled_from(ROLES), offset=integers(0, FAR))  # fmt: skip
-def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, offset: int) -> Claims:
+       role=sampled_from(ROLES), place=PLACES)  # fmt: skip
+def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, place: Place) -> Claims:
     """A pre-vote may name the candidate's own epoch as its log's; leader and fetching follower refuse, and nothing changes."""
+    offset = place.among(landmarks(quorum))
     tried = try_vote(quorum, quorum.one(role), log=lambda epoch: epoch, last_offset=offset, pre_vote=True)
     yield premise(tried.before.reported.leader_id >= 0, "a known leader")
     yield held_if(tried.answer.error is Error.NONE, tried.answer)
     yield held_if(tried.is_unchanged, tried.answer, row="KIP595-VOTE-17", case="equal-epoch")
 
 
-@probe("KIP595-VOTE-18", rig=QUORUM, cases=["leader", "follower-fetched"], back=integers(0, 4), offset=integers(0, FAR))
-def healthy_quorum_refuses_a_pre_vote(quorum: Quorum, case: str, back: int, offset: int) -> Claims:
+@probe("KIP595-VOTE-18", rig=QUORUM, cases=["leader", "follower-fetched"], back=integers(0, 4), longer=LONGER)
+def healthy_quorum_refuses_a_pre_vote(quorum: Quorum, case: str, back: int, longer: int) -> Claims:
     """In its own epoch a leader refuses a pre-vote, and so does a follower that has fetched from it."""
     name = quorum.one("leader" if case == "leader" else "follower")
-    tried = try_vote(quorum, name, log=lambda epoch: epoch - back, last_offset=FAR + offset, pre_vote=True)
+    end = log_end(quorum) + longer
+    tried = try_vote(quorum, name, log=lambda epoch: epoch - back, last_offset=end, pre_vote=True)
     yield held_if(is_refusal(tried, Error.NONE), tried.answer)
 
 
@@ -142,11 +147,9 @@ def vote_for_another_directory_is_refused(quorum: Quorum, member: int, directory
     yield held_if(is_refusal(tried, Error.INVALID_VOTER_KEY), tried.answer)
 
 
-@probe("KIP595-VOTE-11", rig=QUORUM, cases=ROLES, back=integers(1, 4), offset=integers(0, FAR), older=versions_back(2))
-def leader_and_follower_refuse(quorum: Quorum, case: Role, back: int, offset: int, older: int) -> Claims:
+@probe("KIP595-VOTE-11", rig=QUORUM, cases=ROLES, back=integers(1, 4), longer=LONGER, older=versions_back(2))
+def leader_and_follower_refuse(quorum: Quorum, case: Role, back: int, longer: int, older: int) -> Claims:
     """In its own epoch neither a leader nor a follower of a known leader grants a vote."""
-    version = quorum.version("Vote", older)
-    tried = try_vote(
-        quorum, quorum.one(case), log=lambda epoch: epoch - back, last_offset=FAR + offset, version=version
-    )
+    version, end = quorum.version("Vote", older), log_end(quorum) + longer
+    tried = try_vote(quorum, quorum.one(case), log=lambda epoch: epoch - back, last_offset=end, version=version)
     yield held_if(is_refusal(tried, Error.NONE), tried.answer)

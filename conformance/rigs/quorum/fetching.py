@@ -59,6 +59,13 @@ def log_end(quorum: Quorum) -> int:
     return own_end(described.leader_id, described)
 
 
+def landmarks(quorum: Quorum) -> list[int]:
+    """Return the offsets that structure the leader's log: starts of epochs, its middle, high watermark and log end."""
+    described = quorum.describe_by_leader()
+    end = own_end(described.leader_id, described)
+    return sorted({*(line.start for line in quorum.epochs()), end // 2, described.high_watermark, end})
+
+
 def endpoint_of_leader(tried: Tried[Any]) -> Node:
     """Return the endpoint at which the leader's controller listener is reached."""
     id = tried.leader.leader_id

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.core.checks import Check, all_checks
 from conformance.kip595.fetch import _diverging_position
 from conformance.rigs.quorum.quorum import EpochStart, skipped_epochs
+from conformance.running.probe.run import draw_inputs
 
 
 @st.composite
@@ -21,19 +24,42 @@ def logs(draw: st.DrawFn) -> list[EpochStart]:
     return log
 
 
-@given(logs(), st.integers(1, 1000), st.integers(0, 3))
-def test_an_unknown_epoch_is_one_that_the_log_does_not_have(log: list[EpochStart], by: int, between: int) -> None:
+@given(logs(), st.integers(0, 1000), st.integers(0, 3))
+def test_an_unknown_epoch_is_one_that_the_log_does_not_have(log: list[EpochStart], offset: int, between: int) -> None:
     """The first two epochs may lie side by side while later ones have a gap between them."""
-    _, epoch = _diverging_position(log, "epoch-unknown", by, between)
+    _, epoch = _diverging_position(log, "epoch-unknown", offset, between)
     if skipped_epochs(log):
         assert epoch not in {line.epoch for line in log}
         assert log[0].epoch < epoch < log[-1].epoch
 
 
-@given(logs(), st.integers(1, 1000))
-def test_an_epoch_s_end_is_passed_by_an_offset_beyond_it(log: list[EpochStart], by: int) -> None:
-    offset, epoch = _diverging_position(log, "past-epoch-end", by, 0)
+@given(logs(), st.integers(0, 1000))
+def test_an_epoch_s_end_is_passed_by_an_offset_beyond_it(log: list[EpochStart], wanted: int) -> None:
+    offset, epoch = _diverging_position(log, "past-epoch-end", wanted, 0)
     assert (epoch, offset > log[1].start) == (log[0].epoch, True)
+    assert offset == wanted or wanted <= log[1].start
+
+
+POSITIONED = [
+    check
+    for check in all_checks().values()
+    if isinstance(check, Check)
+    and any(row.startswith("KIP595-") for row in check.own_rows)
+    and "place" in check.strategies
+]
+
+
+@pytest.mark.parametrize("check", POSITIONED, ids=lambda check: check.id.rpartition(".")[2])
+def test_most_positions_that_are_drawn_lie_inside_a_log_of_two_hundred_records(check: Check) -> None:
+    """Positions from 1 to 1,000 hardly ever fell inside such a log."""
+    log = [0, 38, 66, 94, 100, 198, 200]
+    drawn = [inputs["place"].among(log) for inputs in draw_inputs(check.strategies, 1, 40)]
+    assert sum(offset < 200 for offset in drawn) > 20
+    assert len({min(log, key=lambda mark: abs(mark - offset)) for offset in drawn}) >= 5
+
+
+def test_the_probes_of_positions_draw_places() -> None:
+    assert len(POSITIONED) >= 7
 
 
 def test_skipped_epochs_are_those_without_a_record() -> None:
