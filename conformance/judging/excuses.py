@@ -359,9 +359,9 @@ OFFSETS_LOST = Evidence(
 TRANSIENT_ERROR = Evidence(
     "transient-error",
     "a broker that moves, loads, learns of a topic or is short of replicas answers with an error that passes by itself",
-    about="one request",
-    since="the request",
-    until="its answer",
+    about="one broker, and what it leads or coordinates",
+    since="the first of such answers in a row",
+    until="30 s later, or after the last fault, reassignment or change of leader or ISR; the end of an ISR that is too small",
     kind="left-out",
 )
 REFUSED_BY_GROUP = Evidence(

@@ -2,7 +2,7 @@
 
 It predicts the answers to InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, Produce, TxnOffsetCommit and EndTxn by what was
 asked and answered before. An instance counts for a case where the state was certain, so that all right answers are of that case;
-where several states are possible, their answers are all right. Nothing is predicted of an answer that `PASSING` names.
+where several states are possible, their answers are all right. Nothing is predicted of an error that passes by itself in time.
 """
 
 from collections.abc import Iterator
@@ -27,42 +27,14 @@ from conformance.judging.producers.records import ALL
 from conformance.judging.producers.requests import AnsweredRequest, of_write, requests
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers
+from conformance.judging.producers.transient_errors import PASSING, UNTOUCHED, lasts_too_long
 from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
 from protocol.codes import Error
 
-_COORDINATOR = frozenset((Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR))
-PASSING: dict[Api, frozenset[int]] = {
-    "InitProducerId": _COORDINATOR,
-    "AddPartitionsToTxn": _COORDINATOR | {Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED},
-    "AddOffsetsToTxn": _COORDINATOR,
-    "EndTxn": _COORDINATOR,
-    "TxnOffsetCommit": _COORDINATOR
-    | {Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID, Error.REQUEST_TIMED_OUT},
-    "Produce": frozenset(
-        (
-            Error.UNKNOWN_TOPIC_OR_PARTITION,
-            Error.UNKNOWN_TOPIC_ID,
-            Error.NOT_LEADER_OR_FOLLOWER,
-            Error.REQUEST_TIMED_OUT,
-            Error.NETWORK_EXCEPTION,
-            Error.NOT_ENOUGH_REPLICAS,
-            Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-            Error.KAFKA_STORAGE_ERROR,
-        )
-    ),
-}
-"""By API, the errors of a broker that moves, loads, learns of a topic or is short of replicas. A verification that the
-coordinator cannot answer becomes NOT_ENOUGH_REPLICAS in Produce, and COORDINATOR_NOT_AVAILABLE in TxnOffsetCommit (KIP-890).
-CONCURRENT_TRANSACTIONS is none of them: it is right while markers are written, or while another request is in flight."""
 BY_GROUP = frozenset((Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID))
 """The errors of a group's coordinator for a TxnOffsetCommit that names a member, an instance or a generation which the group does
 not have (KIP-447). Whether it has them is KIP-1251's to judge; the coordinator of the transaction let the request pass."""
-UNTOUCHED = frozenset(
-    (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED)
-)
-"""The errors in PASSING after which nothing was changed. After any other the change may be in a log, and seen later.
-"""
 CASE_OF: dict[Api, str] = {
     "InitProducerId": "init",
     "AddPartitionsToTxn": "add-partitions",
@@ -125,7 +97,8 @@ def answers_fit_the_possible_states(together: Together) -> Iterator[Claim]:
         yield from _of_transactional_id(story, producers)
     for partition in producers.partitions:
         for write in partition.produced:
-            if producers.case(write.producer_id) == IDEMPOTENT and write.transactional_id is None:
+            known = write.error != UNKNOWN_OUTCOME and write.acks == -1 and write.transactional_id is None
+            if known and producers.case(write.producer_id) == IDEMPOTENT:
                 yield from _of_idempotent(partition, write)
 
 
@@ -133,9 +106,10 @@ def answers_fit_the_possible_states(together: Together) -> Iterator[Claim]:
 
 
 def _of_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[Claim]:
-    known = write.error not in (UNKNOWN_OUTCOME, *PASSING["Produce"]) and write.acks == -1
-    if known and leads(partition, write):
-        one = of_write(partition, write)
+    one, led = of_write(partition, write), leads(partition, write)
+    if (passed := _passed_over(one, led)) is not None:
+        yield _pass_over(one, passed, led, None)
+    else:
         yield from _judge(one, _by_leader(one, RightAnswer(PASSED)), None)
 
 
@@ -174,9 +148,9 @@ def _of_transactional_id(story: TransactionStory, producers: Producers) -> Itera
 def _judge_turn(coordination: Coordination, prediction: Prediction, turn: Turn) -> Iterator[Claim]:
     """Judge one answer, and go on with what it tells. A broker that is not the leader may know less."""
     one = prediction.asked
-    if (passed := _passed_over(one, turn)) is not None:
+    if (passed := _passed_over(one, turn.led)) is not None:
         (coordination.drops if one.error in UNTOUCHED else coordination.passes)(one)
-        yield Excuse(passed, _granted_case(one))
+        yield _pass_over(one, passed, turn.led, coordination.story)
         return
     if prediction.why is None:
         coordination.contradicts(one)
@@ -261,13 +235,23 @@ def _granted_case(one: AnsweredRequest) -> str:
     return f"{CASE_OF[one.request.api]}-granted"
 
 
-def _passed_over(one: AnsweredRequest, turn: Turn) -> Evidence | None:
+def _passed_over(one: AnsweredRequest, led: bool) -> Evidence | None:
     """Return the evidence by which the answer says nothing of the transaction's state; None if it does."""
     if one.error in UNTOUCHED or one.error in PASSING[one.request.api]:
         return TRANSIENT_ERROR
     if one.request.names_member and one.error in BY_GROUP:
         return REFUSED_BY_GROUP
-    return None if turn.led else NOT_LED
+    return None if led else NOT_LED
+
+
+def _pass_over(one: AnsweredRequest, passed: Evidence, led: bool, story: TransactionStory | None) -> Claim:
+    """Return the excuse, or the finding that an error which passes by itself lasts."""
+    if led and passed == TRANSIENT_ERROR and lasts_too_long(one, story):
+        shown = (
+            f"{one.request.node} answered {one.request.api} with {Error(one.error).name}, and with such errors for 30 s"
+        )
+        return Finding(False, _granted_case(one), (one.request.asked, one.event), shown, "never-granted")
+    return Excuse(passed, _granted_case(one))
 
 
 def _judge(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) -> Iterator[Claim]:

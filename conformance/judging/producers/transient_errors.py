@@ -1,0 +1,95 @@
+"""Errors that pass by themselves (KIP360-INV-16): those of each API, and for how long a broker may answer with them."""
+
+from collections.abc import Iterable
+
+from conformance.judging.facts.log import ProduceResult
+from conformance.judging.log.settings import possible_min_isr
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.coordinator import Api
+from conformance.judging.producers.requests import AnsweredRequest, requests
+from conformance.judging.producers.story import TransactionStory
+from conformance.judging.timeline import Timeline
+from protocol.codes import Error
+
+_LOADS = frozenset((Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE))
+_COORDINATOR = _LOADS | {Error.NOT_COORDINATOR}
+PASSING: dict[Api, frozenset[int]] = {
+    "InitProducerId": _COORDINATOR,
+    "AddPartitionsToTxn": _COORDINATOR | {Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED},
+    "AddOffsetsToTxn": _COORDINATOR,
+    "EndTxn": _COORDINATOR,
+    "TxnOffsetCommit": _COORDINATOR
+    | {Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID, Error.REQUEST_TIMED_OUT},
+    "Produce": frozenset(
+        (
+            Error.UNKNOWN_TOPIC_OR_PARTITION,
+            Error.UNKNOWN_TOPIC_ID,
+            Error.NOT_LEADER_OR_FOLLOWER,
+            Error.REQUEST_TIMED_OUT,
+            Error.NETWORK_EXCEPTION,
+            Error.NOT_ENOUGH_REPLICAS,
+            Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+            Error.KAFKA_STORAGE_ERROR,
+        )
+    ),
+}
+"""By API, the errors of a broker that moves, loads, learns of a topic or is short of replicas. A verification that the
+coordinator cannot answer becomes NOT_ENOUGH_REPLICAS in Produce, and COORDINATOR_NOT_AVAILABLE in TxnOffsetCommit (KIP-890).
+CONCURRENT_TRANSACTIONS is none of them: it is right while markers are written, or while another request is in flight."""
+UNTOUCHED = frozenset(
+    (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED)
+)
+"""The errors in PASSING after which nothing was changed. After any other the change may be in a log, and seen later."""
+PASSES_WITHIN = 30.0
+"""Seconds after which such an error has to be gone, once nothing disturbs the broker any more: the general bound."""
+
+
+def lasts_too_long(one: AnsweredRequest, story: TransactionStory | None) -> bool:
+    """True if a broker gave nothing but such errors for longer than the bound, and had nothing to wait for: a leader for a
+    partition, or a coordinator that loads for requests of one API about a transactional id.
+
+    A broker that is no coordinator, and a topic that is not there, stay so.
+    """
+    if one.partition is not None and one.write is not None:
+        return _refuses_writes(one.partition, one.write)
+    if story is None or one.error not in _LOADS:
+        return False
+    since = story.derive(_since_by_coordinators)[one.event, one.request.api]
+    return _is_over(story.timeline, since, one.request.asked)
+
+
+def _refuses_writes(partition: PartitionStory, write: ProduceResult) -> bool:
+    since = partition.derive(_since_by_leaders)[write.event, "Produce"]
+    changes = (seen.event for seen in partition.first_metadata[1:] if seen.event < write.asked)
+    moves = (move.event for move in partition.reassignments if move.event < write.asked)
+    since = max([since, *changes, *moves])
+    seen = next((seen for seen in reversed(partition.metadata) if seen.event < write.event), None)
+    wants = max(possible_min_isr(partition, since, write.event))
+    return seen is not None and len(seen.isr) >= wants and _is_over(partition.timeline, since, write.asked)
+
+
+def _since_by_leaders(partition: PartitionStory) -> dict[tuple[int, Api], int]:
+    answers = (write for write in partition.produced if write.acks != 0)
+    return _in_a_row((one.node, "Produce", one.event, one.error) for one in answers)
+
+
+def _since_by_coordinators(story: TransactionStory) -> dict[tuple[int, Api], int]:
+    return _in_a_row((one.request.node, one.request.api, one.event, one.error) for one in requests(story, []))
+
+
+def _in_a_row(answers: Iterable[tuple[str, Api, int, int]]) -> dict[tuple[int, Api], int]:
+    """Return, by event and API, the first of the errors in a row that a node gave, up to that event."""
+    found: dict[tuple[int, Api], int] = {}
+    first: dict[tuple[str, Api], int] = {}
+    for node, api, event, error in answers:
+        if error in PASSING[api]:
+            found[event, api] = first.setdefault((node, api), event)
+        else:
+            first.pop((node, api), None)
+    return found
+
+
+def _is_over(timeline: Timeline, since: int, asked: int) -> bool:
+    """True if the bound has passed since an event, or since the last phase of a fault; no fault stands."""
+    calm = max([since, *(fault.event for fault in timeline.faults if fault.event < asked)])
+    return not timeline.standing(asked, asked) and timeline.watch_time(calm, asked, PASSES_WITHIN) >= PASSES_WITHIN
