@@ -57,23 +57,23 @@ def wait_of(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> Requ
     return RequestWait(lasted, step.milliseconds, late)
 
 
-@probe("KIP595-FETCH-05", rig=QUORUM, cases=["diverging"], by=near_or_far(FAR), wait=integers(1000, 1500))
-def diverging_epoch_is_answered_at_once(quorum: Quorum, by: int, wait: int) -> Claims:
+@probe("KIP595-FETCH-05", rig=QUORUM, cases=["diverging"], past=near_or_far(FAR), wait=integers(1000, 1500))
+def diverging_epoch_is_answered_at_once(quorum: Quorum, past: int, wait: int) -> Claims:
     """An answer with a diverging epoch is sent at once, not after MaxWaitMs."""
-    offset = log_end(quorum) + MARGIN + by
+    offset = log_end(quorum) + MARGIN + past
     waits, seen = at_once(quorum, lambda most: timed_fetch(quorum, offset, most), wait)
     yield premise(all(one.answer.diverging_epoch is not None for one in seen), "a diverging epoch")
     yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f"MaxWaitMs was {wait}")
 
 
-@probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], by=near_or_far(FAR), wait=integers(1000, 1500))
-def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int) -> Claims:
+@probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], past=near_or_far(FAR), wait=integers(1000, 1500))
+def snapshot_id_is_answered_at_once(quorum: Mixed, past: int, wait: int) -> Claims:
     """An answer that names a snapshot is sent at once as well; the fetching log ends before all snapshots.
 
     No append can reach the fetch offset meanwhile, since an append would complete every delayed fetch.
     """
     yield premise(quorum.has_snapshot(), "a snapshot after epoch 0")
-    offset = log_end(quorum) + MARGIN + by
+    offset = log_end(quorum) + MARGIN + past
     waits, seen = at_once(quorum, lambda most: timed_fetch(quorum, offset, most, last=0), wait)
     yield premise(all(one.answer.snapshot_id is not None for one in seen), "a snapshot named")
     yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f"MaxWaitMs was {wait}")

@@ -51,15 +51,15 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Claims:
 
 
 @probe("KIP595-VOTE-13", "KIP595-VOTE-11", "KIP595-VOTE-18", rig=FROZEN, candidate=CANDIDATES,
-       longer=near_or_far(1000, 0), smoke=False)  # fmt: skip
-def restarted_leader_neither_votes_nor_leads(frozen: Frozen, candidate: int, longer: int) -> Claims:
+       beyond=near_or_far(1000, 0), smoke=False)  # fmt: skip
+def restarted_leader_neither_votes_nor_leads(frozen: Frozen, candidate: int, beyond: int) -> Claims:
     """A killed leader restarts as resigned: it reports its epoch, does nothing more in it, and leads a later one."""
     epoch = frozen.lead()
     before = frozen.log_on_disk()
     kill_and_restart(frozen)
     yield premise(frozen.reported_leader() == LeaderAndEpoch(frozen.id, epoch), f"itself as leader of {epoch}")
     stored = frozen.quorum_state()
-    end = before[-1].last_offset + 1 + longer
+    end = before[-1].last_offset + 1 + beyond
     vote = frozen.vote(candidate, epoch, LogEnd(epoch - 1, end))
     refused = vote.error is Error.NONE and not vote.vote_granted and leader_in(vote) == LeaderAndEpoch(frozen.id, epoch)
     yield held_if(refused, vote, case="vote")

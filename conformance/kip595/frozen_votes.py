@@ -63,12 +63,12 @@ def epoch_before_vote(frozen: Frozen) -> int:
     return epoch_of(frozen.follow())
 
 
-@probe("KIP595-VOTE-02", rig=FROZEN, cases=["leader"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=LONGER)
-def leader_leaves_for_a_newer_epoch(frozen: Frozen, candidate: int, ahead: int, longer: int) -> Claims:
+@probe("KIP595-VOTE-02", rig=FROZEN, cases=["leader"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, beyond=LONGER)
+def leader_leaves_for_a_newer_epoch(frozen: Frozen, candidate: int, ahead: int, beyond: int) -> Claims:
     """A leader that gets a Vote request of a newer epoch stops leading."""
     end = frozen.log_end()
     led = frozen.lead()
-    answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, end.offset + longer))
+    answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, end.offset + beyond))
     stored, reported, described = frozen.quorum_state(), frozen.reported_leader(), frozen.client.describe_quorum()
     left = stored.leader == reported == leader_in(answer) == LeaderAndEpoch(-1, led + ahead)
     refuses = described.error is Error.NOT_LEADER_OR_FOLLOWER
@@ -90,19 +90,19 @@ def one_vote_per_epoch(frozen: Frozen, case: str, candidate: int, ahead: int, lo
 
 
 @probe("KIP595-VOTE-05", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, by=integers(1, 4), older=versions_back(1),
-       offset=near_or_far(1000, 0))  # fmt: skip
+       beyond=near_or_far(1000, 0))  # fmt: skip
 def logs_are_compared_by_epoch_then_offset(
-    frozen: Frozen, case: str, candidate: int, ahead: int, by: int, older: int, offset: int
+    frozen: Frozen, case: str, candidate: int, ahead: int, by: int, older: int, beyond: int
 ) -> Claims:
     """A candidate gets the vote if its log ends in a later epoch, or in the same epoch at the same offset or a later one."""
     end = frozen.log_end()
     yield premise(end.epoch >= 1 and end.offset > by, "a log to compare with")
     log, granted = {
-        "older-epoch": (LogEnd(end.epoch - 1, end.offset + offset), False),
-        "newer-epoch": (LogEnd(end.epoch + by, offset % end.offset), True),
+        "older-epoch": (LogEnd(end.epoch - 1, end.offset + beyond), False),
+        "newer-epoch": (LogEnd(end.epoch + by, beyond % end.offset), True),
         "shorter": (LogEnd(end.epoch, end.offset - by), False),
         "equal": (end, True),
-        "longer": (LogEnd(end.epoch, end.offset + offset + 1), True),
+        "longer": (LogEnd(end.epoch, end.offset + beyond + 1), True),
     }[case]
     epoch = frozen.next_epoch(ahead + by)
     answer = frozen.vote(candidate, epoch, log, version=frozen.version("Vote", older))
@@ -165,8 +165,8 @@ def misaddressed_vote_is_refused(frozen: Frozen, candidate: int, ahead: int, vot
 
 
 @probe("KIP595-VOTE-11", rig=FROZEN, cases=["leader", "follower", "candidate"], candidate=CANDIDATES,
-       longer=near_or_far(1000, 0))  # fmt: skip
-def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, longer: int) -> Claims:
+       beyond=near_or_far(1000, 0))  # fmt: skip
+def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, beyond: int) -> Claims:
     """In its own epoch neither a leader, a follower nor a candidate votes for another, and nothing changes."""
     end = frozen.log_end()
     epoch = bring_into(frozen, case)
@@ -174,7 +174,7 @@ def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, l
     yield premise(known.leader_epoch == epoch, f"{case} in epoch {epoch}")
     standing = case != "candidate" or before == Stored(-1, epoch, frozen.id)
     yield premise(standing, f"a candidate on disk: {before}", promised=("KIP595-QS-03", "candidate"))
-    answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, end.offset + longer))
+    answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, end.offset + beyond))
     refused = answer.error is Error.NONE and not answer.vote_granted and leader_in(answer) == known
     yield held_if(refused and frozen.quorum_state() == before and frozen.reported_leader() == known, answer)
 
