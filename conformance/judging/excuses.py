@@ -278,7 +278,7 @@ ELECTED_UNCLEANLY_ON_REQUEST = Evidence(
     "ElectLeaders for an unclean election was answered NONE, or its outcome is unknown",
     about="one partition",
     since="the request",
-    until="the next change of its leader, which it permits only if that was not clean",
+    until="the next change of its leader, if that was not clean; the election of the same leader, if that was granted",
     kind="permission",
 )
 ELECTED_UNCLEANLY_BY_FAULT = Evidence(

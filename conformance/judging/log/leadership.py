@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Protocol
 
-from conformance.judging.facts.log import FetchResult
+from conformance.judging.facts.log import FetchResult, PartitionAtBroker
 from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import CONVERGES_WITHIN
 
 
 class EpochAnswer(Protocol):
@@ -24,6 +25,13 @@ def next_change(leaders: Mapping[int, Any], known: int) -> int | None:
     former = max((epoch for epoch in leaders if epoch <= known), default=-1)
     later = sorted(epoch for epoch in leaders if epoch > known)
     return next((epoch for epoch in later if leaders[epoch] != leaders.get(former)), None)
+
+
+def may_lag(story: PartitionStory, seen: PartitionAtBroker) -> bool:
+    """True if the broker did nothing, or was cut off from the controllers, until shortly before this answer."""
+    spans = story.timeline.standing(story.timeline.earlier(seen.event, CONVERGES_WITHIN), seen.event)
+    away = (span for span in spans if span.effects.idles_processes or span.effects.cut_off)
+    return any(seen.node in span.nodes or span.effects.every_broker for span in away)
 
 
 class Leadership:

@@ -19,8 +19,9 @@ from conformance.judging.excuses import (
     LAST_KNOWN_LEADER,
     Evidence,
 )
+from conformance.judging.facts.log import UncleanElectionResult
 from conformance.judging.log.damage import ReplicaDamage
-from conformance.judging.log.leadership import Leadership, next_change
+from conformance.judging.log.leadership import Leadership, may_lag, next_change
 from conformance.judging.log.registrations import Described, EpochRegistration, EpochRegistrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import possible_min_isr, unclean_election
@@ -119,7 +120,7 @@ class PermittedLosses:
         registrations = self.story.derive(EpochRegistrations)
         for election in self.story.unclean_elections:
             found = self._change_after(election.asked, ELECTED_UNCLEANLY_ON_REQUEST)
-            yield from (loss for loss in found if election.granted or not self._is_clean(loss, election.event))
+            yield from (loss for loss in found if not self._was_clean(election, loss))
         for span in self._damage.hits(lambda effects: effects.elects_uncleanly):
             if span.partition:  # one that names no partition is by an ElectLeaders in the history
                 yield from self._change_after(span.began, ELECTED_UNCLEANLY_BY_FAULT, span.ended)
@@ -149,11 +150,20 @@ class PermittedLosses:
     def _allowed_by_config(self, epoch: int, before: EpochRegistration) -> bool:
         return "true" in self._setting.possible(before.event, self._leadership.first_named(epoch))
 
-    def _is_clean(self, loss: PermittedLoss, event: int) -> bool:
-        """True if the new leader was electable without a loss, as described after the event and before it led."""
+    def _was_clean(self, election: UncleanElectionResult, loss: PermittedLoss) -> bool:
+        """True if the request elected the former leader again, or the new one was electable without a loss: as described since,
+        if the outcome is unknown; or while there was no leader before it, when no ISR grows.
+        """
         epoch, _ = loss.at
         before = self.story.derive(EpochRegistrations).before(epoch)
-        return before is not None and before.event > event and _may_lead(self.story, epoch, before)
+        if elected_the_former(self.story, election, epoch):
+            return True
+        if before is None or not _may_lead(self.story, epoch, before):
+            return False
+        node, began = self._leadership.leaders[epoch], self._leadership.first_named(epoch)
+        leaderless = before.leader < 0 and before.epoch == epoch - 1
+        kept = leaderless and not started_uncleanly(self.story, node, before.event, began)
+        return kept or (not election.granted and before.event > election.event)
 
     def _change_after(self, event: int, by: Evidence, end: int | None = None) -> Iterator[PermittedLoss]:
         """Yield the loss at the next election of another leader. The election of the same leader loses nothing."""
@@ -309,6 +319,18 @@ class PermittedLosses:
 
     def _moment(self, event: int) -> Moment:
         return self._leadership.newest_epoch_before(event), event
+
+
+def elected_the_former(story: PartitionStory, election: UncleanElectionResult, epoch: int) -> bool:
+    """True if a granted request made the former leader lead again: a broker named it since for an epoch below this one, the first
+    to be led by another, and no epoch before that may have had another leader.
+    """
+    leadership = story.derive(Leadership)
+    known = leadership.newest_epoch_before(election.asked)
+    since = [seen for seen in story.metadata if seen.asked > election.event and known < seen.epoch < epoch]
+    again = min((seen.epoch for seen in since if seen.leader >= 0 and not may_lag(story, seen)), default=known)
+    passed = (one for one in range(known + 1, again) if leadership.may_have_leader(one))
+    return election.granted and again > known and all(one in leadership.leaders for one in passed)
 
 
 def _at_begin(epoch: int, by: Evidence, above: float = 0) -> PermittedLoss:

@@ -9,11 +9,12 @@ from conformance.judging.excuses import (
     ELECTED_UNCLEANLY_ON_REQUEST,
     Evidence,
 )
-from conformance.judging.facts.log import PartitionAtBroker, RegisteredStates, UncleanElectionResult
+from conformance.judging.facts.log import RegisteredStates, UncleanElectionResult
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.elections import election_case
-from conformance.judging.log.leadership import Leadership, next_change
+from conformance.judging.log.leadership import Leadership, may_lag, next_change
+from conformance.judging.log.permitted_losses import elected_the_former
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGES_WITHIN
@@ -70,7 +71,8 @@ def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known:
 def _requests(story: PartitionStory, log: RegisteredStates, election: UncleanElectionResult, epoch: int) -> bool:
     """True if the epoch began with the first change of leader after the request, which permits no later change."""
     leaders = {state.epoch: state.leader for state in log.states if state.leader >= 0}
-    return next_change(leaders, story.derive(Leadership).newest_epoch_before(election.asked)) == epoch
+    changed = next_change(leaders, story.derive(Leadership).newest_epoch_before(election.asked))
+    return changed == epoch and not elected_the_former(story, election, epoch)
 
 
 def _since(story: PartitionStory, epoch: int, known: int) -> int:
@@ -80,19 +82,8 @@ def _since(story: PartitionStory, epoch: int, known: int) -> int:
     No broker lags behind the first answer about the partition.
     """
     lower = (seen for seen in reversed(story.metadata) if seen.event < known and seen.epoch < epoch)
-    last = next((seen.event for seen in lower if not _may_lag_more(story, seen)), None)
-    return -1 if last is None else max(_earlier(story, last), story.first_metadata[0].event)
-
-
-def _may_lag_more(story: PartitionStory, seen: PartitionAtBroker) -> bool:
-    """True if the broker did nothing, or was cut off from the controllers, until shortly before."""
-    spans = story.timeline.standing(_earlier(story, seen.event), seen.event)
-    away = (span for span in spans if span.effects.idles_processes or span.effects.cut_off)
-    return any(seen.node in span.nodes or span.effects.every_broker for span in away)
-
-
-def _earlier(story: PartitionStory, event: int) -> int:
-    return story.timeline.earlier(event, CONVERGES_WITHIN)
+    last = next((seen.event for seen in lower if not may_lag(story, seen)), None)
+    return -1 if last is None else max(story.timeline.earlier(last, CONVERGES_WITHIN), story.first_metadata[0].event)
 
 
 def _in_words(before: Word, after: Word) -> str:

@@ -71,6 +71,7 @@ ELECTIONS = (
             "before it began": lambda: _lost(_acknowledged()).elect_uncleanly(3).history,
             "after it ended": lambda: _lost(_kept(_acknowledged().elect_uncleanly(3)), leader=3, epoch=2).history,
             "refused": lambda: _lost(_acknowledged().elect_uncleanly(3, Error.ELECTION_NOT_NEEDED)).history,
+            "a later epoch": lambda: _lost(_acknowledged().elect_uncleanly(3).settled(1, 1), epoch=2).history,
             "described otherwise": lambda: (
                 _lost(
                     _acknowledged()

@@ -141,10 +141,26 @@ class TestRequestedElections:
         assert broken(KEPT, history) == ["kept", "kept"]
 
     def test_an_election_of_the_same_leader_loses_nothing(self) -> None:
-        history = acknowledged().elect_uncleanly(3).settled(1, 1).settled(2, 2).whole(2, A, epoch=2, hw=1)
-        assert held(KEPT, history) == []
         history = acknowledged().elect_uncleanly(3).settled(1, 1).whole(1, A, epoch=1, hw=1)
         assert broken(KEPT, history) == ["kept"]
+
+    def test_one_that_elected_the_same_leader_permits_no_later_change(self) -> None:
+        for again, expected in ((1, ["kept"]), (3, [])):  # at 2, another may have led that no answer describes
+            history = acknowledged().elect_uncleanly(3).settled(1, again).settled(2, 4).whole(2, A, epoch=4, hw=1)
+            assert broken(KEPT, history) == expected
+
+    def test_the_same_leader_may_be_named_by_a_broker_that_lags(self) -> None:
+        history = acknowledged().hit("cut-off-from-controllers", 3).elect_uncleanly(3).metadata(3, 1, 1)
+        assert broken(KEPT, history.settled(2, 3).whole(2, A, epoch=3, hw=1)) == []
+
+    @pytest.mark.parametrize(("isr", "expected"), [((1,), []), ((1, 2), ["kept"])])
+    def test_one_that_elected_a_member_of_the_isr_lost_nothing(self, isr: tuple[int, ...], expected: list[str]) -> None:
+        history = acknowledged().settled(-1, 1, isr=isr).elect_uncleanly(3).settled(2, 2, isr=(2,))
+        assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == expected
+
+    def test_a_member_that_started_uncleanly_leaves_the_isr(self) -> None:
+        history = acknowledged().kill(2).settled(-1, 1, isr=(2,)).elect_uncleanly(3).start(2).settled(2, 2, isr=(2,))
+        assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == []
 
     def test_one_of_unknown_outcome_permits_no_later_clean_election(self) -> None:
         """2, which is in the ISR as described after the request, leads at a later epoch without `b`."""
