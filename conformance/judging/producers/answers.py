@@ -32,9 +32,18 @@ from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
 from protocol.codes import Error
 
-BY_GROUP = frozenset((Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID))
+BY_GROUP = frozenset(
+    (
+        Error.FENCED_INSTANCE_ID,
+        Error.GROUP_ID_NOT_FOUND,
+        Error.ILLEGAL_GENERATION,
+        Error.STALE_MEMBER_EPOCH,
+        Error.UNKNOWN_MEMBER_ID,
+    )
+)
 """The errors of a group's coordinator for a TxnOffsetCommit that names a member, an instance or a generation which the group does
-not have (KIP-447). Whether it has them is KIP-1251's to judge; the coordinator of the transaction let the request pass."""
+not have (KIP-447); version 6 has STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND in place of ILLEGAL_GENERATION (KIP-1319). Whether the
+group has them is KIP-1251's to judge; the coordinator of the transaction let the request pass."""
 CASE_OF: dict[Api, str] = {
     "InitProducerId": "init",
     "AddPartitionsToTxn": "add-partitions",

@@ -336,7 +336,7 @@ def test_offsets_are_committed_in_a_transaction_of_their_group() -> None:
     assert last(opened().commits(3, version=5)) == ("offset-commit-granted", "held"), "it adds the group by itself"
 
 
-@pytest.mark.parametrize("error", [Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID])
+@pytest.mark.parametrize("error", [Error.ILLEGAL_GENERATION, Error.STALE_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID])
 def test_a_group_may_refuse_the_member_that_a_commit_names_and_no_other(error: Error) -> None:
     for member, instance in ((("m", 3), None), (("", 3), None), (("m", -1), None), (("", -1), "i")):
         refused = opened().adds_offsets().commits(3, member=member, instance=instance, error=error)
