@@ -171,6 +171,23 @@ REASSIGNED = Evidence(
     until="the end of the history",
     kind="left-out",
 )
+NOT_REACHED = Evidence(
+    "follower-not-reached",
+    "no broker described a follower as alive and in the ISR before and after DeleteRecords, or a fault stood: it need not have "
+    "heard of the new log start",
+    about="one follower that starts below it, in the process that ran at the request",
+    since="the DeleteRecords request",
+    until="the next request that reaches it",
+    kind="left-out",
+)
+LOG_START_SET_BACK = Evidence(
+    "log-start-set-back",
+    "a log was trimmed, and its broker restarted: its log start may be below the first entry of its leader epoch cache",
+    about="one replica",
+    since="the restart",
+    until="the end of the history",
+    kind="left-out",
+)
 MIN_ISR_ALTERED = Evidence(
     "min-isr-altered",
     "min.insync.replicas may have had several values, under which the row says different things",

@@ -3,7 +3,14 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from conformance.judging.excuses import CHECKPOINT_NOT_DUE, DELETION_TIMED_OUT, NOT_AT_REST, REASSIGNED, Evidence
+from conformance.judging.excuses import (
+    CHECKPOINT_NOT_DUE,
+    DELETION_TIMED_OUT,
+    NOT_AT_REST,
+    NOT_REACHED,
+    REASSIGNED,
+    Evidence,
+)
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
     DeleteRecordsResult,
@@ -25,6 +32,10 @@ WRITTEN_WITHIN = 30.0
 
 ADOPTED_WITHIN = 30.0
 """Seconds until a follower that runs has to have heard of a new log start: the general bound; its fetches wait a few."""
+
+
+Trims = dict[str, list[DeleteRecordsResult]]
+"""By node, deletions that each went further than all before."""
 
 
 @log_judge("KIP320-DR-02", "deletions", "on_disk")
@@ -75,11 +86,15 @@ def _none_returns(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a replica returns no deleted record if it was live and in sync at the answer to DeleteRecords, and has run
     on.
     """
-    floors: dict[str, list[DeleteRecordsResult]] = {}
-    for trim in story.deletions:
-        for node in _nodes_reached(story, trim) if trim.low_watermark > 0 else ():
-            if not floors.setdefault(node, []) or floors[node][-1].low_watermark < trim.low_watermark:
-                floors[node].append(trim)
+    floors: Trims = {}
+    missed: Trims = {}
+    for trim in (trim for trim in story.deletions if trim.low_watermark > 0):
+        reached = {*_nodes_reached(story, trim)}
+        for node in story.timeline.broker_names:
+            found = (floors if node in reached else missed).setdefault(node, [])
+            if not found or found[-1].low_watermark < trim.low_watermark:
+                found.append(trim)
+    yield from _not_reached(story, missed, floors)
     known: set[tuple[str, int]] = set()
     for read in story.reads:
         trim_before = _floor(story, read, floors.get(read.node, []))
@@ -101,8 +116,19 @@ def _none_returns(story: PartitionStory) -> Iterator[Claim]:
             yield Finding(True, "log-start", by)
 
 
+def _not_reached(story: PartitionStory, missed: Trims, floors: Trims) -> Iterator[Excuse]:
+    """Yield a left-out for each deletion that need not have reached a follower, and that its log does not show."""
+    known: set[tuple[str, int]] = set()
+    for read in story.reads:
+        trim, floor = (_floor(story, read, trims.get(read.node, [])) for trims in (missed, floors))
+        low = floor.low_watermark if floor is not None else 0
+        if trim is not None and max(low, read.log_start) < trim.low_watermark and (read.node, trim.event) not in known:
+            known.add((read.node, trim.event))
+            yield Excuse(NOT_REACHED, "log-start")
+
+
 def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsResult]) -> DeleteRecordsResult | None:
-    """Return the last DeleteRecords that a read must reflect: one that reached this incarnation of the node."""
+    """Return the last of these DeleteRecords before a read by the same incarnation of the node."""
     place = bisect_left(trims, read.asked, key=by_event)
     trim = trims[place - 1] if place else None
     if trim is None:

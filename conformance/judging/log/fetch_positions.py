@@ -5,6 +5,7 @@ valid, and those below which the log was truncated.
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 
+from conformance.judging.excuses import COMPACTED, LOG_START_SET_BACK, Evidence
 from conformance.judging.facts.log import (
     CONSUMER,
     EpochEndOffset,
@@ -231,8 +232,10 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
     own_logs, leads = story.derive(ReplicaLogs), story.derive(Leadership).is_from_leader
     for read, own in _fetches(story, own_logs):
         why = _must_diverge(story, own, read)
-        if why:
-            case = ("floor" if why.startswith("nothing") else "consumer") if leads(read) else "follower"
+        case = ("floor" if why.startswith("nothing") else "consumer") if leads(read) else "follower"
+        if why and (left_out := _need_not_diverge(story, read, case)) is not None:
+            yield Excuse(left_out, case)
+        elif why:
             shown = f"{read.node} served {read.fetch_offset} after epoch {read.last}, with {why}"
             held = read.diverging is not None and not read.batches
             yield Finding(held, case, (read.event,), shown, "silent-truncation")
@@ -241,17 +244,24 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
 
 def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
     """Return the part of the log that shows the divergence; empty for none or unknown (catalogue, section M)."""
-    if read.incarnation and story.derive(LogStarts).may_fall(read.event):
-        return ""  # a crash may have set it back below the first entry of a leader epoch cache that was trimmed
     later = own.after_epoch(read.last)
     if later is not None and max(later.base, read.log_start) < read.fetch_offset:
         return f"a later epoch below: {later}"
     before = own.at(read.fetch_offset - 1)
-    if before is None or read.fetch_offset <= read.log_start or may_be_compacted(story, read.event):
+    if before is None or read.fetch_offset <= read.log_start:
         return ""
     is_unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None
     leads = story.derive(Leadership).is_from_leader(read)
     return f"nothing of that epoch, and {before} before" if is_unknown and leads else ""
+
+
+def _need_not_diverge(story: PartitionStory, read: FetchResult, case: str) -> Evidence | None:
+    """Return the evidence by which the log does not show what its leader epoch cache has: a crash may have set its start back
+    below the first entry, and compaction removes all records of an epoch.
+    """
+    if read.incarnation and story.derive(LogStarts).may_fall(read.event):
+        return LOG_START_SET_BACK
+    return COMPACTED if case == "floor" and may_be_compacted(story, read.event) else None
 
 
 @log_judge("KIP320-CONS-02", "reads", "errors")

@@ -26,6 +26,7 @@ from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER, FaultSpan
 from protocol.codes import Error
 
+FENCES = frozenset((Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH))
 COULD_NOT = frozenset((Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT))
 
 
@@ -91,7 +92,7 @@ def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
 
 
 @log_judge("KIP101-INV-10", "metadata", "errors")
-def metadata_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
+def metadata_epochs_never_decrease(story: PartitionStory) -> Iterator[Claim]:
     """In the answers of one broker incarnation, neither the leader epoch in Metadata nor the epoch by which it fences ever
     decreases.
     """
@@ -114,16 +115,20 @@ def _may_differ(story: PartitionStory, before: PartitionAtBroker, seen: Partitio
     return before.epoch != seen.epoch or story.timeline.fault_between(before.event, seen.asked)
 
 
-def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
+def _fences_never_fall(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a broker's epoch does not fall while it runs: after it answered FENCED_LEADER_EPOCH to one epoch, it never
     answers UNKNOWN_LEADER_EPOCH to that epoch, to an older one, or to the next.
     """
     knowledge = story.derive(KnownEpochs)
     floors: dict[tuple[str, int], ErrorResponse] = {}
-    for refusal in filter(lambda one: _shows_the_epoch(story, one), story.errors):
+    replicas = story.derive(Replicas)
+    for refusal in (one for one in story.errors if one.cur >= 0 and one.replica_id < 0):
         key = (refusal.node, refusal.incarnation)
         floor = floors.get(key)
-        if refusal.error == Error.FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
+        if not replicas.always_include(refusal.node, refusal.event):
+            # One that is no replica answers UNKNOWN_LEADER_EPOCH at any epoch (KIP320-FETCH-13).
+            yield from [Excuse(REASSIGNED, "fence")] if refusal.error in FENCES else []
+        elif refusal.error == Error.FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
             floors[key] = refusal
         elif refusal.error == Error.UNKNOWN_LEADER_EPOCH and floor is not None and floor.event < refusal.asked:
             shown = f"{refusal.node} was past epoch {floor.cur}, then knew none from {refusal.cur} on"
@@ -132,17 +137,6 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
         elif refusal.error == Error.UNKNOWN_LEADER_EPOCH and not knowledge.proof_at(refusal, refusal.cur):
             served = knowledge.proof_at(refusal, 0)
             yield from [Finding(True, "fence", (served, refusal.event))] if served else []
-
-
-def _shows_the_epoch(story: PartitionStory, refusal: ErrorResponse) -> bool:
-    """True if a refusal shows the broker's epoch. A follower that is no replica gets UNKNOWN_LEADER_EPOCH at any epoch
-    (KIP320-FETCH-13).
-    """
-    return (
-        refusal.cur >= 0
-        and refusal.replica_id < 0
-        and story.derive(Replicas).always_include(refusal.node, refusal.event)
-    )
 
 
 @log_judge("KIP101-INV-11", "metadata", "errors")
@@ -373,7 +367,7 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
 
 
 @log_judge("KIP320-FETCH-01", "reads", "errors")
-def fetches_at_the_current_epoch_are_served(story: PartitionStory) -> Iterator[Finding]:
+def fetches_at_the_current_epoch_are_served(story: PartitionStory) -> Iterator[Claim]:
     """A fetch is not refused for an epoch that is the broker's own."""
     yield from _served_and_falsely_fenced(story, "fetch")
 
@@ -420,14 +414,17 @@ def _case(story: PartitionStory, op: str, answer: Served | ErrorResponse) -> str
     return "equal" if op == "offset_for_leader_epoch" else "served"
 
 
-def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Finding]:
-    knowledge, leadership = story.derive(KnownEpochs), story.derive(Leadership)
+def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Claim]:
+    knowledge, leadership, replicas = story.derive(KnownEpochs), story.derive(Leadership), story.derive(Replicas)
     for one in knowledge.answers:
         usual = one.replica_id == CONSUMER and (op == "fetch" or leadership.is_from_leader(one))
         if one.op == op and usual and story.is_at_rest(one) and one.cur == leadership.newest_epoch_before(one.asked):
             yield Finding(True, _case(story, op, one), (one.event,))
-    for refusal in story.errors:
-        if refusal.op == op and _shows_the_epoch(story, refusal) and (proof := _false_fence(story, knowledge, refusal)):
+    for refusal in (one for one in story.errors if one.op == op and one.cur >= 0 and one.replica_id < 0):
+        proof = _false_fence(story, knowledge, refusal)
+        if proof and not replicas.always_include(refusal.node, refusal.event):
+            yield Excuse(REASSIGNED, _case(story, op, refusal))
+        elif proof:
             shown = f"{refusal.node} refused epoch {refusal.cur} with error {refusal.error}, and it is its own"
             yield Finding(False, _case(story, op, refusal), (refusal.event, proof), shown, "false-fence")
 

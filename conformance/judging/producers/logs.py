@@ -1,9 +1,11 @@
 """A partition's log as its producers see it: their batches, and the markers that end their transactions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from conformance.judging.excuses import COMPACTED
 from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
+from conformance.judging.judge import Excuse
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment
 from conformance.judging.log.settings import may_be_compacted, min_insync_replicas
@@ -17,6 +19,13 @@ def own_reads(story: PartitionStory) -> list[FetchResult]:
     """Return the full reads of the leader of the epoch that they named."""
     reads = (read for read in story.derive(Leadership).leader_reads if read.full)
     return [read for read in reads if not may_be_compacted(story, read.event)]
+
+
+def of_compacted(story: PartitionStory, cases: Iterable[str]) -> Iterator[Excuse]:
+    """Yield a left-out for each case if a leader's log was read that may be compacted, so that `own_reads` passes it over."""
+    reads = (read for read in story.derive(Leadership).leader_reads if read.full)
+    if any(may_be_compacted(story, read.event) for read in reads):
+        yield from (Excuse(COMPACTED, case) for case in sorted({*cases} - {""}))
 
 
 def final_read(story: PartitionStory) -> FetchResult | None:

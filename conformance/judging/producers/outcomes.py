@@ -24,6 +24,7 @@ from conformance.judging.producers.logs import (
     final_read,
     identity,
     moment,
+    of_compacted,
     own_reads,
     stable_end,
     takes_no_markers,
@@ -50,6 +51,8 @@ def transactions_are_atomic(together: Together) -> Iterator[Claim]:
     """At rest all batches of a transaction have the outcome that EndTxn fixed, or the same one; so have its offsets."""
     producers = together.derive(Producers)
     for transaction in producers.transactions:
+        for partition in by_partition(transaction.writes):
+            yield from of_compacted(partition, (transaction.story.dialect,))
         yield from _of_transaction(transaction)
     for partition in together.of(PartitionStory):
         yield from _of_offsets(partition, producers.transactions)
@@ -206,6 +209,9 @@ def _open_until(transaction: Transaction) -> int:
 
 def _moves_on(partition: PartitionStory) -> Iterator[Claim]:
     """Judge that at rest the last stable offset is the one that the log itself shows."""
+    yield from of_compacted(
+        partition, ["last-stable-offset"] if any(one.transactional for one in partition.produced) else ()
+    )
     for read in [one for one in own_reads(partition) if partition.is_at_rest(one)][-1:]:
         wanted = stable_end(read)
         if any(batch.transactional for batch in read.batches):

@@ -23,6 +23,7 @@ from conformance.judging.producers.logs import (
     final_read,
     identity,
     moment,
+    of_compacted,
     own_reads,
     producer_batches,
     sequences,
@@ -44,8 +45,13 @@ def batches_are_appended_once(together: Together) -> Iterator[Claim]:
     """A sequence of a producer id and epoch is in a leader's log once."""
     producers = together.derive(Producers)
     for story in producers.partitions:
+        yield from of_compacted(story, map(producers.case, _writers(story)))
         for read in own_reads(story):
             yield from _copies(producers, story, read)
+
+
+def _writers(story: PartitionStory) -> set[int]:
+    return {one.producer_id for one in story.produced if one.producer_id >= 0}
 
 
 def _copies(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
@@ -81,6 +87,7 @@ def acknowledged_batches_are_kept(together: Together) -> Iterator[Claim]:
     """At rest each batch that was acknowledged is in the leader's log at its offset, unless the log start passed it."""
     producers = together.derive(Producers)
     for story in producers.partitions:
+        yield from of_compacted(story, map(producers.case, _writers(story)))
         if (read := final_read(story)) is not None:
             yield from _judge_read(producers, story, read)
 
@@ -111,6 +118,7 @@ def _judge_read(producers: Producers, story: PartitionStory, read: FetchResult) 
 def sequences_rise_without_gaps(together: Together) -> Iterator[Claim]:
     """In a leader's log a producer's sequences rise without a gap, and its epochs never fall."""
     for story in together.derive(Producers).partitions:
+        yield from of_compacted(story, ("epochs", "sequences") if _writers(story) else ())
         for read in own_reads(story):
             yield from _epochs(story, read)
             yield from _holes(story, read)
@@ -199,6 +207,8 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
         by = f"sequence {unknown.base_sequence} of producer {unknown.producer_id}"
         shown = "" if fine else f"{by} was acknowledged at {offsets}, and is at {copies}"
         yield Finding(fine, case, (unknown.event, (read or known[-1]).event), shown, "second-copy")
+    else:
+        yield from of_compacted(story, (case,))
 
 
 def _forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> Evidence | None:

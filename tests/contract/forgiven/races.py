@@ -5,6 +5,8 @@ from __future__ import annotations
 from conformance.judging.excuses import (
     CHANGED_MEANWHILE,
     DELETION_TIMED_OUT,
+    LOG_START_SET_BACK,
+    NOT_REACHED,
     RISEN,
     SWEEP_DISTURBED,
     TRUNCATED_MEANWHILE,
@@ -63,7 +65,47 @@ def _swept(first: int, last: int) -> History:
 
 
 ONE_ANSWER = "the answer itself begins and ends it"
+LOG = (A, stamped(1, 1, "b2"), stamped(1, 2, "c2"))
+
+
+def _missed(node: int = 3, *, asked: bool = True, again: bool = False) -> LogHistory:
+    """3 is out of the ISR when the leader is trimmed to 2, and this node shows all records after it."""
+    history = LogHistory().settled(1, 0).metadata(1, 1, 0, isr=(1, 2))
+    history = history.trim(1, 2).settled(1, 0) if asked else history
+    history = history.trim(1, 2).settled(1, 0) if again else history
+    return history.fetch(node, *LOG, epoch=0, hw=3)
+
+
+def _set_back(restarted: int = 2, error: Error = Error.NONE, *, late: bool = False) -> LogHistory:
+    """2 is trimmed, a broker restarts, and 2 serves a position beyond the end of the named epoch."""
+    history = LogHistory().settled(2, 0)
+    history = (history if late else history.trim(2, 2, error=error)).restart(restarted).settled(2, 2)
+    history = history.whole(2, *LOG, epoch=2, hw=3).fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0)
+    return history.trim(2, 2) if late else history
+
+
 ENTRIES = (
+    Forgiven(
+        NOT_REACHED,
+        row="KIP320-DR-02",
+        covered=lambda: _missed().history,
+        near={
+            "another node": lambda: _missed(2).history,
+            "before it began": lambda: _missed(asked=False).trim(1, 2).history,
+            "after it ended": lambda: _missed(again=True).history,
+        },
+    ),
+    Forgiven(
+        LOG_START_SET_BACK,
+        row="KIP320-FETCH-06",
+        covered=lambda: _set_back().history,
+        near={
+            "another node": lambda: _set_back(restarted=3).history,
+            "before it began": lambda: _set_back(late=True).history,
+            "refused": lambda: _set_back(error=Error.OFFSET_OUT_OF_RANGE).history,
+        },
+        applies={"after it ended": "a log start that was set back stays so"},
+    ),
     Forgiven(
         DELETION_TIMED_OUT,
         row="KIP320-DR-02",

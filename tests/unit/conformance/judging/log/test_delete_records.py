@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import CHECKPOINT_NOT_DUE, DELETION_TIMED_OUT, ELECTED_UNCLEANLY_ON_REQUEST
+from conformance.judging.excuses import (
+    CHECKPOINT_NOT_DUE,
+    DELETION_TIMED_OUT,
+    ELECTED_UNCLEANLY_ON_REQUEST,
+    NOT_REACHED,
+)
 from conformance.judging.log import delete_records
 from protocol.codes import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
@@ -76,10 +81,12 @@ class TestDeletedRecords:
             history = LogHistory().settled(1, 0).metadata(1, 1, 0, **away)  # type: ignore[arg-type]
             history.trim(1, 2).settled(1, 0).fetch(3, A, B, C, epoch=0, hw=3)
             assert [o.case for o in judged_by(JUDGE, history)] == ["low-watermark"]
+            assert excused(JUDGE, history) == [("log-start", NOT_REACHED)]
 
     def test_a_replica_that_was_cut_off_or_frozen(self) -> None:
         history = LogHistory().settled(1, 0).hit("paused-zombie", 3).trim(1, 2).heal("paused-zombie", 3).settled(1, 0)
         assert [o.case for o in judged_by(JUDGE, history.fetch(3, A, B, C, epoch=0, hw=3))] == ["low-watermark"]
+        assert excused(JUDGE, history) == [("log-start", NOT_REACHED)]
 
     def test_a_follower_beside_one_that_is_down(self) -> None:
         history = LogHistory().hit("kill", 3).settled(1, 0).trim(1, 2).settled(1, 0).fetch(2, A, B, C, epoch=0, hw=3)

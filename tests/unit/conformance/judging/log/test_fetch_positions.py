@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST
+from conformance.judging.excuses import COMPACTED, ELECTED_UNCLEANLY_ON_REQUEST, LOG_START_SET_BACK
 from conformance.judging.judge import Judge
 from conformance.judging.log import fetch_positions
 from protocol.codes import Error
@@ -188,6 +188,14 @@ class TestTruncationIsReported:
     def test_a_crash_that_sets_the_log_start_back_behind_a_map_that_was_trimmed(self) -> None:
         history = LogHistory().settled(2, 0).trim(2, 2).restart(2).settled(2, 2).whole(2, *LOG, epoch=2, hw=3)
         assert judged_by(self.judge, history.fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0)) == []
+        assert excused(self.judge, history) == [("consumer", LOG_START_SET_BACK)]
+
+    def test_an_epoch_whose_records_may_be_compacted_away(self) -> None:
+        history = LogHistory().created(cleanup_policy="compact").settled(2, 4).whole(2, A, B, epoch=4, hw=2)
+        assert judged_by(self.judge, asked(history, 2, 3, epoch=4)) == []
+        assert excused(self.judge, history) == [("floor", COMPACTED)]
+        later = LogHistory().created(cleanup_policy="compact").settled(2, 2).whole(2, *LOG, epoch=2, hw=3)
+        assert broken(self.judge, asked(later, 3, 0)) == ["consumer"]
 
     def test_a_follower(self) -> None:
         history = LogHistory().settled(2, 2).whole(3, *LOG, epoch=2, hw=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST, TRUNCATED_MEANWHILE
+from conformance.judging.excuses import ELECTED_UNCLEANLY_ON_REQUEST, REASSIGNED, TRUNCATED_MEANWHILE
 from conformance.judging.log import leader_epochs
 from history.effects import Effects
 from protocol.codes import Error
@@ -34,6 +34,14 @@ class TestEpochsInAnswers:
             .refused(1, 3, Error.UNKNOWN_LEADER_EPOCH)
         )
         assert broken(self.judge, history) == ["fence"]
+
+    def test_the_fence_of_a_replica_that_was_taken_away(self) -> None:
+        def refused(moved: int) -> LogHistory:
+            history = LogHistory().settled(1, 3).refused(1, 2, Error.FENCED_LEADER_EPOCH)
+            return history.hit("reassignment", moved, partition="topic-0").refused(1, 2, Error.UNKNOWN_LEADER_EPOCH)
+
+        assert (broken(self.judge, refused(1)), excused(self.judge, refused(1))) == ([], [("fence", REASSIGNED)])
+        assert broken(self.judge, refused(3)) == ["fence"]
 
     def test_epochs_that_rise_or_stay(self) -> None:
         history = (
@@ -441,6 +449,9 @@ class TestFences:
     def test_a_replica_that_was_taken_away_and_given_back_learns_its_epoch_again(self) -> None:
         history = self.passed().hit("reassignment", 1, partition="topic-0").refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
         assert held(leader_epochs.fetches_at_the_current_epoch_are_served, history) == []
+        assert excused(leader_epochs.fetches_at_the_current_epoch_are_served, history) == [("follower", REASSIGNED)]
+        other = self.passed().hit("reassignment", 3, partition="topic-0").refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
+        assert broken(leader_epochs.fetches_at_the_current_epoch_are_served, other) == ["follower"]
 
     def test_at_rest_the_epoch_is_served(self) -> None:
         history = LogHistory().settled(1, 1).at_rest().fetch(1, A, epoch=1, hw=1).fetch(2, A, epoch=1, hw=1)

@@ -6,11 +6,13 @@ import msgspec
 import pytest
 
 from conformance.judging.excuses import (
+    COMPACTED,
     ELECTED_UNCLEANLY_ON_REQUEST,
     PRODUCER_STATE_DELETED,
     PRODUCER_STATE_EXPIRED,
     PRODUCER_STATE_LOST,
 )
+from conformance.judging.judge import Judge
 from conformance.judging.producers.records import (
     a_retried_batch_is_appended_once,
     acknowledged_batches_are_kept,
@@ -46,6 +48,24 @@ def test_a_sequence_is_in_the_log_once() -> None:
     assert broken(batches_are_appended_once, idempotent().reads(ONE, AGAIN)) == ["idempotent"]
     assert labels(batches_are_appended_once, idempotent().reads(ONE, AGAIN)) == {"second-copy"}
     assert held_cases(batches_are_appended_once, idempotent().reads(ONE, TWO)) == {"idempotent"}
+
+
+JUDGED_BY_LOGS = (
+    (batches_are_appended_once, ["idempotent"]),
+    (acknowledged_batches_are_kept, ["idempotent"]),
+    (sequences_rise_without_gaps, ["epochs", "sequences"]),
+)
+
+
+@pytest.mark.parametrize(("judge", "cases"), JUDGED_BY_LOGS)
+def test_a_log_that_may_be_compacted_is_left_out(judge: Judge, cases: list[str]) -> None:
+    def read(**configs: str) -> ProducerHistory:
+        history = ProducerHistory(**configs).given(tid=None).writes("a", "b", at=0).rests()
+        return history.reads(written(2, "c", sequence=5))
+
+    compacted = read(cleanup_policy="compact")
+    assert (broken(judge, compacted), excused(judge, compacted)) == ([], [(case, COMPACTED) for case in cases])
+    assert excused(judge, read()) == []
 
 
 def test_a_sequence_again_at_another_epoch_is_another_one() -> None:
