@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -57,6 +58,14 @@ class Header(ShardLine, frozen=True, kw_only=True, tag="header"):
     seed: int
     rows: dict[str, str]
     checks: dict[str, list[str]]
+
+    @property
+    def day(self) -> date | None:
+        """The day on which the run began, by its id (`yymmdd-...`); None for a run that is named otherwise."""
+        try:
+            return datetime.strptime(self.run[:6], "%y%m%d").date()
+        except ValueError:
+            return None
 
 
 class ObservationLine(ShardLine, frozen=True, kw_only=True, tag="observation"):

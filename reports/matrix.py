@@ -1,7 +1,7 @@
 """The matrix: pooled evidence in, a judged cell for each row and column out. Plain Python; encoded as `matrix.json`."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -138,7 +138,7 @@ class StaleDeviation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DueDeviation(msgspec.Struct, frozen=True, kw_only=True):
-    """A known deviation whose date to be looked at again has passed."""
+    """A known deviation whose date to be looked at again had passed when the last run began."""
 
     requirement: str
     cases: list[str]
@@ -159,9 +159,7 @@ class Matrix(msgspec.Struct, kw_only=True):
     rule_changes: list[RuleChange] = []
 
 
-def build_matrix(
-    catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequence[Deviation], today: date | None = None
-) -> Matrix:
+def build_matrix(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequence[Deviation]) -> Matrix:
     """Build the matrix, with exactly one cell for each row of the catalogue and column."""
     evidence = _Evidence(pooled)
     cells = [_reported_cell(row, column, evidence, deviations) for column in intake.columns for row in catalogue]
@@ -175,11 +173,7 @@ def build_matrix(
         quarantine=intake.quarantine,
         unknown_rows=_count_unknown_rows(pooled, catalogue),
         stale_deviations=stale,
-        due_deviations=[
-            _due_deviation(entry, entry.look_again)
-            for entry in deviations
-            if today and entry.is_due(today) and entry.look_again
-        ],
+        due_deviations=[*_due_deviations(intake, deviations)],
         rule_changes=rule_changes(catalogue, cells, [column.kafka_version for column in intake.columns]),
     )
 
@@ -283,8 +277,14 @@ def _deviations_of(
     return [entry for entry in about if any(entry in each for each in known)] if all(known) else []
 
 
-def _due_deviation(entry: Deviation, since: date) -> DueDeviation:
-    return DueDeviation(requirement=entry.requirement, cases=[*entry.cases], ticket=entry.ticket, look_again=since)
+def _due_deviations(intake: Intake, deviations: Sequence[Deviation]) -> Iterator[DueDeviation]:
+    days = (header.day for column in intake.columns for header in column.headers)
+    last = max((day for day in days if day is not None), default=date.min)
+    for entry in deviations:
+        if (again := entry.look_again) is not None and last >= again:
+            yield DueDeviation(
+                requirement=entry.requirement, cases=[*entry.cases], ticket=entry.ticket, look_again=again
+            )
 
 
 def _stale_deviations(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[StaleDeviation]:

@@ -1,7 +1,6 @@
 """The merge: from shards to all of the output."""
 
 from collections.abc import Sequence
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,11 +61,8 @@ def merge(
     deviations: Sequence[Deviation],
     parquet: Path | None = None,
     archive: str = "",
-    today: date | None = None,
 ) -> Merged:
     """Merge all shards below `folder` into a matrix; write its tables to `parquet` too, if that is given.
-
-    Known deviations whose date has passed `today` are named in the matrix.
 
     With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend covers its runs.
     Raises ReportError for a folder without shards, shards of which none can be read, and a column with two images.
@@ -80,7 +76,7 @@ def merge(
             if parquet:
                 start(partial(spark_tables.write, parquet))
             found = spark_tables.collect()
-            matrix = build_matrix(catalogue, intake, found.pooled, deviations, today)
+            matrix = build_matrix(catalogue, intake, found.pooled, deviations)
             order = in_order(matrix.columns)
             insights = found.insights | {"firsts": row_firsts(by_column(matrix.cells), order.labels)}
             filed: list[Filed] = []

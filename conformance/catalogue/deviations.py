@@ -63,10 +63,6 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         faults = [deed for deed in deeds if schedule_words().stands(deed)]
         return not wanted or all(any(_is(deed, one) for one in wanted) for deed in faults)
 
-    def is_due(self, today: date) -> bool:
-        """True from the date on at which the entry has to be looked at again."""
-        return self.look_again is not None and today >= self.look_again
-
 
 # --- what a schedule has
 

@@ -3,7 +3,6 @@
 import math
 import sys
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 
 from conformance.catalogue import shipped_rows
@@ -44,9 +43,7 @@ def _merge_in_session(shards: str, out: Path, archive: str, deviations: Sequence
     catalogue = shipped_rows()
     _make_folder(out)
     with spark_session(master, small=_bytes_of_shards(shards) < _SMALL_BYTES) as spark:
-        return merge(
-            spark, shards, catalogue, deviations, out / "parquet", archive=_folder_uri(archive), today=date.today()
-        )
+        return merge(spark, shards, catalogue, deviations, out / "parquet", archive=_folder_uri(archive))
 
 
 def _folder_uri(folder: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Any
 
 import msgspec
@@ -74,13 +73,11 @@ def violation(version: str, row: str = ROW, **fields: Any) -> dict[str, Any]:
     return {"kafka_version": version, "requirement": row, **given}
 
 
-def matrix(
-    pooled: Pooled, *versions: str, deviations: list[Deviation] | None = None, today: date | None = None, **header: Any
-) -> Matrix:
+def matrix(pooled: Pooled, *versions: str, deviations: list[Deviation] | None = None, **header: Any) -> Matrix:
     """The matrix of pooled tables; unless told otherwise each violated case is broken in one way, by an example without deeds."""
     ways = pooled.ways or [way(line) for line in pooled.cases if line["violated"]]
     whole = msgspec.structs.replace(pooled, ways=ways)
-    return build_matrix(shipped_rows(), intake(*versions, **header), whole, deviations or [], today)
+    return build_matrix(shipped_rows(), intake(*versions, **header), whole, deviations or [])
 
 
 def way(line: dict[str, Any] | Row, detail: str = "", *deeds: str) -> dict[str, Any]:

@@ -141,10 +141,10 @@ def test_two_entries_explain_a_cell_together() -> None:
     assert cell(matrix(red, V, deviations=entries), V).known == entries
 
 
-def test_an_entry_whose_date_has_passed_is_named() -> None:
+def test_an_entry_whose_date_had_passed_when_the_run_began_is_named() -> None:
     entry = known_deviation(look_again=date(2027, 6, 1))
-    for today, due in ((date(2027, 5, 31), []), (date(2027, 6, 1), [ROW]), (None, [])):
-        found = matrix(GREEN, V, deviations=[entry], today=today)
+    for run, due in (("270531-235959-a", []), ("270601-000000-b", [ROW]), ("nightly", [])):
+        found = matrix(GREEN, V, deviations=[entry], run=run)
         assert [one.requirement for one in found.due_deviations] == due
 
 
