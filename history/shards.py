@@ -87,6 +87,7 @@ class ObservationLine(ShardLine, frozen=True, kw_only=True, tag="observation"):
     variant: str = ""
     lived: list[str] = []
     calm: bool = False
+    situation: str = ""
     history: str = ""
     evidence: str = ""
     deeds: list[str] = []

@@ -40,7 +40,7 @@ def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Ro
     sums: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in decided:
         sums[*_cell_key(row), row["case"]].update(
-            {name: row[name] for name in ("held", "violated", "recorded", "kept", "changed", "calm")}
+            {name: row[name] for name in ("held", "violated", "recorded", "kept", "calm")}
         )
     waver = {(*_cell_key(row), row["case"]) for row in wavering}
     found = {(*_cell_key(row), row["case"]): row for row in distinct}
@@ -61,7 +61,19 @@ def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Ro
 
 
 _NOTHING = dict.fromkeys(
-    ("held", "violated", "recorded", "kept", "changed", "calm", "inputs", "examples", "calm_examples"), 0
+    (
+        "held",
+        "violated",
+        "recorded",
+        "kept",
+        "changed",
+        "calm",
+        "inputs",
+        "examples",
+        "situations",
+        "calm_examples",
+    ),
+    0,
 )
 """The numbers of a case in which nothing was observed."""
 

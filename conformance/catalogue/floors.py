@@ -56,6 +56,11 @@ def may_fill(row: Requirement, case: str, *, calm: bool) -> bool:
     return not calm or kind_of(row, case) == "probe"
 
 
+def by_situation(row: Requirement, case: str) -> bool:
+    """True if the floor of a case counts distinct situations, and not observations."""
+    return kind_of(row, case) == "property"
+
+
 def _own(row: Requirement, case: str) -> Case | None:
     return next((one for one in row.cases if one.id == case), None)
 

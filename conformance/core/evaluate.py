@@ -19,6 +19,7 @@ from conformance.judging.excuses import INAPPLICABLE, Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
+from conformance.judging.situations import situation_of
 from fixtures.spending import spending
 from history.events import History, Premise
 from history.observations import Observation
@@ -58,13 +59,18 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
     premise is lost. A probe observes a violation and never raises it.
     """
     outcome = _evaluate(check, bench, arguments, context)
-    if not is_calm(bench.tape.history.events):
-        return outcome
-    return msgspec.structs.replace(outcome, observations=[_as_calm(one) for one in outcome.observations])
+    history = bench.tape.history
+    calm = is_calm(history.events)
+    return msgspec.structs.replace(
+        outcome, observations=[_situated(history, one, calm) for one in outcome.observations]
+    )
 
 
-def _as_calm(one: Observation) -> Observation:
-    """Mark what a body observed where no fault was witnessed. In a scenario the schedule itself disturbs."""
+def _situated(history: History, one: Observation, calm: bool) -> Observation:
+    """Add the situation of what a body observed, or that no fault was witnessed. In a scenario the schedule itself disturbs."""
+    if not calm:
+        situation = situation_of(history, "", one.events, one.lived)
+        return msgspec.structs.replace(one, situation=situation)
     is_scenario = kind_of(shipped_rows()[one.requirement], one.case) == "scenario"
     return one if is_scenario else msgspec.structs.replace(one, calm=True)
 

@@ -38,6 +38,7 @@ from conformance.catalogue.rows import LATER
 from conformance.judging.changes import Lived, is_calm
 from conformance.judging.excuses import Evidence
 from conformance.judging.reading import Reading
+from conformance.judging.situations import situation_of
 from conformance.judging.story import Story
 from conformance.judging.together import Together
 from history.events import Answer, AnyEvent, Call, Example, Fault, History
@@ -150,9 +151,10 @@ class Judge:
         return judge_all([self], history)
 
     def observation(
-        self, example: str, finding: Finding, lived: Sequence[str] = (), *, calm: bool = False
+        self, example: str, finding: Finding, lived: Sequence[str] = (), *, calm: bool = False, situation: str = ""
     ) -> Observation:
-        """Return a finding as an observation of an example; `calm` if no fault was witnessed in the example."""
+        """Return a finding as an observation of an example; `calm` if no fault was witnessed in the example, which else
+        has a `situation`."""
         return Observation(
             requirement=self.row,
             case=finding.case,
@@ -164,6 +166,7 @@ class Judge:
             label=finding.label if not finding.held else "",
             lived=[*lived],
             calm=calm,
+            situation=situation,
         )
 
 
@@ -293,7 +296,9 @@ class Judging:
             ]
         else:
             lived = self._lived_through(story, finding.by) if finding.by and story.timeline.witnessed else ()
-        return judge.observation(self._history.example.example, finding, lived, calm=calm)
+        about = story.name if story else ""
+        situation = "" if calm else situation_of(self._history, about, finding.by, lived)
+        return judge.observation(self._history.example.example, finding, lived, calm=calm, situation=situation)
 
     def _lived_through(self, story: Story, by: Sequence[int]) -> Sequence[str]:
         """Return the faults by which the subject of the story, or those of the events, had changed."""

@@ -234,9 +234,10 @@ def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str], excuses:
         violated=results["violated"],
         recorded=results["recorded"],
         kept=sum(line.variant == KEEPS for line in lines),
-        changed=sum(line.result == "held" and bool(line.lived) for line in lines),
+        changed=_count_situations(line for line in lines if line.lived),
         inputs=len({shaping(line.inputs, incidental) for line in lines}),
         examples=len(examples),
+        situations=_count_situations(line for line in lines if not line.calm),
         calm=sum(line.result == "held" and line.calm for line in lines),
         calm_examples=len(examples - {(line.shard, line.example) for line in lines if not line.calm}),
         wavering=any(len(answers) > 1 for answers in variants.values()),
@@ -244,6 +245,10 @@ def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str], excuses:
         left_out=undecided.left_out,
         outside=undecided.outside,
     )
+
+
+def _count_situations(lines: Iterable[ObservationLine]) -> int:
+    return len({(line.shard, line.example, line.situation) for line in lines if line.result == "held"})
 
 
 def cell_of(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally], checks: RowChecks) -> Cell:

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from conformance.catalogue import Facts, Requirement
-from conformance.catalogue.floors import floor_of, may_fill
+from conformance.catalogue.floors import by_situation, floor_of, may_fill
 from conformance.catalogue.rows import RECORDED
 from history.command import COMMAND
 from history.observations import KEEPS, KEEPS_NOT
@@ -33,9 +33,9 @@ VERDICTS: tuple[Verdict, ...] = (
 
 
 class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
-    """Pooled observations of one case. `inputs` and `examples` count distinct ones, `changed` the held observations that lived
-    through a change; `calm` are the held observations, and `calm_examples` the examples with no others, that fill no floor of a
-    property.
+    """Pooled observations of one case. `inputs`, `examples` and `situations` count distinct ones: situations those of held
+    observations that are not calm, `changed` those of them that lived through a change. `calm` are the held observations, and
+    `calm_examples` the examples with no others, that fill no floor of a property.
 
     `kept` counts recorded observations that keep the promise of a later KIP. `wavering`: identical tries of a probe gave
     different legal answers.
@@ -51,6 +51,7 @@ class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
     changed: int = 0
     inputs: int = 0
     examples: int = 0
+    situations: int = 0
     calm: int = 0
     calm_examples: int = 0
     wavering: bool = False
@@ -117,12 +118,13 @@ def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
     """Return the reason why this case does not carry `satisfied`; empty if it does."""
     floor = floor_of(row, case)
     held, examples = counting(row, case, tally)
-    calm = f" ({tally.calm} calm ones do not count)" if held < tally.held else ""
+    counted = f"distinct situations in {tally.held} observations" if by_situation(row, case) else "observations"
+    calm = f" ({idle} calm ones do not count)" if (idle := count_idle(row, case, tally)) else ""
     for what, have, want in (
-        (f"observations{calm}", held, floor.observations),
+        (f"{counted}{calm}", held, floor.observations),
         ("distinct inputs", tally.inputs, floor.inputs),
         ("examples", examples, floor.examples),
-        ("observations that lived through a change", tally.changed, floor.changed),
+        ("situations after a change", tally.changed, floor.changed),
     ):
         if have < want:
             return f"case {case}: {have} {what}, the floor is {want}"
@@ -130,10 +132,17 @@ def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
 
 
 def counting(row: Requirement, case: str, tally: CaseTally) -> tuple[int, int]:
-    """Return the held observations and the examples that fill a floor: for a probe all, else the disturbed ones."""
+    """Return the held observations, or situations, and the examples that fill a floor: for a probe all, else the disturbed
+    ones."""
     if may_fill(row, case, calm=True):
         return tally.held, tally.examples
-    return tally.held - tally.calm, tally.examples - tally.calm_examples
+    held = tally.situations if by_situation(row, case) else tally.held - tally.calm
+    return held, tally.examples - tally.calm_examples
+
+
+def count_idle(row: Requirement, case: str, tally: CaseTally) -> int:
+    """Return the number of held observations that fill no floor, since nothing was disturbed in their examples."""
+    return 0 if may_fill(row, case, calm=True) else tally.calm
 
 
 def undecided(case: str, tally: CaseTally) -> str:

@@ -40,7 +40,9 @@ def _map(table: Mapping[str, str]) -> Column:
 
 def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
     """Return one row per observation, without observations of rows that were changed since."""
-    fields = ("case", "check", "result", "example", "inputs", "variant", "label", "detail", "history", "evidence")
+    fields = (
+        "case", "check", "result", "example", "inputs", "situation", "variant", "label", "detail", "history", "evidence",
+    )  # fmt: skip
     texts = [F.coalesce(name, F.lit("")).alias(name) for name in fields]
     changed = (F.size(F.coalesce("lived", F.array())) > 0).alias("changed")
     calm = F.coalesce("calm", F.lit(False)).alias("calm")
@@ -58,6 +60,7 @@ def alike(observations: DataFrame) -> DataFrame:
         "shard",
         "example",
         "inputs",
+        "situation",
         "variant",
         "changed",
         "calm",
@@ -72,21 +75,24 @@ def count_results(alike: DataFrame) -> DataFrame:
     return alike.groupBy(*CELL, "case", "check").agg(
         *[times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
         times(F.col("variant") == KEEPS).alias("kept"),
-        *[times((F.col("result") == "held") & F.col(name)).alias(name) for name in ("changed", "calm")],
+        times((F.col("result") == "held") & F.col("calm")).alias("calm"),
     )
 
 
 def distinct(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFrame:
-    """Count the distinct inputs and examples of each case.
+    """Count the distinct inputs, examples and situations of each case.
 
     `incidental` names, by row, the inputs that do not shape the situation.
     """
     examples = F.count_distinct("shard", "example")
     disturbed = F.count_distinct(F.when(~F.col("calm"), F.struct("shard", "example")))
+    situation, held = F.struct("shard", "example", "situation"), F.col("result") == "held"
     return alike.groupBy(*CELL, "case").agg(
         F.count_distinct(_shaping(incidental)).alias("inputs"),
         examples.alias("examples"),
         (examples - disturbed).alias("calm_examples"),
+        F.count_distinct(F.when(held & ~F.col("calm"), situation)).alias("situations"),
+        F.count_distinct(F.when(held & F.col("changed"), situation)).alias("changed"),
     )
 
 

@@ -9,8 +9,8 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.deviations import Deviation
-from conformance.catalogue.floors import Floor, floor_of
-from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, counting
+from conformance.catalogue.floors import Floor, by_situation, floor_of
+from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, count_idle, counting
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
 from reports.matrix import Matrix, ReportedCell, RowFacts
 from reports.texts.versions import broken_since, spans
@@ -88,9 +88,16 @@ class RowView(msgspec.Struct, kw_only=True):
     def undecided(self, tally: CaseTally) -> list[str]:
         return undecided_in_words(tally)
 
+    def counts(self, case: str, tally: CaseTally) -> int:
+        """Return the number of observations, or for a property of situations, that fill the floor of a case."""
+        return counting(self.row, case, tally)[0]
+
     def idle(self, case: str, tally: CaseTally) -> int:
-        """Return the number of held observations of calm examples that fill no floor."""
-        return tally.held - counting(self.row, case, tally)[0]
+        return count_idle(self.row, case, tally)
+
+    def situations(self, case: str, tally: CaseTally) -> int:
+        """Return the number of distinct situations if the floor of a case counts these, else 0."""
+        return tally.situations if by_situation(self.row, case) else 0
 
 
 class FamilyView(msgspec.Struct, kw_only=True):

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.catalogue import Requirement
-from conformance.catalogue.floors import floor_of
-from conformance.judging.verdicts import CaseTally, counting
+from conformance.catalogue.floors import by_situation, floor_of
+from conformance.judging.verdicts import CaseTally, count_idle
 from history.command import COMMAND
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
@@ -117,8 +117,9 @@ def _basis_lines(about: ExplainedCell) -> Iterator[str]:
         yield from _excuse_lines(about, name)
     if cell.cases and about.rule:
         floor = floor_of(about.rule)
-        changed = f", {floor.changed} held through a change" if floor.changed else ""
-        needed = f"{floor.observations} held, {floor.inputs} distinct inputs, {floor.examples} examples{changed}"
+        changed = f", {floor.changed} after a change" if floor.changed else ""
+        counted = "distinct situations" if by_situation(about.rule, "") else "held"
+        needed = f"{floor.observations} {counted}, {floor.inputs} distinct inputs, {floor.examples} examples{changed}"
         yield f"  Floor of each case: {needed}"
     yield f"  Checks: {cell.checks.ran} of {cell.checks.known} ran, {cell.checks.errors} in trouble of the kit"
     yield from (f"    {text}" for text in missing_examples(cell))
@@ -140,11 +141,12 @@ def _case_text(about: ExplainedCell, name: str) -> str:
 
 def _tally_text(about: ExplainedCell, case: str, tally: CaseTally) -> str:
     counts = [f"{count} {name}" for name in ("held", "violated", "recorded") if (count := getattr(tally, name))]
-    idle = tally.held - counting(about.rule, case, tally)[0] if about.rule else 0
+    idle = count_idle(about.rule, case, tally) if about.rule else 0
     calm = f" ({idle} of them where nothing was disturbed)" if idle else ""
     wavering = ", identical tries answered differently" if tally.wavering else ""
     seen = ", ".join([f"{', '.join(counts) or 'nothing seen'}{calm}", *undecided_in_words(tally)])
-    return f"{seen}; {tally.inputs} distinct inputs, {tally.examples} examples{wavering}"
+    situations = f"{tally.situations} situations, " if about.rule and by_situation(about.rule, case) else ""
+    return f"{seen}; {situations}{tally.inputs} distinct inputs, {tally.examples} examples{wavering}"
 
 
 def _check_lines(about: ExplainedCell) -> Iterator[str]:

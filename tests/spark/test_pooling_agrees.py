@@ -80,6 +80,7 @@ OBSERVED: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "inputs": st.sampled_from(['{"i":1,"offset":1}', '{"i":1,"offset":2}', '{"i":[2,"a"]}']),
         "lived": st.sampled_from([[], ["kill"], ["kill", "stop"]]),
         "calm": st.booleans(),
+        "situation": st.sampled_from(["", "one", "another"]),
     },
 )
 

@@ -93,7 +93,7 @@ def _observed(spark: SparkSession, *lines: Mapping[str, Any]) -> DataFrame:
         "type": "observation", "shard": "s", "kafka_version": V, "requirement": A, "case": "c", "check": "p",
         "result": "held", "example": "e", "inputs": '{"i":1}', "variant": "",
     }  # fmt: skip
-    kept = {"label": "", "detail": "", "history": "", "evidence": ""}
+    kept = {"label": "", "detail": "", "situation": "", "history": "", "evidence": ""}
     rows = [
         given | kept | {"events": [1], "deeds": [], "lived": ["kill"], "calm": False, "n": number} | dict(line)
         for number, line in enumerate(lines)
@@ -342,11 +342,20 @@ def test_time_is_that_of_checks_and_of_the_examples_of_one_that_was_cut_short(sp
 
 
 def test_counts_of_a_case_are_added_up_over_its_checks() -> None:
-    counts = {"held": 2, "violated": 1, "recorded": 0, "kept": 0, "changed": 1, "calm": 0}
+    counts = {"held": 2, "violated": 1, "recorded": 0, "kept": 0, "calm": 0}
     decided = [_of(V, A, case="x", check=check, **counts) for check in "pq"]
-    distinct = [_of(V, A, case="x", inputs=3, examples=4)]
+    distinct = [_of(V, A, case="x", inputs=3, examples=4, situations=3, changed=2)]
     (found,) = tables.cases(decided, distinct, [_of(V, A, case="x")], {})
-    sums = {"held": 4, "violated": 2, "recorded": 0, "kept": 0, "changed": 2, "calm": 0, "calm_examples": 0}
+    sums = {
+        "held": 4,
+        "violated": 2,
+        "recorded": 0,
+        "kept": 0,
+        "changed": 2,
+        "calm": 0,
+        "calm_examples": 0,
+        "situations": 3,
+    }
     none: dict[str, Any] = {"excused": {}, "left_out": {}, "outside": {}, "attempts": 0, "lost": 0}
     assert found == _of(V, A, case="x", inputs=3, examples=4, wavering=True, **sums, **none)
     assert not tables.cases(decided, distinct, [_of(V, B, case="x")], {})[0]["wavering"]

@@ -44,6 +44,7 @@ def case(version: str, case: str, row: str = ROW, **counts: Any) -> dict[str, An
         "recorded": 0,
         "kept": 0,
         "changed": 10,
+        "situations": 30,
         "calm": 0,
         "calm_examples": 0,
         "inputs": 3,

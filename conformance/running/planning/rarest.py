@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from conformance.catalogue import Facts, shipped_rows
-from conformance.catalogue.floors import floor_of, may_fill
+from conformance.catalogue.floors import by_situation, floor_of, may_fill
 from conformance.catalogue.rows import RECORDED
 from conformance.core.registry import AnyCheck
 from conformance.running.violations import Breach
@@ -52,14 +52,14 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
     observed: dict[str, Counter[RowCase]] = defaultdict(Counter)
     seconds: defaultdict[str, float] = defaultdict(float)
     breaches: dict[Breach, str] = {}
+    counted: set[tuple[str, ...]] = set()
     for shard in shards:
         if shard.header is None or shard.header.column.label != label:
             continue
         column = column if column is not None and column.ranges else shard.header.column
         for line in shard.lines:
             if isinstance(line, ObservationLine):
-                row = shipped_rows()[line.requirement]
-                observed[line.check][row.id, line.case] += may_fill(row, line.case, calm=line.calm)
+                observed[line.check][line.requirement, line.case] += _fills_more(line, counted)
                 if line.result == "violated" and line.evidence:
                     breaches.setdefault(Breach(line.requirement, line.label, line.case), line.evidence)
             elif isinstance(line, ExampleLine):
@@ -67,6 +67,15 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
     if column is None:
         return None
     return Observed(column=column, observed=observed, seconds=seconds, breaches=breaches)
+
+
+def _fills_more(line: ObservationLine, counted: set[tuple[str, ...]]) -> bool:
+    """True if an observation fills a floor further: one of a property only by a situation that was not `counted`."""
+    row = shipped_rows()[line.requirement]
+    situation = (line.shard, line.example, row.id, line.case, line.situation)
+    is_new = situation not in counted or not by_situation(row, line.case)
+    counted.add(situation)
+    return is_new and may_fill(row, line.case, calm=line.calm)
 
 
 def rank_cases(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:

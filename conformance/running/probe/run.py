@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from conformance.catalogue import Facts, shipped_rows
 from conformance.catalogue.applicability import applies
-from conformance.catalogue.floors import floor_of, may_fill, shaping
+from conformance.catalogue.floors import by_situation, floor_of, may_fill, shaping
 from conformance.catalogue.rows import LATER, RECORDED, Requirement
 from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd, canonical_text, evaluate_check, find_proofs, judged_on
@@ -185,7 +185,9 @@ def _has_enough(row: str, case: str, found: list[Observation]) -> bool:
     # More rounds of a check that disturbs nothing would not help.
     counted = [one for one in found if may_fill(shipped_rows()[row], case, calm=one.calm)] or found
     shaped = {shaping(one.inputs, shipped_rows()[row].incidental) for one in counted}
-    return len(counted) >= floor.observations and len(shaped) >= floor.inputs
+    situations = {(one.example, one.situation) for one in counted}
+    number = len(situations if by_situation(shipped_rows()[row], case) else counted)
+    return number >= floor.observations and len(shaped) >= floor.inputs
 
 
 def draw_inputs(strategies: Mapping[str, st.SearchStrategy[Any]], number: int, count: int) -> list[dict[str, Any]]:

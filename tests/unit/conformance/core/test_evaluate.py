@@ -245,6 +245,9 @@ def test_what_a_body_observes_where_nothing_is_disturbed_is_calm_unless_its_sche
     ]
     disturbed, _ = play.live(check_of(looks_before_and_after), FakeCluster(5, 5, 7))
     assert [one.calm for one in disturbed.observations] == [False] * 5
+    assert {one.situation for one in outcome.observations} == {""}
+    assert "" not in {one.situation for one in disturbed.observations}
+    assert len({one.situation for one in disturbed.observations}) == 2, "with and without an answer of the broker"
 
 
 def test_an_observation_lived_through_no_fault_that_changed_nothing(play: Play) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.catalogue import Requirement, shipped_rows
-from conformance.catalogue.floors import FLOORS, floor_of, kind_of, shaping
+from conformance.catalogue.floors import FLOORS, Floor, by_situation, floor_of, kind_of, shaping
 from conformance.catalogue.rows import RECORDED as RECORDED_LEVELS
 from conformance.core.registry import checks_by_row
 from conformance.judging import patch_releases
@@ -46,14 +46,21 @@ def test_a_row_may_have_a_floor_of_its_own() -> None:
     assert floor_of(law) == msgspec.structs.replace(FLOORS["property"], observations=5, changed=0)
     assert floor_of(PROPERTY) == FLOORS["property"]
     assert floor_of(msgspec.structs.replace(ROW, inputs=1)) == msgspec.structs.replace(FLOORS["probe"], inputs=1)
-    assert "4 observations, the floor is 5" in below_floor(law, "fetch", at_floor(law, held=4))
-    assert not below_floor(law, "fetch", at_floor(law))
+    short = at_floor(law, "fetch", situations=4)
+    assert "4 distinct situations in 5 observations, the floor is 5" in below_floor(law, "fetch", short)
+    assert not below_floor(law, "fetch", at_floor(law, "fetch"))
 
 
 def at_floor(row: Requirement, case: str = "", **changed: Any) -> CaseTally:
     """Exactly what a case of the row needs."""
     floor = floor_of(row, case)
-    exact = CaseTally(held=floor.observations, inputs=floor.inputs, examples=floor.examples, changed=floor.changed)
+    exact = CaseTally(
+        held=floor.observations,
+        inputs=floor.inputs,
+        examples=floor.examples,
+        situations=floor.observations if by_situation(row, case) else 0,
+        changed=floor.changed,
+    )
     return msgspec.structs.replace(exact, **changed)
 
 
@@ -75,12 +82,12 @@ def one_case(row: Requirement, **changed: Any) -> dict[str, CaseTally]:
 
 
 def test_calm_observations_fill_the_floor_of_a_probe_only() -> None:
-    calm = CaseTally(held=60, inputs=3, examples=9, calm=31, calm_examples=2, changed=10)
+    calm = CaseTally(held=60, inputs=3, examples=9, situations=29, calm=31, calm_examples=2, changed=10)
     case = PROPERTY.cases[0].id
-    short = "29 observations (31 calm ones do not count), the floor is 30"
+    short = "29 distinct situations in 60 observations (31 calm ones do not count), the floor is 30"
     assert below_floor(PROPERTY, case, calm) == f"case {case}: {short}"
-    assert not below_floor(PROPERTY, case, msgspec.structs.replace(calm, calm=30))
-    few = msgspec.structs.replace(calm, calm=30, calm_examples=5)
+    assert not below_floor(PROPERTY, case, msgspec.structs.replace(calm, calm=30, situations=30))
+    few = msgspec.structs.replace(calm, calm=30, situations=30, calm_examples=5)
     assert below_floor(PROPERTY, case, few) == f"case {case}: 4 examples, the floor is 5"
     assert not below_floor(ROW, "consumer", msgspec.structs.replace(calm, calm=60, calm_examples=9))
     assert "1 observations (1 calm ones do not count)" in below_floor(
@@ -97,7 +104,8 @@ PROPERTIES = [
 def test_a_property_with_a_thousand_calm_observations_is_inconclusive_and_says_so(row: Requirement, case: str) -> None:
     calm = CaseTally(held=1000, inputs=1000, examples=1000, changed=1000, calm=1000, calm_examples=1000)
     judgement = judged(row, cases={**evidence(row).cases, case: calm})
-    short = f"0 observations (1000 calm ones do not count), the floor is {floor_of(row, case).observations}"
+    floor = floor_of(row, case).observations
+    short = f"0 distinct situations in 1000 observations (1000 calm ones do not count), the floor is {floor}"
     assert (judgement.verdict, judgement.reason) == ("inconclusive", f"case {case}: {short}")
 
 
@@ -184,7 +192,7 @@ def test_a_violation_filed_under_a_case_that_does_not_apply_still_counts() -> No
 def test_the_floors_are_those_of_the_design(
     row: Requirement, observations: int, inputs: int, examples: int, changed: int
 ) -> None:
-    assert at_floor(row) == CaseTally(held=observations, inputs=inputs, examples=examples, changed=changed)
+    assert floor_of(row) == Floor(observations=observations, inputs=inputs, examples=examples, changed=changed)
 
 
 def test_a_row_with_one_input_asks_for_one() -> None:
@@ -209,7 +217,7 @@ def test_a_row_at_its_floor_is_satisfied_but_not_if_any_case_is_missing(row: Req
     for case, exact in cases.items():
         short = [
             msgspec.structs.replace(exact, **{field: getattr(exact, field) - 1})
-            for field in ("held", "inputs", "examples", "changed")
+            for field in ("situations" if by_situation(row, case) else "held", "inputs", "examples", "changed")
             if getattr(exact, field)
         ]
         left = {other: tally for other, tally in cases.items() if other != case}
@@ -223,7 +231,7 @@ def test_rows_about_a_change_need_observations_that_lived_through_one() -> None:
     }
     judgement = judged(PROPERTY, cases=calm)
     assert judgement.verdict == "inconclusive"
-    assert "9 observations that lived through a change, the floor is 10" in judgement.reason
+    assert "9 situations after a change, the floor is 10" in judgement.reason
     assert floor_of(shipped_rows()["KIP101-INV-09"], "log").changed == 0
     assert {row.kind for row in shipped_rows() if row.changes} == {"property"}
 
@@ -442,6 +450,17 @@ def test_an_example_is_calm_if_all_its_observations_of_the_case_are(tmp_path: Pa
     tally = cell.cases["kept"]
     assert (tally.held, tally.calm, tally.examples, tally.calm_examples) == (12, 7, 7, 2)
     assert cell.verdict == "violated"
+
+
+def test_a_thousand_reads_of_one_situation_are_one_and_two_changes_make_two_more(tmp_path: Path) -> None:
+    shard = ShardBuilder("s1", **FULL).observe(PROPERTY.id, "kept", count=1000, example="e1", situation="before")
+    for changes in (["kill"], ["kill", "stop"]):
+        after = f"after {changes}"
+        shard.observe(PROPERTY.id, "kept", count=50, example="e1", situation=after, lived=changes)
+    tally = cells(read(tmp_path, shard.finish()))["4.3.1", PROPERTY.id].cases["kept"]
+    assert (tally.held, tally.situations, tally.changed, tally.examples) == (1100, 3, 2, 1)
+    short = "3 distinct situations in 1100 observations, the floor is 30"
+    assert below_floor(PROPERTY, "kept", tally) == f"case kept: {short}"
 
 
 def test_other_runs_do_not_count(tmp_path: Path) -> None:

@@ -47,6 +47,16 @@ def test_each_column_is_counted_by_itself() -> None:
     assert so_far(shards, "4.4.0") is None
 
 
+def test_a_property_counts_by_its_situations_and_never_by_calm_observations() -> None:
+    row, built = "KIP101-INV-05", ShardBuilder("s-1")
+    for situation in ("before", "after"):
+        built.observe(row, "kept", count=20, example="e1", situation=situation)
+    built.observe(row, "kept", count=20, calm=True).observe(FENCED, "consumer", count=20, calm=True)
+    found = so_far([Shard(path="s", header=built.header, lines=built.lines, torn=0)], "4.3.1")
+    assert found is not None
+    assert (found.count(row, "kept"), found.count(FENCED, "consumer")) == (2, 20)
+
+
 def test_what_is_known_to_be_broken_comes_with_it() -> None:
     built = ShardBuilder("s-1")
     built.observe(FENCED, "consumer", "violated", count=1, check=OLDER, evidence="evidence/x")
