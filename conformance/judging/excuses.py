@@ -132,7 +132,8 @@ ASSIGNED_AGAIN = Evidence(
 
 TOPIC_DOUBTED = Evidence(
     "topic-may-be-deleted",
-    "a DeleteTopics of unknown outcome, or none of a recreated topic's ids, tells which topic of the name an answer is about",
+    "a DeleteTopics of unknown outcome, or none of a recreated topic's ids, tells which topic of the name an answer is about; or "
+    "a broker was asked by the id of a deleted one, and does not certainly serve the next one yet",
     about="one topic, and the process that answered",
     since="the DeleteTopics request",
     until="the next Metadata answer of that process with the topic's id, which admits all facts since then",

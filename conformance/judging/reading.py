@@ -7,9 +7,8 @@ import msgspec
 
 from conformance.judging.facts import decoders_of
 from conformance.judging.facts.exchange import OPERATIONS, Decoding
-from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.topics import ResourceChange
-from conformance.judging.recreations import DELETED, UNTOLD, ProducedToDeleted, Recreations, with_unknown_outcome
+from conformance.judging.recreations import DELETED, UNTOLD, AskedByFormerId, Recreations, with_unknown_outcome
 from conformance.judging.story import Story
 from conformance.judging.timeline import JUDGED_BY, NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
@@ -128,18 +127,27 @@ class Reading:
             self._take(kind, name, fact, number)
         elif number == UNTOLD:
             self._doubt(topic, name, fact, node)
-        elif number == DELETED and type(fact) is ProduceResult and self._recreations.knows_latest(topic, node, call):
-            self._take(kind, name, ProducedToDeleted.of(fact), self._recreations.latest(topic))
+        elif number == DELETED and (asked := AskedByFormerId.of(fact)) is not None:
+            latest = self._recreations.latest(topic)
+            if self._recreations.knows_latest(topic, node, call):
+                self._take(kind, name, asked, latest)
+            else:
+                self._leave_in_doubt(name, latest)
 
     def _doubt(self, topic: str, name: str, fact: Any, node: str) -> None:
         """Keep a fact of a partition that may be deleted. A request may have changed it, whatever the answer."""
         number, request = self._recreations.latest(topic), with_unknown_outcome(fact)
+        self._leave_in_doubt(name, number)
         for story in self._of_partition(name, number):
-            story.doubted += 1
-            story.version += 1
             if request is not None and type(story) not in self._ended:
                 story.take(request)
         self._doubtful.setdefault(topic, []).append(_Doubtful(name, number, fact, request, self._process(node)))
+
+    def _leave_in_doubt(self, name: str, number: int) -> None:
+        """Count a fact that is left out, since it may be about a topic that is deleted."""
+        for story in self._of_partition(name, number):
+            story.doubted += 1
+            story.version += 1
 
     def _settle(self, topic: str, process: tuple[str, int]) -> None:
         """Hand over the facts of a process that tells the id of the latest topic again: it had not heard of a deletion."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 from uuid import UUID
 
 import msgspec
 
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Decoding, Exchange, Lost, name_of
-from conformance.judging.facts.log import DeleteRecordsResult, ProduceResult, UncleanElectionResult
+from conformance.judging.facts.log import (
+    DeleteRecordsResult,
+    ErrorResponse,
+    FetchResult,
+    ProduceResult,
+    UncleanElectionResult,
+)
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.topics import OPEN, deleted_by
 from conformance.judging.timeline import Timeline
@@ -191,14 +197,23 @@ def _id_in(name: str, at: Decoding) -> UUID | None:
 # --- requests to a topic that is, or may be, deleted
 
 
-class ProducedToDeleted(Exchange, frozen=True, gc=False):
-    """A Produce by the id of a topic that was deleted, to a broker that serves another one of the same name by then."""
+class AskedByFormerId(Exchange, frozen=True, gc=False):
+    """A Produce or Fetch by the id of a topic that was deleted, to a broker that serves another one of the same name by then."""
 
+    op: Literal["produce", "fetch"]
     error: int
 
     @staticmethod
-    def of(write: ProduceResult) -> ProducedToDeleted:
-        return ProducedToDeleted(write.asked, write.event, write.node, write.incarnation, write.error)
+    def of(fact: Any) -> AskedByFormerId | None:
+        """Return the request behind a fact; None if that is about anything else."""
+        match fact:
+            case ProduceResult():
+                return AskedByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "produce", fact.error)
+            case FetchResult():
+                return AskedByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "fetch", NONE)
+            case ErrorResponse(op="fetch"):
+                return AskedByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "fetch", fact.error)
+        return None
 
 
 def with_unknown_outcome(fact: Any) -> Any:

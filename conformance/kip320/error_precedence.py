@@ -16,7 +16,7 @@ from conformance.rigs.log.epoch_requests import (
     is_refusal,
     same_leader_and_epoch,
 )
-from conformance.rigs.log.partition import Partition, partition_at_epoch
+from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch, recreate
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
@@ -120,6 +120,18 @@ def refusals_come_in_their_order(partition: Partition, case: str, epochs_back: i
     yield same_leader_and_epoch(partition, state)
     fenced = case != "membership-before-offset"
     yield held_if(is_refusal(answer, Error.FENCED_LEADER_EPOCH if fenced else Error.UNKNOWN_LEADER_EPOCH), answer)
+
+
+@probe("KIP320-FETCH-05", rig=fresh_partition(), cases=["deleted-id"], distance=near_or_far(1000, -2), back=BACK)
+def former_topic_id_is_unknown(partition: Partition, case: str, distance: int, back: int) -> Claims:
+    """A broker that serves a topic which was created again does not know its former id, whatever the epoch."""
+    again = recreate(partition)
+    leader, epoch = again.leader(), max(-1, again.epoch() + distance)
+    version = choose_version(partition.bench, "Fetch", back, low=FETCH_BY_ID_FROM)
+    answer = ask(leader, "fetch", partition.topic, epoch, version)
+    served = ask(leader, "fetch", again.topic, again.epoch(), version)
+    yield premise(served.error is Error.NONE, f"{leader.node} serves the new topic")
+    yield held_if(is_refusal(answer, Error.UNKNOWN_TOPIC_ID), answer, case=case)
 
 
 def unknown_topic(bench: Bench, topic: Topic) -> Topic:

@@ -255,11 +255,12 @@ class LogHistory:
         last: int = -1,
         diverging: tuple[int, int] | None = None,
         version: int = 12,
+        id: UUID | None = None,
     ) -> Self:
         """A fetch that named `epoch`, from `offset` (the log start unless told otherwise), and what it brought."""
         asked = start if offset is None else offset
         named = {"current_leader_epoch": epoch, "last_fetched_epoch": last, "replica_id": replica}
-        call = self._asked(broker, "fetch", TOPIC, 0, asked, **named)
+        call = self._asked(broker, "fetch", Topic(TOPIC.name, id), 0, asked, **named)
         return self._answered(
             call,
             FetchedPartition(
@@ -290,9 +291,11 @@ class LogHistory:
         hint: tuple[int, int] | None = None,
         offset: int = 0,
         last: int = -1,
+        id: UUID | None = None,
     ) -> Self:
         """A fetch that was answered with an error; `hint` is the leader and epoch that it named instead."""
-        call = self._asked(broker, "fetch", TOPIC, 0, offset, current_leader_epoch=epoch, last_fetched_epoch=last)
+        named = {"current_leader_epoch": epoch, "last_fetched_epoch": last}
+        call = self._asked(broker, "fetch", Topic(TOPIC.name, id), 0, offset, **named)
         leader = LeaderAndEpoch(leader_id=hint[0], leader_epoch=hint[1]) if hint else None
         return self._answered(
             call, FetchedPartition(version=16, topic=TOPIC.name, partition=0, error=error, current_leader=leader)

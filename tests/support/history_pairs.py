@@ -154,6 +154,16 @@ def late_deletion() -> Pair:
     return deletes(ONE), deletes(TWO)
 
 
+def fetch_by_a_former_id() -> Pair:
+    """A broker that served the new topic serves a Fetch by an id: of the deleted topic, or of the new one."""
+
+    def fetches(id: UUID) -> LogHistory:
+        history = LogHistory().created_as(ONE).settled(1, 0).deleted(id=ONE).created_as(TWO).settled(1, 0)
+        return history.fetch(1, epoch=0, hw=0, version=13, id=TWO).fetch(1, epoch=0, hw=0, version=13, id=id)
+
+    return fetches(ONE), fetches(TWO)
+
+
 PAIRS: dict[str, Callable[[], Pair]] = {
     "refused_writes_are_never_read": refused_write,
     "acks_all_needs_min_insync_replicas": lonely_leader,
@@ -168,5 +178,6 @@ PAIRS: dict[str, Callable[[], Pair]] = {
     "refused_commits_are_not_shown": refused_commit,
     "a_retried_batch_is_appended_once": retried_batch,
     "late_copy_of_a_deletion_deletes_nothing": late_deletion,
+    "fetches_by_a_former_id_are_refused": fetch_by_a_former_id,
 }
 """Histories of the judges that no planted bug with a schedule turns red, by the judge's function."""

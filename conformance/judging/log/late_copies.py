@@ -29,7 +29,7 @@ KNOWN = frozenset(
 """The answers by which a leader shows that it looked for the producer. After other errors it may not have seen the copy."""
 
 
-@log_judge("GEN-02", "produced", "produced_to_deleted")
+@log_judge("GEN-02", "produced", "asked_by_former_id")
 def late_copy_of_a_produce_appends_nothing(story: PartitionStory) -> Iterator[Claim]:
     """A batch of an idempotent producer is appended once; one for a deleted topic is refused, whatever has its name now."""
     first: dict[tuple[object, ...], ProduceResult] = {}
@@ -40,10 +40,18 @@ def late_copy_of_a_produce_appends_nothing(story: PartitionStory) -> Iterator[Cl
             yield _again(story, original, write)
         elif original is None and write.is_committed:
             first[identity] = write
-    for late in story.produced_to_deleted:
-        if late.error != UNKNOWN_OUTCOME:
+    for late in story.asked_by_former_id:
+        if late.op == "produce" and late.error != UNKNOWN_OUTCOME:
             shown = f"{late.node} acknowledged a Produce to the id of a deleted topic"
             yield Finding(late.error != NONE, "produce-by-id", (late.event,), shown, "late-copy-acted")
+
+
+@log_judge("KIP320-FETCH-05", "asked_by_former_id")
+def fetches_by_a_former_id_are_refused(story: PartitionStory) -> Iterator[Finding]:
+    """A Fetch by the id of a deleted topic is refused by a broker that serves the next topic of its name."""
+    for fetch in (one for one in story.asked_by_former_id if one.op == "fetch"):
+        shown = f"{fetch.node} served a Fetch by the id of a deleted topic"
+        yield Finding(fetch.error != NONE, "deleted-id", (fetch.event,), shown)
 
 
 def _again(story: PartitionStory, original: ProduceResult, copy: ProduceResult) -> Claim:

@@ -37,7 +37,7 @@ from conformance.judging.facts.log import (
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.transactions import DescribedProducers
 from conformance.judging.judge import Claim, Judge, story_judge
-from conformance.judging.recreations import ProducedToDeleted
+from conformance.judging.recreations import AskedByFormerId
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
 from history.subjects import Kind
@@ -77,7 +77,7 @@ class PartitionStory(Story):
         self.full_reads: list[FetchResult] = []
         self.errors: list[ErrorResponse] = []
         self.produced: list[ProduceResult] = []
-        self.produced_to_deleted: list[ProducedToDeleted] = []
+        self.asked_by_former_id: list[AskedByFormerId] = []
         self.metadata: list[PartitionAtBroker] = []
         self.metadata_by_incarnation: dict[Incarnation, list[PartitionAtBroker]] = {}
         self.first_metadata: list[PartitionAtBroker] = []
@@ -163,6 +163,7 @@ class PartitionStory(Story):
         self.full_reads.append(full)
 
     _TAKES: ClassVar[dict[type[Any], Callable[[PartitionStory, Any], None]]] = {
+        AskedByFormerId: lambda story, fact: story.asked_by_former_id.append(fact),
         ConsumedRecord: lambda story, fact: story.consumed.append(fact),
         DeleteRecordsResult: lambda story, fact: story.deletions.append(fact),
         DescribedProducers: lambda story, fact: story.described_producers.append(fact),
@@ -173,7 +174,6 @@ class PartitionStory(Story):
         OffsetLookup: lambda story, fact: story.listed.append(fact),
         OffsetCommitResult: lambda story, fact: story.commits.append(fact),
         PartitionAtBroker: _take_metadata,
-        ProducedToDeleted: lambda story, fact: story.produced_to_deleted.append(fact),
         ProduceResult: lambda story, fact: story.produced.append(fact),
         ReaderStep: lambda story, fact: story.reader_steps.append(fact),
         ReassignmentResult: lambda story, fact: story.reassignments.append(fact),

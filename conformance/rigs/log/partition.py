@@ -98,6 +98,22 @@ def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) 
     return partition
 
 
+def recreate(partition: Partition) -> Partition:
+    """Delete the topic and create it again under its name. Returns the new partition once its leader serves it."""
+    bench, replicas = partition.bench, partition.await_agreement().replicas
+    [deleted] = bench.node(bench.brokers[0]).delete_topics([partition.name]).topics
+    if deleted.error is not Error.NONE:
+        raise KitError(f"topic {partition.name} could not be deleted: {deleted}")
+    [topic] = _create_topics(bench, [NewTopic(partition.name, (replicas,))])
+    again = Partition(bench, PartitionData(topic, 0))
+
+    def is_served() -> bool:
+        return again.leader().fetch(again.at(0)).error is Error.NONE
+
+    bench.eventually(is_served, f"{topic} served by its id", due="leader")
+    return again
+
+
 def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str) -> list[Topic]:
     """Create topics of one partition each by one request. `configs` are written with underscores for dots."""
     settings = {name.replace("_", "."): value for name, value in configs.items()}

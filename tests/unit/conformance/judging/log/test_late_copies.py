@@ -12,9 +12,11 @@ from conformance.judging.excuses import (
     PRODUCER_STATE_DELETED,
     PRODUCER_STATE_EXPIRED,
     PRODUCER_STATE_LOST,
+    TOPIC_DOUBTED,
     Evidence,
 )
 from conformance.judging.log import late_copies
+from conformance.judging.log.written_records import every_fact_is_looked_at
 from conformance.judging.recreations import APPLIES_WITHIN
 from conformance.judging.topics.late_copies import late_copy_of_a_deletion_deletes_nothing
 from history.effects import Effects
@@ -154,6 +156,23 @@ def test_a_copy_by_the_id_of_the_former_topic() -> None:
     assert broken(PRODUCE, recreated().produce(1, "a", at=0, producer=FIRST, id=ONE)) == ["produce-by-id"]
     assert results(recreated(wait=0).produce(1, "a", at=0, producer=FIRST, id=ONE)) == []
     assert results(recreated().produce(1, "a", lost=True, producer=FIRST, id=ONE)) == []
+
+
+FETCH = late_copies.fetches_by_a_former_id_are_refused
+
+
+def test_a_fetch_by_the_id_of_the_former_topic() -> None:
+    refused = recreated().refused(1, 0, Error.UNKNOWN_TOPIC_ID, id=ONE)
+    assert [(one.case, one.result) for one in judged_by(FETCH, refused)] == [("deleted-id", "held")]
+    assert broken(FETCH, recreated().fetch(1, epoch=0, hw=0, version=13, id=ONE)) == ["deleted-id"]
+    assert judged_by(FETCH, recreated().fetch(1, epoch=0, hw=0, version=13, id=TWO)) == []
+    assert judged_by(FETCH, recreated().produce(1, "a", error=Error.UNKNOWN_TOPIC_ID, id=ONE)) == []
+
+
+def test_a_fetch_by_the_former_id_of_a_broker_that_may_not_serve_the_new_topic() -> None:
+    history = recreated(wait=0).fetch(1, epoch=0, hw=0, version=13, id=ONE)
+    assert judged_by(FETCH, history) == []
+    assert excused(every_fact_is_looked_at, history) == [("leader", TOPIC_DOUBTED)]
 
 
 def test_a_deletion_by_the_id_of_the_former_topic() -> None:
