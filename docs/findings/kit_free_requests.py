@@ -110,7 +110,7 @@ def init_producer(node: Node, transaction: str | None, id: int = -1, epoch: int 
 
     return node.ask(
         InitProducerIdRequest(
-            version=3,
+            version=4,
             transactional_id=transaction,
             transaction_timeout_ms=timeout,
             producer_id=id,

@@ -58,5 +58,21 @@ def test_each_open_finding_without_a_ticket_has_a_script_and_a_ticket_to_file() 
     catalogue = shipped_rows()
     findings = load_findings(ROOT, catalogue, load_deviations(catalogue))
     wanted = {one.name for one in findings if one.is_open and not one.ticket}
-    missing = [name for name in sorted(wanted) if not (FOLDER / name / "reproduce.py").is_file()]
-    assert missing == []
+    files = [f"{name}/{file}" for name in sorted(wanted) for file in ("reproduce.py", "ticket.md")]
+    assert [file for file in files if not (FOLDER / file).is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("cores", "jars", "said"),
+    [("1", "", "Docker has one core"), ("2", "bash.jar", "any:1 is no image of Kafka: it has no kafka-clients jar")],
+)
+def test_a_script_says_what_is_wrong_with_docker_or_image(cores: str, jars: str, said: str, tmp_path: Path) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text(f'#!/bin/sh\ncase "$1" in info) echo {cores} ;; run) echo {jars} ;; esac\n')
+    docker.chmod(0o755)
+    words = [sys.executable, str(SCRIPTS[0]), "--image", "any:1"]
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run(words, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert said in done.stdout
+    assert done.stdout.rstrip().splitlines()[-1].startswith("exit 3, not tried, after ")
