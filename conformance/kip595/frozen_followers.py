@@ -80,7 +80,8 @@ def _directory_id(frozen: Frozen) -> UUID:
 def follower_truncates(frozen: Frozen, case: str, leader: int, first: int, second: int, cut: int, size: int) -> Claims:
     """A follower whose log diverges truncates to the leader's end of that epoch, or to its own end of it if that is lower.
 
-    Batches of the earlier epoch have `size` records: on disk the first batch to go holds the first offset to drop.
+    Batches of the earlier epoch have `size` records: the first one to go from the disk holds the first offset to drop.
+    Where an earlier truncation dropped a whole batch for its last records, the disk ends before the log end offset.
     """
     fetch = frozen.follow(leader, ahead=5)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
@@ -94,12 +95,14 @@ def follower_truncates(frozen: Frozen, case: str, leader: int, first: int, secon
         diverging, end = EpochAndOffset(epoch - 4, middle - cut % first), middle - cut % first
     else:
         diverging, end = EpochAndOffset(epoch - 2, middle + 1 + cut), middle
+    before = [batch.last_offset + 1 for batch in frozen.log_on_disk()]
     following = frozen.diverge(fetch, diverging)
     kept = frozen.log_on_disk()[-1].last_offset + 1
-    exact = kept == max(one for one in [start, *ends] if one <= end)
+    exact = kept == max(one for one in before if one <= end)
     right = following is not None and log_end_of(following) == LogEnd(epoch - 4, end) and exact
     yield held_if(
-        right, detail=f"{diverging} at {middle + second}: {following}, on disk up to {kept}, batches to {ends}"
+        right,
+        detail=f"{diverging} at {middle + second}: {following}, on disk up to {kept}, batches up to {before[-9:]}",
     )
 
 

@@ -5,8 +5,7 @@ from collections.abc import Collection
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent
 from conformance.rigs.log.partition import Partition, PartitionData
-from protocol.codes import Error
-from protocol.errors import KitError
+from conformance.rigs.topics import create_topics
 from protocol.messages import Topic
 from protocol.topics import NewTopic
 from strategies.steps import topic_of
@@ -55,13 +54,10 @@ def new_partitions(bench: Bench) -> Partitions:
     turned = (*ids[1:], ids[0])
     assignments = {"strict": (ids, turned), "loose": (turned,), "compacted": (ids,), "lone": ((ids[-1],),)}
     wanted = [NewTopic(bench.fresh(kind), assignments[kind], configs=SETTINGS[kind]) for kind in SETTINGS]
-    answer = bench.node(bench.brokers[0]).create_topics(wanted)
-    if refused := [made for made in answer.topics if made.error is not Error.NONE]:
-        raise KitError(f"topics could not be created: {refused}")
     partitions = Partitions()
-    for kind, made in zip(SETTINGS, answer.topics, strict=True):
+    for kind, topic in zip(SETTINGS, create_topics(bench, wanted), strict=True):
         for index in range(len(assignments[kind])):
-            partitions[f"{kind}-{index}"] = Partition(bench, PartitionData(Topic(made.name, made.topic_id), index))
+            partitions[f"{kind}-{index}"] = Partition(bench, PartitionData(topic, index))
     for partition in partitions.values():
         partition.whole()
     return partitions

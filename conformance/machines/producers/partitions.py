@@ -2,9 +2,7 @@
 
 from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition, PartitionData
-from protocol.codes import Error
-from protocol.errors import KitError
-from protocol.messages import Topic
+from conformance.rigs.topics import create_topics
 from protocol.topics import NewTopic
 
 
@@ -16,10 +14,7 @@ def new_partitions(bench: Bench) -> dict[str, Partition]:
         NewTopic(bench.fresh("strict"), turned, configs={"min.insync.replicas": "2"}),
         NewTopic(bench.fresh("loose"), turned[1:2], configs={"min.insync.replicas": "1"}),
     ]
-    answer = bench.node(bench.brokers[0]).create_topics(wanted)
-    if refused := [made for made in answer.topics if made.error is not Error.NONE]:
-        raise KitError(f"topics could not be created: {refused}")
-    strict, loose = (Topic(made.name, made.topic_id) for made in answer.topics)
+    strict, loose = create_topics(bench, wanted)
     partitions = {f"strict-{n}": Partition(bench, PartitionData(strict, n)) for n in range(3)}
     partitions["loose-0"] = Partition(bench, PartitionData(loose, 0))
     for partition in partitions.values():

@@ -12,10 +12,10 @@ from conformance.judging.facts.topics import Resource
 from conformance.judging.timeline import AT_REST, HEALED
 from conformance.judging.topics.judges import acknowledged_values
 from conformance.rigs.log.partition import Partition, PartitionData
+from conformance.rigs.topics import create_topics
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.configs import ConfigsAnswer, ResourceType
-from protocol.errors import KitError
 from protocol.messages import Topic
 from protocol.records import batch
 from protocol.topics import NewTopic
@@ -197,9 +197,6 @@ def _own_values(answer: ConfigsAnswer, resource: Resource) -> dict[str, str | No
 def _anchor(bench: Bench) -> Topic:
     """Create a topic with a replica on every broker. Raises KitError if that is refused."""
     assignment = (tuple(bench.id_of(name) for name in bench.brokers),)
-    [made] = bench.node(bench.brokers[0]).create_topics([NewTopic(bench.fresh(do.ANCHOR), assignment)]).topics
-    if made.error is not Error.NONE:
-        raise KitError(f"the topic that faults are aimed around could not be created: {made}")
-    topic = Topic(made.name, made.topic_id)
+    [topic] = create_topics(bench, [NewTopic(bench.fresh(do.ANCHOR), assignment)])
     Partition(bench, PartitionData(topic, 0)).whole()
     return topic

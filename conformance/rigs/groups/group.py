@@ -14,6 +14,7 @@ from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import FORMER_LEVEL, GROUPS
 from conformance.core.waiting import Settled
 from conformance.rigs.restarts import answering_again
+from conformance.rigs.topics import create_topics
 from fixtures.views.member import ConsumerMember, LoneClassicMember, list_partitions
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
@@ -382,10 +383,7 @@ def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
     """Create a topic with this many partitions, by default with a new name."""
     wanted = NewTopic(name or bench.fresh("topic"), tuple((bench.id_of(bench.brokers[0]),) for _ in range(partitions)))
     node = bench.node(bench.brokers[0])
-    [created] = node.create_topics([wanted]).topics
-    if created.error is not Error.NONE:
-        raise KitError(f"topic {wanted.name} could not be created: {created.error.name} {created.error_message}")
-    topic = Topic(created.name, created.topic_id)
+    [topic] = create_topics(bench, [wanted])
     bench.eventually(lambda: _knows_topic(node, topic), f"the broker knowing {topic}")
     return topic
 

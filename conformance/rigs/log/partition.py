@@ -9,6 +9,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.faulting import record_fault
 from conformance.core.topologies import CLUSTER
+from conformance.rigs.topics import create_topics
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.views.partition import PartitionView
 from fixtures.wire import NodeClient
@@ -104,7 +105,7 @@ def recreate(partition: Partition) -> Partition:
     [deleted] = bench.node(bench.brokers[0]).delete_topics([partition.name]).topics
     if deleted.error is not Error.NONE:
         raise KitError(f"topic {partition.name} could not be deleted: {deleted}")
-    [topic] = _create_topics(bench, [NewTopic(partition.name, (replicas,))])
+    [topic] = create_topics(bench, [NewTopic(partition.name, (replicas,))])
     again = Partition(bench, PartitionData(topic, 0))
 
     def is_served() -> bool:
@@ -117,23 +118,15 @@ def recreate(partition: Partition) -> Partition:
 def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str) -> list[Topic]:
     """Create topics of one partition each by one request. `configs` are written with underscores for dots."""
     settings = {name.replace("_", "."): value for name, value in configs.items()}
-    return _create_topics(
+    return create_topics(
         bench, [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments]
     )
 
 
 def new_topic(bench: Bench, assignment: list[tuple[int, ...]]) -> Topic:
     """Create a topic with these replicas for each of its partitions."""
-    [topic] = _create_topics(bench, [NewTopic(bench.fresh("topic"), tuple(assignment))])
+    [topic] = create_topics(bench, [NewTopic(bench.fresh("topic"), tuple(assignment))])
     return topic
-
-
-def _create_topics(bench: Bench, wanted: list[NewTopic]) -> list[Topic]:
-    answer = bench.node(bench.brokers[0]).create_topics(wanted)
-    for created in answer.topics:
-        if created.error is not Error.NONE:
-            raise KitError(f"topic {created.name} could not be created: {created.error.name} {created.error_message}")
-    return [Topic(created.name, created.topic_id) for created in answer.topics]
 
 
 def new_partition_with_epochs(bench: Bench, /, epochs: int, records: int = 3, **configs: str) -> PartitionData:

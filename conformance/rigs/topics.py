@@ -1,0 +1,31 @@
+"""The topics that rigs and machines begin with."""
+
+from collections.abc import Sequence
+
+from conformance.core.bench import Bench
+from protocol.codes import Error
+from protocol.errors import KitError
+from protocol.messages import Topic
+from protocol.topics import NewTopic
+
+
+def create_topics(bench: Bench, wanted: Sequence[NewTopic]) -> list[Topic]:
+    """Create topics by one request. Raises KitError if one is refused.
+
+    A broker that was starved of CPU is fenced for a while, and takes no replicas until it is not.
+    """
+    topics: dict[str, Topic] = {}
+
+    def all_created() -> bool:
+        missing = [topic for topic in wanted if topic.name not in topics]
+        for created in bench.node(bench.brokers[0]).create_topics(missing).topics:
+            if created.error is Error.NONE:
+                topics[created.name] = Topic(created.name, created.topic_id)
+            elif created.error is not Error.INVALID_REPLICA_ASSIGNMENT:
+                raise KitError(
+                    f"topic {created.name} could not be created: {created.error.name} {created.error_message}"
+                )
+        return len(topics) == len(wanted)
+
+    bench.eventually(all_created, f"brokers that take the replicas of {[topic.name for topic in wanted]}")
+    return [topics[topic.name] for topic in wanted]
