@@ -235,7 +235,7 @@ class TestEpochMap:
 
 
 class TestPartitionChanges:
-    """Mutants in the controller, without one: leader, epoch and ISR of a partition after losses and unclean elections."""
+    """Mutants in the controller, without one: leader, epoch and ISR of partitions after losses and unclean elections."""
 
     HONEST = (
         "leader 2 at 1 [2, 3]",
@@ -243,11 +243,14 @@ class TestPartitionChanges:
         "leader 2 at 1 [2, 3]",
         "leader 2 at 1 [2]",
         "leader 2 at 2 [2]",
+        "leader -1 at 1 [1]",
+        "leader 2 at 1 [2, 3]",
     )
     WRONG = {
         "second-loss-without-successor": {1: "leader -1 at 2 [3]"},
         "reassigned-replica-stays": {2: "leader 2 at 1 [2, 3, 1]"},
         "second-unclean-epoch-kept": {4: "leader 2 at 1 [2]"},
+        "leaderless-partition-blocks-elections": {6: "leader -1 at 1 [2, 3]"},
     }
 
     @RELEASES

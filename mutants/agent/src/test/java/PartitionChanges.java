@@ -14,7 +14,7 @@ import org.apache.kafka.server.common.MetadataVersion;
 /**
  * A partition of the brokers 1, 2 and 3 as a controller registers it, led by 1 at epoch 0 with all in the ISR. Prints leader,
  * epoch and ISR after the loss of 1, after that of 2; after the loss of 1 where a reassignment has added it; and after one
- * unclean election of 2 and another. Run as a single source file.
+ * unclean election of 2 and another; then of a partition with the replica 1 only, and of another, after the loss of 1. Run as a single source file.
  */
 public class PartitionChanges {
     private static final Uuid TOPIC = Uuid.randomUuid();
@@ -27,13 +27,19 @@ public class PartitionChanges {
         PartitionRegistration unclean = uncleanlyElected(led());
         print(unclean);
         print(uncleanlyElected(unclean));
+        print(lost(ledBy(1), 1, 1));
+        print(lost(led(), 2, 1));
     }
 
     private static PartitionRegistration led() {
+        return ledBy(1, 2, 3);
+    }
+
+    private static PartitionRegistration ledBy(int... replicas) {
         return new PartitionRegistration.Builder()
-                .setReplicas(new int[] {1, 2, 3})
-                .setDirectories(DirectoryId.unassignedArray(3))
-                .setIsr(new int[] {1, 2, 3})
+                .setReplicas(replicas)
+                .setDirectories(DirectoryId.unassignedArray(replicas.length))
+                .setIsr(replicas)
                 .setLeader(1)
                 .setLeaderRecoveryState(LeaderRecoveryState.RECOVERED)
                 .setLeaderEpoch(0)
@@ -41,20 +47,25 @@ public class PartitionChanges {
                 .build();
     }
 
-    /** As the controller removes a broker that it fences. */
     private static PartitionRegistration lost(PartitionRegistration now, int broker)
             throws ReflectiveOperationException {
+        return lost(now, 0, broker);
+    }
+
+    /** As the controller removes a broker that it fences; of the topic's partition with this index. */
+    private static PartitionRegistration lost(PartitionRegistration now, int partition, int broker)
+            throws ReflectiveOperationException {
         List<Integer> isr = Arrays.stream(now.isr).filter(id -> id != broker).boxed().collect(Collectors.toList());
-        PartitionChangeBuilder change = change(now, isr::contains).setTargetIsr(isr);
+        PartitionChangeBuilder change = change(now, partition, isr::contains).setTargetIsr(isr);
         change.setDefaultDirProvider(id -> DirectoryId.UNASSIGNED);
         return now.merge((PartitionChangeRecord) change.build().orElseThrow().message());
     }
 
     /** By the one constructor, which takes one more flag in newer releases: false. */
-    private static PartitionChangeBuilder change(PartitionRegistration now, IntPredicate mayLead)
+    private static PartitionChangeBuilder change(PartitionRegistration now, int partition, IntPredicate mayLead)
             throws ReflectiveOperationException {
         Constructor<?> constructor = PartitionChangeBuilder.class.getConstructors()[0];
-        Object[] all = {now, TOPIC, 0, mayLead, MetadataVersion.latestProduction(), 1, false};
+        Object[] all = {now, TOPIC, partition, mayLead, MetadataVersion.latestProduction(), 1, false};
         return (PartitionChangeBuilder) constructor.newInstance(Arrays.copyOf(all, constructor.getParameterCount()));
     }
 
