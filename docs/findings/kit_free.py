@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from types import FrameType
@@ -61,10 +62,10 @@ class Trouble(Exception):
     """The finding could not be tried; the text says what is missing."""
 
 
-def docker(*words: str, check: bool = True) -> str:
+def docker(*words: str, check: bool = True, timeout: float | None = 120) -> str:
     """Run a command of Docker and return what it prints."""
     try:
-        done = subprocess.run(["docker", *words], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(["docker", *words], capture_output=True, text=True, timeout=timeout)
     except FileNotFoundError:
         raise Trouble("there is no `docker` on this machine; install Docker's command line and engine") from None
     if check and done.returncode:
@@ -253,7 +254,7 @@ def waits(holds: Callable[[], bool], at_most: float) -> bool:
             if holds():
                 return True
         except OSError:
-            pass
+            pass  # a broker that is asked may be down, or not up yet
         if time.monotonic() > end:
             return False
         time.sleep(0.3)
@@ -278,13 +279,15 @@ def run(play: Play, title: str, promised: str) -> None:
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGALRM, _late)
-    signal.alarm(MINUTES * 60)
     try:
         code = _played(play, options.image or f"apache/kafka:{options.version}", title, promised)
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except (Trouble, OSError) as trouble:
+    except (Trouble, OSError, subprocess.TimeoutExpired) as trouble:
         print(f"could not be tried: {trouble}", flush=True)
+        code = TROUBLE
+    except Exception:  # Python would end with 1, which says that the deviation was seen
+        traceback.print_exc()
         code = TROUBLE
     words = {SEEN: "deviation seen", NOT_SEEN: "deviation not seen", TROUBLE: "not tried", INTERRUPTED: "interrupted"}
     print(f"exit {code}, {words[code]}, after {time.monotonic() - begin:.0f} s")
@@ -304,6 +307,7 @@ def _played(play: Play, image: str, title: str, promised: str) -> int:
 def cluster_of(image: str, version: str) -> Iterator[Cluster]:
     """Yield a cluster that is removed in the end, whatever happens."""
     cluster = Cluster(image, version)
+    signal.alarm(MINUTES * 60)
     try:
         yield cluster
     finally:
@@ -323,7 +327,7 @@ def check(image: str) -> str:
         raise Trouble("Docker has one core; a cluster needs two to keep its bounds")
     if subprocess.run(["docker", "image", "inspect", image], capture_output=True).returncode:
         print(f"pulling {image}", flush=True)
-        docker("pull", "-q", image)
+        docker("pull", "-q", image, timeout=None)
     jars = docker("run", "--rm", "--entrypoint", "sh", image, "-c", "ls /opt/kafka/libs", check=False)
     versions = [jar[len("kafka-clients-") : -len(".jar")] for jar in jars.split() if jar.startswith("kafka-clients-")]
     if not versions:
