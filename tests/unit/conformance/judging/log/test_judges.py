@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from conformance.judging.judge import judge_all
@@ -12,6 +14,7 @@ from tests.support.histories import LogHistory, Producer, held_on_disk, stamped
 from tests.support.judging import WITH_WHAT_IS_TOLD, judged_by, partition_story
 
 BOTH = stamped(0, 0, "a", "b")
+ONE, TWO = UUID(int=1), UUID(int=2)
 
 
 def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> None:
@@ -67,9 +70,11 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
     failed = Effects(process="restarts-when-healed", abrupt=True, fails_writes=True)
     beside = LogHistory().settled(1, 0).hit("failed-directory", 1, effects=failed, partition="other-0")
     beside.beside_failed(1).produce(1, "a", at=0)
+    recreated = LogHistory().created_as(ONE).settled(1, 0).deleted(id=ONE).created_as(TWO).settled(1, 0)
+    recreated.fetch(1, epoch=0, hw=0, version=13, id=TWO).refused(1, 0, Error.UNKNOWN_TOPIC_ID, id=ONE)
     everything = [
         one
-        for each in (history, leaderless, moved, again, beside)
+        for each in (history, leaderless, moved, again, beside, recreated)
         for one in judge_all(WITH_WHAT_IS_TOLD, each.history)
     ]
     assert [(o.requirement, o.detail) for o in everything if o.result == "violated"] == []

@@ -150,7 +150,7 @@ def test_a_target_that_is_removed_or_damaged_afterwards() -> None:
 
 def test_a_loss_that_an_administrator_permitted() -> None:
     def elect(history: LogHistory) -> None:
-        described(history.elect_uncleanly(1), NEW, NEW, 2).settled(3, 3, replicas=NEW, isr=(3,))
+        history.elect_uncleanly(1).settled(3, 3, replicas=NEW, isr=(3,))
 
     history = requested().produce(1, "b", at=1).metadata(1, 1, 0, replicas=MERGED, isr=OLD)
     completed(history)
