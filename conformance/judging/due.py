@@ -16,7 +16,7 @@ from history.events import AnyEvent, Ended, Fault, History, Overdue
 
 
 class Owed(msgspec.Struct, frozen=True):
-    """The row and case that promise a step, and the row's bound in seconds: a shorter wait breaks nothing."""
+    """The row and case that promise a step, and the row's bound in seconds. A wait shorter than the bound violates nothing."""
 
     row: str
     case: str
@@ -27,7 +27,7 @@ T = 30.0
 """The bound of the general laws, in seconds."""
 
 ANSWERED_WITHIN = 10.0
-"""The least seconds that a request waits for its answer, on top of the time that it lets the node wait."""
+"""The shortest time-out of a request, in seconds, added to the time for which the request lets the node wait."""
 
 OWED: dict[Due, Owed] = {
     "step": Owed("GEN-21", "step", T),
@@ -57,12 +57,12 @@ OWED: dict[Due, Owed] = {
     "assignment in the log": Owed("KIP1251-AE-04", "assigned"),
 }
 DISK_REPLACED = "disk-replaced"
-"""The case of GEN-08 for a leader where only brokers may lead that lost a log directory."""
+"""The case of GEN-08 for partitions whose only electable brokers lost a log directory."""
 HALTS = re.compile(
     "Shutdown broker because .*log dir|couldn.t communicate offline log dir|fatal fault(?s:.*)(KafkaStorage|IO)Exception"
 )
-"""The line that a process logs when it ends for lack of a log directory: none is left, or that of the metadata log failed;
-controllers did not hear of a failed one; the metadata log cannot be written."""
+"""Log lines of a process that halts because of a log directory: none is left, the metadata log's failed or cannot be written,
+or the failure could not be reported to the controllers."""
 LEADS = Owed("GEN-08", "quorum", T)
 """The general law about leaders. Its case `quorum` promises the same as KIP595-LIVE-01."""
 STARTS = Owed("GEN-10", "start")
@@ -70,18 +70,18 @@ STARTS = Owed("GEN-10", "start")
 
 
 def hindrance(history: History) -> str:
-    """Return which row the tested system broke, and how, so that an example did not reach its end.
+    """Return the row that the tested system broke, and how, if that kept the example from reaching its end.
 
-    Empty if the history shows no breach, or if the reason is the kit, which may have waited for less than the row's bound, or a
-    process that was killed for lack of memory.
+    Empty if the history shows no breach, or if the kit or its host is to blame: the wait was shorter than the row's bound, or a
+    process was killed for lack of memory.
     """
     return _reasons(history, (Overdue, Ended))
 
 
 def ended_by_itself(history: History) -> str:
-    """Return the processes that ended by themselves, in words; empty if none did but for lack of memory.
+    """Return the processes that ended by themselves, in words, except those killed for lack of memory; empty if there are none.
 
-    An end may be noticed only long after a request failed because of it, so it explains earlier failures too.
+    A process's end may be noticed long after a request failed because of it, so it explains earlier failures too.
     """
     return _reasons(history, (Ended,))
 
@@ -101,7 +101,8 @@ def _is_the_hosts(history: History, event: Overdue | Ended) -> bool:
 
 
 def _is_too_short(overdue: Overdue) -> bool:
-    """True if the wait was shorter than the row's bound, and not because the kit itself was late: it shows nothing."""
+    """True if the wait was shorter than the row's bound, so that it shows nothing. False if the kit woke late, which has an
+    excuse of its own."""
     return overdue.within < OWED[overdue.due].within and not is_starved(overdue.late, overdue.within)
 
 
@@ -118,7 +119,7 @@ def _reason(event: Overdue | Ended) -> str:
 
 
 class _Late(NamedTuple):
-    """A bound that was exceeded, its case, and the excuse for that, if there is one."""
+    """A wait that exceeded its bound, its case, and the excuse for it, if any."""
 
     event: Overdue
     case: str
@@ -126,7 +127,7 @@ class _Late(NamedTuple):
 
 
 def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
-    """Return the exceeded bounds that were at least as long as their row's."""
+    """Return the waits that ended in vain and lasted at least as long as their row's bound."""
     passed = [event for event in noted if isinstance(event, Overdue)]
     return [_Late(e, _case(history, e), _late_by(history, e)) for e in passed if e.within >= OWED[e.due].within]
 
@@ -142,7 +143,7 @@ def _case(history: History, overdue: Overdue) -> str:
 
 
 def _replaced_disks(history: History, overdue: Overdue) -> set[int]:
-    """Return the ids of the brokers that lost a log directory before."""
+    """Return the ids of the brokers that had lost a log directory before the wait ended."""
     before = (e for e in history.events if isinstance(e, Fault) and e.n < overdue.n)
     nodes = {node for e in before if e.effects is not None and e.effects.loses_log_dir for node in e.node.split(",")}
     return {member["id"] for member in history.example.members if member["name"] in nodes}
@@ -174,7 +175,7 @@ def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
 
 
 class _ProcessEnded(NamedTuple):
-    """A process that ended by itself, and the excuse for that, if there is one."""
+    """A process that ended by itself, and the excuse for its end, if any."""
 
     event: Ended
     excuse: Evidence | None
@@ -191,9 +192,7 @@ def _ended_by(history: History, end: Ended) -> Evidence | None:
 
 
 def _may_end(history: History, end: Ended) -> bool:
-    """True if a fault ended the process: one stood that takes log directories away, and its last log lines tell that these
-    failed.
-    """
+    """True if a fault that takes log directories away stood, and the last log lines of the process report their failure."""
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
     stood = [(fault, fault.effects) for fault in injected if fault.effects and not _is_over(history, fault, end)]
     ends = (_ends(effects, alone=len(stood) == 1) and end.node in fault.node.split(",") for fault, effects in stood)
@@ -203,8 +202,8 @@ def _may_end(history: History, end: Ended) -> bool:
 def _ends(effects: Effects, *, alone: bool) -> bool:
     """True if a fault with these effects may end a process; `alone` if no other fault stood.
 
-    A broker with other log directories halts only if those fail too, or if it cannot report the first to the
-    controllers: both take another fault.
+    A broker with other log directories halts only if those fail too, or if it cannot report the first failure to the
+    controllers. Either takes another fault.
     """
     if effects.fails_directory:
         return not alone
@@ -233,7 +232,7 @@ def process_runs_on(ended: _ProcessEnded) -> Iterator[Claim]:
 
 
 def _fault_ends(_: History, noted: Sequence[AnyEvent]) -> Sequence[tuple[Fault, Fault]]:
-    """Pair each fault whose nodes were restarted or resumed with the phase at which all were back in every ISR."""
+    """Pair each fault whose nodes were restarted or resumed with the phase by which they all were back in every ISR."""
     injected: dict[tuple[str, str], Fault] = {}
     found = []
     for event in noted:
@@ -251,7 +250,7 @@ def _stops(effects: Effects | None) -> bool:
 
 
 def node_comes_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
-    """Yield findings for each node that is back in every ISR: one if it was started, one for its kind of fault."""
+    """Yield the findings for each node that is back in every ISR: one if its process was started, one for the kind of fault."""
     began, ended = healed
     started = [STARTS.case] if began.effects is not None and began.effects.certainly_restarts else []
     for _ in began.node.split(","):
@@ -260,7 +259,7 @@ def node_comes_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
 
 
 def _hit(effects: Effects | None) -> Iterator[str]:
-    """Yield the case of GEN-10 for what happened to a node."""
+    """Yield the case of GEN-10 for these effects on a node."""
     if effects is None:
         return
     elif effects.disk:
@@ -277,18 +276,19 @@ REACTIONS: dict[str, Due] = {
     "transaction coordinator": "coordinator",
     "active controller": "quorum",
 }
-"""By role, the reaction that the cluster owes when it loses the node in that role; a step for any other role."""
+"""The reaction that the cluster owes when it loses the node in a role, by role; a step for any other role."""
 
 
 class _Reaction(NamedTuple):
-    """A reaction of the cluster that came in time, and the step that it was due as."""
+    """A reaction of the cluster that came in time, and the step that it fulfils."""
 
     event: Fault
     due: Due
 
 
 def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[_Reaction]:
-    """Return the reactions of the cluster that came in time. It is not known here whether a missing one was due."""
+    """Return the reactions of the cluster that came in time. A missing reaction is not judged here, since it may not have been
+    due."""
     injected: dict[str, Effects] = {}
     found = []
     for event in noted:
@@ -300,7 +300,7 @@ def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[_Reaction]:
 
 
 def _due_as(event: Fault, effects: Effects) -> Due:
-    """Return the step that a reaction shows: a leader or a coordinator only if another one took the place of a lost one."""
+    """Return the step that a reaction shows. It shows a new leader or coordinator only if another node replaced a lost one."""
     due = REACTIONS.get(event.role, "step")
     shown = event.detail.get(due if due in ("leader", "coordinator") else "", [])
     elected = len(shown) == 2 and shown[0] != shown[1] and effects.election == "none" and not effects.spares_nodes
@@ -347,7 +347,7 @@ def _elects(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
 
 
 def _judge(row: str, look: Look, function: Callable[[Any], Iterator[Claim]]) -> Judge:
-    """Make a judge of what is due: only once all faults are healed is it known that something never came."""
+    """Make a judge of due steps. It runs once all faults are healed: only then is it known that a step never came."""
     return Judge(row, look, function, after_healing=True)
 
 

@@ -19,7 +19,7 @@ from conformance.judging.timeline import NEVER
 from history.events import History
 
 SentValues: TypeAlias = dict[str, dict[str, int]]
-"""By partition and value: how often the value was sent."""
+"""How often each value was sent, by partition and value."""
 
 
 class Earlier(msgspec.Struct, frozen=True):

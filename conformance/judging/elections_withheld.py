@@ -19,16 +19,14 @@ from protocol.topics import ElectionType, ElectLeaders
 A = TypeVar("A")
 
 NEEDS_LEADERS: frozenset[Due] = frozenset(("step", "answer", "leader", "coordinator", "replica"))
-"""Steps that may fail to happen while a partition has no leader, or not the preferred one."""
+"""Steps that may not happen while a partition has no leader, or not its preferred leader."""
 
 Place = tuple[str, int]
 """A topic, and the number of a partition."""
 
 
 class DescribedPlace(NamedTuple):
-    """A partition as a Metadata answer describes it, the number of its topic's partitions, and the brokers that the answer lists
-    as alive.
-    """
+    """A partition in a Metadata answer, with the number of its topic's partitions and the brokers that the answer lists."""
 
     place: Place
     partition: PartitionMetadata
@@ -37,7 +35,7 @@ class DescribedPlace(NamedTuple):
 
 
 def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None:
-    """Return the excuse for a step that did not happen; None if there is none."""
+    """Return the excuse for a step that did not happen because no election was possible; None if there is none."""
     if overdue.due not in NEEDS_LEADERS:
         return None
     wait = FailedWait(history, overdue)
@@ -66,7 +64,7 @@ def candidates(history: History, overdue: Overdue) -> list[set[int]]:
 
 
 def _answered_since_return(history: History, event: int) -> list[tuple[Call, Answer]]:
-    """Return the successful requests and answers between the last return of a node and the event."""
+    """Return the successful requests and answers between the last heal of a fault and the event."""
     since = _last_return(history, event)
     asked = ((call, answer) for call, answer in history.answered_calls() if since < call.n and answer.n < event)
     return [(call, answer) for call, answer in asked if answer.outcome == "ok"]
@@ -83,7 +81,7 @@ def _answers_to(kind: Callable[..., Operation[A]], before: Iterable[tuple[Call, 
 
 
 def _last_return(history: History, event: int) -> int:
-    """Return the event of the last heal before this event; -1 for none. Older descriptions are out of date."""
+    """Return the event of the last heal before this event; -1 for none. Partitions described before it may have changed."""
     healed = (e.n for e in history.events if isinstance(e, Fault) and e.phase == "heal" and e.n < event)
     return max(healed, default=-1)
 
@@ -98,7 +96,7 @@ def _described_partitions(answers: Iterable[MetadataAnswer]) -> Iterator[Describ
 
 
 def _no_replica_may_lead(described: DescribedPlace, eligible: dict[Place, set[int]], wait: FailedWait) -> bool:
-    """True if the partition has no leader, and no replica in ISR or ELR is alive, nor should be by now."""
+    """True if the partition has no leader, and each replica in its ISR and ELR is down and not yet due to be back."""
     electable = {*described.partition.isr, *eligible.get(described.place, ())}
     leaderless = described.partition.leader < 0 and bool(electable)
     return leaderless and electable.isdisjoint(described.alive) and not any(map(wait.should_be_up, electable))

@@ -10,12 +10,12 @@ from typing import Literal
 import msgspec
 
 Kind = Literal["excuse", "permission", "left-out", "precondition"]
-"""An excuse leaves an instance undecided; a permission allows a loss; a left-out is a fact that no judge looks at; of what a
-precondition names the row itself says nothing, so it is told and does not weigh."""
+"""An excuse leaves an instance undecided, a permission allows a loss, and a left-out is a fact that no judge looks at. A
+precondition names what the row itself excludes: such instances are counted, but do not weigh against the row."""
 
 
 class Evidence(msgspec.Struct, frozen=True, order=True):
-    """One reason to leave an instance undecided, by its name in statistics and pages.
+    """A reason to leave an instance undecided; `name` is its name in statistics and pages.
 
     `shown` is what the cluster, a fault or the kit recorded; `about` is the node or subject that it concerns; `since` and
     `until` are the events between which it counts.
@@ -530,9 +530,9 @@ INAPPLICABLE = Evidence(
 )
 
 EVERY_EVIDENCE: tuple[Evidence, ...] = tuple(value for value in vars().values() if isinstance(value, Evidence))
-"""All that judges may forgive by, in the order of this page."""
+"""Every value of this module: all evidence by which judges may forgive, in this order."""
 
 LEFT_OUTS: frozenset[str] = frozenset(one.name for one in EVERY_EVIDENCE if one.kind == "left-out")
-"""The names of left-out facts: they are counted like excuses, and told apart from them."""
+"""The names of left-outs, which are counted like excuses but reported apart from them."""
 PRECONDITIONS: frozenset[str] = frozenset(one.name for one in EVERY_EVIDENCE if one.kind == "precondition")
-"""The names of what the rows themselves exclude."""
+"""The names of preconditions, which cover what the rows themselves exclude."""

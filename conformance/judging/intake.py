@@ -14,16 +14,16 @@ from history.schema import SCHEMA, refuse_older
 from history.shards import Header
 
 NAME_LENGTH = 200
-"""Characters that the name of a column or of a run may have."""
+"""The most characters that the name of a column or of a run may have."""
 
 
 class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
     """All lines under one shard id ('' for lines from which no id can be read).
 
     `lines` counts distinct whole lines, `bad` torn and foreign ones, `numbers` distinct line numbers, of which `first` and
-    `last` are the ends. `kinds` counts whole lines by type; `counted` is the footer's own count, `footer` its number.
-    `foreign` is the schema of a header that is not ours, `label` the column's label as far as any line gives it; `ended_early`
-    is the footer's.
+    `last` are the lowest and highest. `kinds` counts whole lines by type; `counted` is the footer's own count, `footer` its
+    number. `foreign` is the schema of a header that is not ours, `label` the column's label as far as any line gives it;
+    `ended_early` is the reason that the footer gives for an early end.
     """
 
     shard: str
@@ -43,7 +43,7 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> str:
-        """The missing part of this shard; empty if every line up to its footer is there."""
+        """A description of what is missing from this shard; empty if every line up to its footer is there."""
         if self.footer is None:
             return "has no footer: its worker was cut short"
         gaps = self.footer + 1 - self.numbers
@@ -93,7 +93,7 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
 
     `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `checks` are by
     row; `changed` are the rows that no shard ran as they are today; `incomplete` describes what is known to be missing;
-    `ended_early` are the runs that did, and why; `patches` compares it with the patch before it.
+    `ended_early` names the runs that ended early, and why; `patches` compares it with the patch before it.
     """
 
     kafka_version: str
@@ -118,7 +118,7 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
 
     @property
     def run(self) -> str:
-        """The first run of the column; its only one where columns were taken in by run."""
+        """The first run of the column; its only run if columns were taken in by run."""
         return self.headers[0].run
 
     @property
@@ -138,8 +138,8 @@ class Intake(msgspec.Struct, kw_only=True):
 def take_in(
     summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False, by_run: bool = False
 ) -> Intake:
-    """Sort the shards into columns and the quarantine. With `by_run`, each run's part of a column is a column of its own,
-    named after both.
+    """Sort the shards into columns and the quarantine. With `by_run`, each run's part of a column becomes a column named after
+    both.
 
     Raises WrongSchema for a shard of an older schema.
     """
@@ -188,7 +188,7 @@ def _quarantine(summary: ShardSummary) -> Quarantined:
 
 
 def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Quarantine) -> dict[str, list[str]]:
-    """Return the missing parts, by a column's name or by its label; under '' those that may be of any column."""
+    """Return descriptions of what is missing, by a column's name or by its label; under '' what may belong to any column."""
     marks: dict[str, list[str]] = defaultdict(list)
     for summary in known:
         if summary.shard in named and summary.missing:
@@ -250,7 +250,7 @@ def _changed_rows(header: Header, catalogue: Catalogue) -> list[str]:
 
 
 def _changed_everywhere(headers: list[Header], catalogue: Catalogue) -> set[str]:
-    """Return rows that some shard ran in an older form, and none in today's."""
+    """Return the rows that shards ran only in an older form, not as they are today."""
     changed = {row for header in headers for row in _changed_rows(header, catalogue)}
     current = {row for h in headers for row, hash in h.rows.items() if row in catalogue and catalogue[row].hash == hash}
     return changed - current

@@ -52,8 +52,8 @@ S = TypeVar("S", bound=Story)
 class Finding(msgspec.Struct, frozen=True, gc=False):
     """One instance in which the premise held: whether the row held too, for which case, and which events show it.
 
-    Unlike an `Observation` it knows neither row nor example: its judge has the one, its history the other. So one
-    function can judge several rows, and findings that are made again after each step stay cheap.
+    Unlike an `Observation` it has neither row nor example: the judge knows the row, the history the example. So one function
+    can judge several rows, and findings that are made again after each step stay cheap.
     """
 
     held: bool
@@ -64,7 +64,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
 
 class Excuse(msgspec.Struct, frozen=True, gc=False):
-    """One instance of a case that would be a finding if this evidence did not leave it open."""
+    """One instance of a case that would be a finding but for this evidence, which leaves it undecided."""
 
     evidence: Evidence
     case: str
@@ -75,7 +75,7 @@ Claim = Finding | Excuse
 
 
 class Raised(msgspec.Struct, frozen=True):
-    """An error of the judge of `row`, or of reading the history if `row` is empty: trouble of the kit."""
+    """An error raised by the judge of `row`, or by the reading of the history if `row` is empty: trouble of the kit."""
 
     row: str
     error: Exception
@@ -101,9 +101,9 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 Look = Callable[[History, Sequence[AnyEvent]], Sequence[Any]]
-"""Derives what judges look at from a whole history and its few events that are neither requests nor answers.
+"""A function that derives what judges look at from a whole history and its events that are neither requests nor answers.
 
-It is called again whenever the history has grown.
+It is called again each time the history has grown.
 """
 
 
@@ -115,9 +115,9 @@ class Judge:
     """The judge of a row: a function over each story of a type, over all stories of several types together, or over each part of
     what a look at the history gives.
 
-    It declares its needs, never which check wrote the history: what it looks at (`at`); lists of the story, at least
-    one of which must not be empty (`needs`); and that all faults are healed (`after_healing`), before which it is not
-    asked in an example that still runs. The row says what a version must be capable of.
+    It declares what it needs, never which check wrote the history: what it looks at (`at`); lists of the story, at least one of
+    which must not be empty (`needs`); and whether it is asked only after all faults are healed (`after_healing`). The row says
+    which capabilities a version must have.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Judge:
 
     @property
     def about(self) -> Kind | None:
-        """The kind of its subjects, for a joint judge the first of them; None for one that looks at a whole history."""
+        """The kind of the judge's subjects (the first kind, for a joint judge); None if it looks at a whole history."""
         story = self.at[0] if isinstance(self.at, tuple) else self.at
         return cast(type[Story], story).kind if isinstance(story, type) else None
 
@@ -171,7 +171,7 @@ class Judge:
 
 
 def _ascending(numbers: tuple[int, ...]) -> list[int]:
-    """Return the numbers in order, each once. Most findings are shown by one event, or by two in their order."""
+    """Return the distinct numbers in ascending order, quickly if there are one or two of them, as in most findings."""
     if len(numbers) == 1 or (len(numbers) == 2 and numbers[0] < numbers[1]):
         return [*numbers]
     return sorted(set(numbers))
@@ -185,13 +185,13 @@ def judge(row: str) -> Callable[[Callable[[History], Iterator[Claim]]], Judge]:
 def story_judge(row: str, story: type[S], *needs: str) -> Callable[[Callable[[S], Iterator[Claim]]], Judge]:
     """Make a function over the story of one subject the judge of `row`.
 
-    `needs` names lists of the story: where all of them are empty, the judge has nothing to say and is not run.
+    `needs` names lists of the story. If all of them are empty, the judge is not run.
     """
     return lambda function: Judge(row, story, function, needs)
 
 
 def joint_judge(row: str, *stories: type[Story]) -> Callable[[Callable[[Together], Iterator[Claim]]], Judge]:
-    """Make a function over all stories of these types, one held against another, the judge of `row`."""
+    """Make a function that compares stories of these types with each other the judge of `row`."""
     return lambda function: Judge(row, stories, function)
 
 
@@ -200,7 +200,7 @@ def _whole(history: History, _: Sequence[AnyEvent]) -> Sequence[History]:
 
 
 class _Plan:
-    """The stories and looks that a set of judges needs, and which judges have anything to look at in a story."""
+    """The stories and looks that a set of judges needs, and the judges to run on each story."""
 
     def __init__(self, judges: tuple[Judge, ...]) -> None:
         self.judges = judges
@@ -221,7 +221,7 @@ class _Plan:
             self._numbered.setdefault(one.at, []).append((n, one))
 
     def of_story(self, story: Story) -> list[tuple[int, Judge]]:
-        """Return the judges of a story, with their numbers: those that need no list, or a list that is not empty."""
+        """Return the judges to run on a story, with their numbers: those that need no list, or a list that is not empty."""
         at = type(story)
         filled = tuple([name for name in self._lists[at] if getattr(story, name)])
         found = self._by_filled.get((at, *filled))
@@ -242,7 +242,7 @@ _plan = cache(_Plan)
 
 
 class Judging:
-    """The judging of one example, also while it runs: events are read once, and only changed stories judged again."""
+    """The judging of one example, possibly while it runs: each event is read once, and only changed stories are judged again."""
 
     def __init__(self, judges: Sequence[Judge], example: Example) -> None:
         self._plan = _plan(tuple(judges))
@@ -269,7 +269,7 @@ class Judging:
             self._reading.feed(new)
 
     def follow(self, events: Sequence[AnyEvent]) -> None:
-        """Feed the new ones among all events of the example."""
+        """Feed those of the example's events that were not fed yet."""
         self.feed(events[len(self._history.events) :])
 
     def results(self) -> Judged:
@@ -301,7 +301,7 @@ class Judging:
         return judge.observation(self._history.example.example, finding, lived, calm=calm, situation=situation)
 
     def _lived_through(self, story: Story, by: Sequence[int]) -> Sequence[str]:
-        """Return the faults by which the subject of the story, or those of the events, had changed."""
+        """Return the faults that had changed the story's subject, or the subjects of the events."""
         if story.changed_by is not None:
             return sorted({fault for fault, changed in story.changed_by if changed <= max(by)})
         own = {Subject(story.kind, story.name)} if story.name else set[Subject]()
@@ -309,7 +309,7 @@ class Judging:
 
     @property
     def _lived(self) -> Lived:
-        """The faults that observations lived through, as far as the history goes."""
+        """The faults that observations lived through, by the history so far."""
         if self._lived_until != len(self._history.events):
             self._lived_until = len(self._history.events)
             known = (story for type in self._plan.stories for story in self._reading.stories(type))
@@ -329,7 +329,7 @@ class Judging:
         return [(self._plan.judges[n], claim, story) for n, claims, story in numbered for claim in claims]
 
     def _of_look(self, look: Look) -> list[tuple[int, list[Claim]]]:
-        """Return each judge's claims about a whole history, which is looked at again when it has grown."""
+        """Return each judge's claims about a whole history, judged again if it has grown."""
         if self._has_changed((look, "", 0), (len(self._history.events), 0)):
             at, judges = (look, "", 0), self._plan.of_all(look)
             try:
@@ -350,7 +350,7 @@ class Judging:
         return self._claims[at]
 
     def _of_joint(self, joint: Joint) -> list[tuple[int, list[Claim], Story | None]]:
-        """Return the claims about all stories of some types; they are judged again when any of them has grown."""
+        """Return the claims about all stories of some types, judged again if any of them has grown."""
         together = Together(self._reading.timeline, {type: self._reading.stories(type) for type in joint})
         if self._has_changed((joint, "", 0), (together.version, together.timeline.version)):
             at = (joint, "", 0)
@@ -358,7 +358,7 @@ class Judging:
         return [(n, claims, together) for n, claims in self._claims[joint, "", 0]]
 
     def _ask(self, n: int, judge: Judge, parts: Sequence[Any], at: tuple[object, str, int]) -> list[Claim]:
-        """Return the claims of a judge about each part. If it raises, its violations until then are kept."""
+        """Return a judge's claims about each part. If the judge raises, the violations that it found before are kept."""
         claims: list[Claim] = []
         self._raised.pop((*at, n), None)
         try:
@@ -379,12 +379,12 @@ _Claimed: TypeAlias = tuple[Judge, Claim, Story | None]
 
 
 def _reacted(event: AnyEvent) -> TypeGuard[Fault]:
-    """True if the event is itself the change that followed from a fault."""
+    """True if the event records the cluster's reaction to a fault."""
     return type(event) is Fault and event.phase == "consequence" and event.detail.get("met") is True
 
 
 def _count(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:
-    """Return the number of times that each judge left a case undecided, in the order of rows, cases and names."""
+    """Return how often each case was left undecided and by what, in the order of rows, cases and names."""
     return [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(Counter(excuses).items())]
 
 
@@ -402,7 +402,7 @@ def judge_history(judges: Sequence[Judge], history: History) -> Judged:
 
 
 def judge_apart(judges: Sequence[Judge], history: History) -> Judged:
-    """Return every judge's observations and excuses of a whole example, whatever others raise."""
+    """Return every judge's observations and excuses of a whole example. A judge that raises does not stop the others."""
     judging = Judging(judges, history.example)
     try:
         judging.feed(history.events)

@@ -77,7 +77,7 @@ MODULES = (
     fields,
     due,
 )
-"""The modules of judges, all of which are in `JUDGES`, in this order."""
+"""The modules whose judges make up `JUDGES`, in this order."""
 
 
 def _defined_in(module: ModuleType) -> Iterator[Judge]:
@@ -106,7 +106,7 @@ def wrong_with(judge: Judge) -> str:
 
 
 def usable(judges: Sequence[Judge]) -> tuple[Judge, ...]:
-    """Return the judges; raises ValueError with the name of one that can't be used, or that is there twice."""
+    """Return the judges. Raises ValueError with the name of a judge that can't be used or that is listed twice."""
     for judge in judges:
         if wrong := wrong_with(judge):
             raise ValueError(f"judge {judge}: {wrong}")

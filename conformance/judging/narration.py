@@ -15,17 +15,17 @@ from protocol.codes import Error
 
 LONGEST = 400
 KIT = "kit"
-"""The node of calls for times and waits, which say nothing about a cluster."""
+"""The node name in calls for times and waits, which are no requests to the cluster."""
 TAGS = ("do", "fault")
-"""The fields with the kind of a step, and of a fault in it."""
+"""The fields that name the kind of a step and the kind of its fault."""
 LEFT_OUT = frozenset({"inject", "heal", "kill", "start", "pause", "resume", "stop", "terminate"})
-"""Calls whose fault is an event of its own, when they succeed."""
+"""Calls that get no line if they succeed, since their fault is an event of its own."""
 
 READS = frozenset({
     "describe_producers", "describe_transactions", "fetch", "find_coordinator", "list_offsets", "list_transactions",
     "offset_fetch", "offset_for_leader_epoch",
 })  # fmt: skip
-"""Calls that a wait sends in turn until one answer differs."""
+"""Calls that a wait repeats until the answer differs."""
 
 Plain = dict[str, Any]
 
@@ -36,18 +36,18 @@ _APIS = frozenset({
     "elect_leaders", "end_quorum_epoch", "fetch_snapshot", "find_coordinator", "metadata",
     "offset_commit", "offset_fetch", "txn_offset_commit", "vote", "write_txn_markers",
 })  # fmt: skip
-"""Calls that are Kafka's own requests, which readers know by another spelling."""
+"""Calls that are Kafka requests: these are shown in Kafka's spelling."""
 
 
 class EventLine(msgspec.Struct, frozen=True, kw_only=True):
-    """An event in words. Of an answer, `request` is what its call asked of the node, and `text` the outcome."""
+    """An event in words. For an answer, `request` describes the request, and `text` the outcome."""
 
     event: AnyEvent
     text: str
     node: str = ""
     request: str = ""
     shown: bool = False
-    """Whether the event is one of those that show the violation."""
+    """True if the event is among those that show the violation."""
 
     @property
     def line(self) -> str:
@@ -58,9 +58,9 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
 class Narration:
     """The events of one history in words, in their order.
 
-    A request that is repeated gets a line when its answer differs: a read also if other reads came between, any other
-    only right after the same one. With `about`, only events that concern these subjects get one. `shown` are the
-    numbers of the events that show a violation.
+    A repeated request gets a line only if its answer differs: a read even if other reads came between, any other request only
+    right after the same one. With `about`, only events that concern these subjects get a line. `shown` are the numbers of the
+    events that show a violation.
     """
 
     def __init__(self, history: History, about: Collection[Subject] = (), shown: Collection[int] = ()) -> None:
@@ -141,7 +141,8 @@ class Narration:
 
 
 def main_subjects(subjects: Collection[Subject]) -> list[Subject]:
-    """Return the partitions among the subjects, to which all others have written; all subjects if there is none."""
+    """Return the partitions among the subjects; all subjects if there is none. Groups and producers are told by the partitions
+    that they write to."""
     return [subject for subject in subjects if subject.kind == "partition"] or [*subjects]
 
 

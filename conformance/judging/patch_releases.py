@@ -18,7 +18,7 @@ GONE, HIGHEST_VERSION, LOWEST_VERSION = "api-gone", "highest-version", "lowest-v
 
 
 class PatchComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """One case on one shape of a cluster, compared with the patch before it; `detail` names what was taken away."""
+    """One case on one topology, compared with the patch before it; `detail` names the APIs and versions that were removed."""
 
     case: str
     held: bool

@@ -53,7 +53,7 @@ class GatheredShard:
 
     @property
     def summary(self) -> ShardSummary:
-        """The facts that `take_in` decides on."""
+        """The summary by which `take_in` decides whether the shard counts."""
         numbers = {line.n for line in self.lines}
         footers = [line for line in self.lines if isinstance(line, Footer)]
         footer = min(footers, key=lambda line: line.n, default=None)
@@ -116,7 +116,7 @@ def _stray(torn: int) -> ShardSummary:
 
 
 class _Pool:
-    """The content of one column's shards, by row."""
+    """The observations, examples and counts of one column's shards, by row."""
 
     def __init__(self) -> None:
         self._observed: dict[str, dict[str, list[ObservationLine]]] = defaultdict(lambda: defaultdict(list))
@@ -168,8 +168,8 @@ class _Pool:
 
 
 class Attempts(dict[tuple[str, str], AttemptCount]):
-    """The examples of a row's checks, by check and case. A check that only aims at the row has no case here, and lost
-    nothing."""
+    """The numbers of examples of a row's checks, by check and case. A check that only aims at the row has no case here, and no
+    lost examples."""
 
     def add(self, check: str, case: str, count: AttemptCount) -> None:
         self[check, case] = self.get((check, case), AttemptCount()) + count
@@ -195,8 +195,8 @@ def without_losses(count: AttemptCount) -> AttemptCount:
 
 
 class RowChecks(msgspec.Struct, frozen=True, kw_only=True):
-    """The checks of a row on a column: how many `ran`, how many had too much trouble of the kit, their examples, and how the
-    tested system kept one of them from going on."""
+    """The checks of a row on a column: how many `ran`, how many had too many examples with trouble of the kit, the counts of
+    their examples, and the breach by which the tested system kept one from going on."""
 
     ran: int = 0
     errors: int = 0

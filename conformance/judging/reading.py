@@ -22,7 +22,8 @@ CONFIGURES = frozenset((CreateTopics.op, IncrementalAlterConfigs.op, DescribeCon
 
 
 class _Doubtful(NamedTuple):
-    """A fact of a partition that may be deleted, the request of unknown outcome that stands for it, and who answered."""
+    """A fact of a partition that may be deleted, the request of unknown outcome that stands in for it, and the process that
+    answered."""
 
     name: str
     number: int
@@ -32,7 +33,7 @@ class _Doubtful(NamedTuple):
 
 
 Named = dict[tuple[str, int], Story]
-"""The stories of one type by the names of their subjects; topics of one name that followed each other are numbered from 0."""
+"""The stories of one type by the names of their subjects; successive topics of one name are numbered from 0."""
 
 
 class UnreadableEvent(KitError):
@@ -60,7 +61,7 @@ class Reading:
 
     @property
     def unreadable(self) -> list[UnreadableEvent]:
-        """The events that no fact could be made of; of those in which the same is wrong, the first."""
+        """The events of which no fact could be made; only the first of those with the same error."""
         return [*self._unreadable.values()]
 
     def stories(self, story: type[Story]) -> list[Story]:
@@ -117,7 +118,7 @@ class Reading:
             self._recreations.follow_call(event)
 
     def _attribute(self, kind: Kind, name: str, fact: Any, call: Call) -> None:
-        """Hand a fact to the story of its subject; one of a partition to that of the topic that had the name at the time."""
+        """Add a fact to the story of its subject: for a partition, in the topic that had the name at the time."""
         if kind != "partition":
             self._take(kind, name, fact)
             return
@@ -135,7 +136,8 @@ class Reading:
                 self._leave_in_doubt(name, latest)
 
     def _doubt(self, topic: str, name: str, fact: Any, node: str) -> None:
-        """Keep a fact of a partition that may be deleted. A request may have changed it, whatever the answer."""
+        """Set aside a fact of a partition that may be deleted. The request may have changed the later topic, whatever the
+        answer."""
         number, request = self._recreations.latest(topic), with_unknown_outcome(fact)
         self._leave_in_doubt(name, number)
         for story in self._of_partition(name, number):
@@ -150,7 +152,8 @@ class Reading:
             story.version += 1
 
     def _settle(self, topic: str, process: tuple[str, int]) -> None:
-        """Hand over the facts of a process that tells the id of the latest topic again: it had not heard of a deletion."""
+        """Add the facts that were set aside for a process once it answers the latest topic's id again: it had not applied a
+        deletion."""
         doubtful, meant = self._doubtful.pop(topic, []), (process, self._recreations.latest(topic))
         self._doubtful[topic] = [one for one in doubtful if (one.process, one.number) != meant]
         for one in (one for one in doubtful if (one.process, one.number) == meant):
@@ -184,7 +187,7 @@ class Reading:
             yield stories[name, number]
 
     def _begin(self, type: type[Story], stories: Named, name: str, number: int) -> Story:
-        """Begin a story. A request without an answer that was sent to an earlier topic of this name may reach the new one."""
+        """Begin a story. An unanswered request to an earlier topic of this name may reach the new one."""
         story = type(name, self.timeline)
         story.number = number
         for former in [stories[name, n] for n in range(number) if (name, n) in stories][-1:]:
@@ -202,5 +205,5 @@ class Reading:
 
 
 def _keys_in(fact: Any) -> Iterable[str]:
-    """Return the settings that a fact alters, by the names that a topic has for them, or that it describes."""
+    """Return the settings that a fact alters or describes, by their names as topic settings."""
     return [key.removeprefix("log.") for key in fact.configs] if isinstance(fact, ResourceChange) else fact.values

@@ -3,7 +3,7 @@
 import base64
 
 LONGEST = 40
-"""Characters of a value that are shown."""
+"""The number of characters of a value that are shown."""
 
 
 def value_in_words(value: bytes | str | None) -> str:

@@ -28,27 +28,26 @@ from protocol.since import since
 from protocol.topics import CreateTopics, CreateTopicsAnswer, DeleteTopics, TopicResults
 
 UNTOLD: Final = -1
-"""In place of a number: the answer may be about any topic of that name, or come between two of them."""
+"""Stands in for a topic's number: the answer may be about any topic of that name, or fall between two of them."""
 DELETED: Final = -2
-"""In place of a number: the request names the id of a topic that was deleted."""
+"""Stands in for a topic's number: the request names the id of a deleted topic."""
 APPLIES_WITHIN = 30.0
-"""Seconds after which a broker that answered the id of the new topic must not serve the deleted one under its name any more,
-unless it served a request by the new id before: the general bound.
-"""
+"""Seconds after which a broker that answered the new topic's id must no longer serve the deleted topic under its name: the
+general bound. A broker that served a request by the new id must not do so at once."""
 DELETED_ALREADY = frozenset((Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID))
 PRODUCE_BY_ID_FROM, FETCH_BY_ID_FROM = since("ProduceRequest", "TopicId"), since("FetchRequest", "TopicId")
 """The versions from which on requests name topics by id."""
 BY_ID = {op.op: PRODUCE_BY_ID_FROM for op in (Produce, ProduceMany)} | {
     op.op: FETCH_BY_ID_FROM for op in (Fetch, FetchMany)
 }
-"""By operation, the version from which on it is by id."""
+"""The request version from which on an operation names topics by id, by operation."""
 
 
 class _Topic:
     """The latest topic of a name: its number and its id, None if unknown; and the requests that may delete it.
 
-    `named` has the event at which each incarnation of a broker first answered the id, `serving` those that served a request
-    by it.
+    `named` has the event at which each broker incarnation first answered the topic's id, `serving` the incarnations that served
+    a request by that id.
     """
 
     def __init__(self, number: int = 0, id: UUID | None = None, former: frozenset[UUID | None] = frozenset()) -> None:
@@ -65,10 +64,10 @@ class Recreations:
     """Numbers for the topics of one name in a history: 0 for the first, and one more for each that was created after a
     deletion.
 
-    A topic counts as created if its creation was acknowledged with its id. Once a deletion was requested, an answer is
-    about the topic whose id it has; without an id it is about the latest topic, if the broker had served a request by that
-    topic's id, or had answered that id for some time. While it is not known whether a deletion took effect, an answer is about
-    the latest topic if the same process tells that topic's id again afterwards.
+    A topic counts as created if its creation was acknowledged with its id. Once a deletion was requested, an answer is about
+    the topic whose id it has; without an id it is about the latest topic, if the broker had served a request by that topic's
+    id, or had answered that id for some time. While it is not known whether a deletion took effect, an answer is about the
+    latest topic if the same process answers that topic's id again afterwards.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -118,7 +117,7 @@ class Recreations:
                     self.told_again.append(one.name)
 
     def _note_served(self, call: Call, answer: Answer) -> None:
-        """Note the topics whose id the request had, if each of its partitions was served."""
+        """Note that the broker serves the topics that the request named by id, if each of its partitions was served."""
         parts, results = ([one] if "topic" in one else one["partitions"] for one in (call.request, answer.value))
         if answer.value["version"] < BY_ID[call.op] or any(one["error_code"] != NONE for one in results):
             return
@@ -133,7 +132,8 @@ class Recreations:
     # --- asking
 
     def number(self, name: str, node: str, at: Decoding) -> int:
-        """Return the number of the topic of that name that a node's answer is about, or UNTOLD, or DELETED."""
+        """Return the number, among topics of that name, of the topic that a node's answer is about; UNTOLD or DELETED if there
+        is none."""
         if name not in self._deleted:
             return 0
         topic, id = self._topics[name], _id_in(name, at)
@@ -165,7 +165,7 @@ def _may_mean(request: DeleteTopics, wanted: Topic | str, topic: _Topic) -> bool
 
 
 def _undeleted_topics(request: DeleteTopics, answer: Answer) -> Iterator[str]:
-    """Yield the topics that a deletion certainly left as they were."""
+    """Yield the topics that a DeleteTopics request certainly did not delete."""
     results = msgspec.convert(answer.value, TopicResults).topics if answer.outcome == "ok" else ()
     for topic in map(Topic.of, request.topics):
         own = (one.error for one in results if one.name == topic.name or (topic.id and one.topic_id == topic.id))
@@ -176,7 +176,7 @@ def _undeleted_topics(request: DeleteTopics, answer: Answer) -> Iterator[str]:
 
 
 def _id_in(name: str, at: Decoding) -> UUID | None:
-    """Return the id of a topic, by which the request was handled or which the answer tells; None if there is none."""
+    """Return the topic's id that the request or the answer has; None if there is none."""
     match at.value:
         case Lost():
             return None
@@ -217,7 +217,7 @@ class AskedByFormerId(Exchange, frozen=True, gc=False):
 
 
 def with_unknown_outcome(fact: Any) -> Any:
-    """Return a request with an unknown outcome in place of its answer; None if it certainly changed nothing."""
+    """Return a fact with its answer replaced by an unknown outcome; None if the request certainly changed nothing."""
     replace = msgspec.structs.replace
     match fact:
         case ProduceResult(failed=False):

@@ -1,4 +1,4 @@
-"""A stored example judged again: what one process does, be it a task of Spark or plain Python."""
+"""The judging of one stored example, in a task of Spark or in plain Python."""
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -19,14 +19,14 @@ Judging: TypeAlias = Callable[[History, Column], Judged]
 """A function that judges a history of a column with today's judges."""
 
 ByLabel: TypeAlias = Mapping[str, Header]
-"""The shards of one worker, by the labels of their columns: its history file holds examples of all of them."""
+"""The shards of one worker by the labels of their columns. The worker's history file holds examples of all of them."""
 
 
 class JudgedExample(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one example, with the `deeds` behind each observation.
 
-    `error` is the traceback of a judge that raised, or of a frame that can't be read (it has no shard, and its place for a
-    name); `refused` says of which other schema the frame is, and which kit reads it.
+    `error` is the traceback of a judge that raised, or of a frame that can't be read, which has no shard and is named by its
+    place; `refused` names the frame's schema, if it is another, and the kit version that reads it.
     """
 
     shard: str = ""
@@ -45,7 +45,7 @@ def place(path: PurePath, offset: int) -> str:
 
 
 def judge_frame(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> Iterator[JudgedExample]:
-    """Judge the example of a frame if it is of a column of `shards`. Trouble with it is in `error`, never raised."""
+    """Judge the example of a frame if it belongs to a column of `shards`. Errors are reported in `error`, never raised."""
     try:
         histories = list(group_examples(lines_of(frame)))
     except WrongSchema as error:

@@ -14,12 +14,12 @@ T = TypeVar("T")
 class Story:
     """Base of the stories. A subclass names the kind of its subjects, and takes their facts.
 
-    What is derived from the facts is computed when it is asked for, and forgotten once there are more facts.
+    Values derived from the facts are computed on demand, and forgotten once there are more facts.
     """
 
     kind: ClassVar[Kind]
     ends_with_quorum_state: ClassVar[bool] = False
-    """Whether it ends where a controller loses its quorum-state."""
+    """True if the story ends when a controller loses its quorum-state."""
 
     _cached: ClassVar[tuple[str, ...]] = ()
 
@@ -39,26 +39,26 @@ class Story:
         self._derived: dict[Any, Any] = {}
 
     def take(self, fact: Any) -> None:
-        """Add a fact. The reading raises `version` for it."""
+        """Add a fact. The caller (`Reading`) raises `version`."""
         raise NotImplementedError
 
     def settle(self, unknown: Any, fact: Any) -> None:
-        """Take a fact in place of the request of unknown outcome that stood for it; None if none did."""
+        """Replace a request of unknown outcome (None: nothing) by the fact that its answer turned out to be."""
         assert unknown is None
         self.take(fact)
 
     @property
     def open_requests(self) -> list[Any]:
-        """Requests of unknown outcome that may still reach the next subject of its name."""
+        """The requests of unknown outcome that may still reach the next subject of this name."""
         return []
 
     @property
     def changed_by(self) -> ChangedBy | None:
-        """The faults from which a change of the subject followed, if the story knows of its changes."""
+        """The faults from which a change of the subject followed; None if the story does not record changes."""
         return None
 
     def derive(self, make: Callable[[Any], T]) -> T:
-        """Return the result of `make` for this story; it is made once, and kept for further calls with the same `make`."""
+        """Return the result of `make` for this story, computed once and kept for further calls with the same `make`."""
         try:
             found: T = self._derived[make]
         except KeyError:
@@ -66,7 +66,7 @@ class Story:
         return found
 
     def forget(self) -> None:
-        """Drop all that was derived, cached properties too."""
+        """Drop all derived values, including cached properties."""
         self._derived.clear()
         for name in self._cached:
             self.__dict__.pop(name, None)

@@ -19,17 +19,17 @@ from protocol.topics import CreatedTopic, CreateTopics, DeleteTopics
 HEALED = "all faults are healed and nobody writes any more"
 """The premise with which the wait for agreement begins (KIP101-INV-18)."""
 AT_REST = "at rest"
-"""The premise that all replicas agree; what is read after it is judged as read at rest."""
+"""The premise that all replicas agree; reads after it count as reads at rest."""
 CONVERGES_WITHIN = 33.0
-"""Seconds from HEALED to AT_REST: 30 and the session time-out (KIP101-INV-18, KIP320-REPL-09)."""
+"""Seconds within which AT_REST must follow HEALED: 30 and the session time-out (KIP101-INV-18, KIP320-REPL-09)."""
 RETURNS = frozenset(("heal", "start", "resume"))
-"""Actions by which a node may come back."""
+"""The actions of faults after which a node may come back."""
 NOTED = RETURNS | {DeleteTopics.op}
-"""The calls that the timeline takes. Of other events it takes all but answers."""
+"""The calls that the timeline takes. It takes all other events but answers."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
 JUDGED_BY = frozenset((UNCLEAN_ELECTION, MIN_ISR, CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES))
-"""The settings whose value at a given time a partition is judged by."""
+"""The settings that judges look up at a given time of a partition."""
 NEVER = sys.maxsize
 _MAY_HAVE_CREATED = frozenset(
     (
@@ -42,14 +42,14 @@ _MAY_HAVE_CREATED = frozenset(
         Error.NOT_CONTROLLER,
     )
 )
-"""No answer, no error, or an error that leaves it open whether a topic was created."""
+"""The errors after which a topic may have been created: none, no answer, or one that leaves it open."""
 _IDS_EXPIRE = "transactional.id.expiration.ms"
 _EXPIRIES = frozenset(("producer.id.expiration.ms", _IDS_EXPIRE))
 """Settings by which brokers forget idle producers: the second one in releases that have no first (KIP-854)."""
 
 
 class FaultPhase(msgspec.Struct, frozen=True, kw_only=True):
-    """One phase of a fault, with the effects of its injection; `partition` is the one that it names, or empty."""
+    """One phase of a fault, with the effects of its injection; `partition` is the partition that the fault names, or empty."""
 
     event: int
     fault: str
@@ -61,10 +61,10 @@ class FaultPhase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultSpan(msgspec.Struct):
-    """How long a fault stood, by events: injected, witnessed, asked to be taken back, healed; NEVER for what did not come.
+    """The events at which a fault was injected, witnessed, asked to heal and healed; NEVER for those that did not come.
 
-    `phases` are all its events, those of the cluster's reactions included. `left` are the log ends that it left of its
-    partition, by node, where its witness shows them. `touched` are the nodes whose links it hits, where it names not all.
+    `phases` are all its events, including the cluster's reactions. `left` are the log ends to which it cut its partition, by
+    node, if its witness shows them. `touched` are the nodes whose links it hits, if it does not hit all.
     """
 
     fault: str
@@ -80,13 +80,13 @@ class FaultSpan(msgspec.Struct):
     touched: tuple[str, ...] = ()
 
     def concerns(self, nodes: Collection[str], brokers: Collection[str]) -> bool:
-        """True if it hit a process, a link or a disk of one of these nodes; `brokers` are all there are."""
+        """True if the fault hit a process, a link or a disk of one of these nodes; `brokers` are all brokers of the cluster."""
         everywhere = brokers if self.effects.every_broker else ()
         return not (self.effects.spares_nodes or {*nodes}.isdisjoint((*self.nodes, *self.touched, *everywhere)))
 
 
 class WitnessedFault(msgspec.Struct):
-    """A witnessed fault: the events of its injection and of its heal, and all nodes that it was aimed at or hit."""
+    """A witnessed fault: the events of its injection and of its heal, and all nodes that it targeted or hit."""
 
     fault: str
     nodes: frozenset[str]
@@ -96,9 +96,8 @@ class WitnessedFault(msgspec.Struct):
     ended: int = NEVER
 
     def may_change(self, nodes: Collection[str], partition: str, brokers: Collection[str]) -> bool:
-        """True if a change by which these nodes lost or took a role may follow from it: it hit one of them, or is an election or
-        a reassignment of the partition.
-        """
+        """True if the fault may be why these nodes lost or took a role: it hit one of them, or is an election or a reassignment
+        of the partition."""
         if self.effects.election != "none" or self.effects.moves_replicas:
             return self.partition in ("", partition) and not self.nodes.isdisjoint(nodes)
         hit = {*self.nodes, *brokers} if self.effects.every_broker else self.nodes
@@ -106,9 +105,9 @@ class WitnessedFault(msgspec.Struct):
 
 
 class Timeline:
-    """The timeline of one example as far as it was fed, while `events` grow by all that is read, answers too.
+    """The timeline of one example as fed so far. `events` has all events that were read, answers included.
 
-    `version` rises with all that may change how older facts are judged.
+    `version` rises with each event that may change how older facts are judged.
     """
 
     def __init__(self, example: Example, events: Sequence[AnyEvent]) -> None:
@@ -277,7 +276,7 @@ class Timeline:
     def watch_time(self, first: int, second: int, within: float) -> float:
         """Return the seconds until `second`, since `first` or the last time that the kit watched too rarely for a bound.
 
-        That is where nothing was recorded for a quarter of `within`, or where the kit recorded that it woke so late.
+        The kit watched too rarely if it recorded nothing for a quarter of `within`, or recorded that it woke that late.
         """
         began = first
         for n in range(first + 1, second + 1):
@@ -287,14 +286,13 @@ class Timeline:
 
     @property
     def saw_the_wait(self) -> bool:
-        """True unless the wait for agreement was in vain, and the kit watched it too rarely or woke too late to know."""
+        """False if the wait for agreement was in vain and the kit watched too rarely, or woke too late, to know why."""
         began, ended = max(self.healed, 0), self.disagreed
         return ended < 0 or self.watch_time(began, ended, CONVERGES_WITHIN) == self.time(ended) - self.time(began)
 
     def earlier(self, event: int, within: float) -> int:
-        """Return the event that lies `within` seconds before, where no stretch without events counts for more than a
-        quarter.
-        """
+        """Return the event that lies `within` seconds earlier. A stretch without events counts for a quarter of `within` at
+        most."""
         left, n = within, event
         while n > 0 and left > 0:
             left -= min(self.time(n) - self.time(n - 1), SHARE * within)
@@ -330,13 +328,12 @@ class Timeline:
 
     def up_for(self, node: str, event: int) -> float:
         """Return the seconds for which no fault had stood on a node by an event, as far as the kit watched; infinite if none
-        ever did, and negative while one stands.
-        """
+        ever stood, negative while one stands."""
         back = self.last_return(node)
         return inf if back < 0 else self.watch_time(back, event, STARTS_WITHIN) if back <= event else -inf
 
     def down(self, node: str, first: int, second: int) -> bool:
-        """True if the node certainly did nothing from one event to the other."""
+        """True if the node was certainly down or frozen from one event to the other."""
         return stood_throughout((span for span in self.spans if span.effects.idles_processes), node, first, second)
 
     def cut_off(self, node: str, first: int, second: int) -> bool:

@@ -1,4 +1,4 @@
-"""Stories of several subjects of one example, for judges that hold one subject against another."""
+"""Stories of several subjects of one example, for judges that compare subjects with each other."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
@@ -12,7 +12,7 @@ S = TypeVar("S", bound=Story)
 class Together(Story):
     """All stories of several types, such as those of each transactional id and of each partition.
 
-    It takes no facts: these go to the stories of their subjects.
+    It takes no facts itself: facts go to the stories of their subjects.
     """
 
     def __init__(self, timeline: Timeline, stories: Mapping[type[Story], Sequence[Story]]) -> None:

@@ -23,16 +23,16 @@ CONTROLLERS_SERVE = frozenset(
         "update_features",
     )
 )
-"""The requests that a broker forwards to the active controller, or for which it asks that."""
+"""The requests that a broker forwards to the active controller or answers with its help."""
 COORDINATED: dict[Kind, CoordinatorType] = {
     "group": CoordinatorType.GROUP,
     "transactional-id": CoordinatorType.TRANSACTION,
 }
-"""The coordinators of the kinds of subjects that have one."""
+"""The kind of coordinator of each kind of subject that has one."""
 
 
 class FailedWait:
-    """One wait that ended in vain. Its requests tell which subjects it is about, if the event says which these are."""
+    """One wait that ended in vain. Its requests tell which subjects it concerns, if the event lists the requests."""
 
     def __init__(self, history: History, overdue: Overdue) -> None:
         self._history = history
@@ -60,10 +60,10 @@ class FailedWait:
     # --- partitions
 
     def concerns(self, topic: str, index: int, of: int) -> bool:
-        """True if the step depends on a partition of a topic that has `of` of them: requests named it, its topic and none of its
-        partitions, or what its leader coordinates.
+        """True if the step depends on a partition of a topic that has `of` partitions: requests named the partition, the topic
+        without partitions, or a group or transactional id that its leader coordinates.
 
-        Where they named none of these, any partition counts.
+        If they named none of these, any partition counts.
         """
         if Subject("topic", topic) in self._subjects and not self._names_partition_of(topic):
             return True
@@ -92,7 +92,7 @@ class FailedWait:
         return timeline
 
     def should_be_up(self, id: int) -> bool:
-        """True if a broker's process runs, and no fault has stood on it for the time in which it has to start."""
+        """True if a broker's process runs, and no fault has stood on it for the time within which it must start."""
         node = self._timeline.names.get(id, "")
         back = self._timeline.last_return(node)
         if back == NEVER or any(end.node == node and end.n > back for end in self._ends):
@@ -125,7 +125,7 @@ class FailedWait:
     def ran_out_of_memory(self) -> bool:
         """True if a node that the step depends on was killed for lack of memory by then, and had not been started again.
 
-        Its end is noticed late: it may have come at any time after its last answer.
+        The end of a process is noticed late: it may have ended at any time after its last answer.
         """
         return any(self._depends_on(end.node) and self._was_gone(end) for end in self._ends if end.out_of_memory)
 
@@ -136,9 +136,10 @@ class FailedWait:
         return last < self.over and max(self.began, 0) < next(starts, NEVER)
 
     def _depends_on(self, node: str) -> bool:
-        """True if the node alone was asked, leads a partition that the step concerns, or was asked where no partition was named.
+        """True if only this node was asked, if it leads a partition that the step concerns, or if it was asked without naming a
+        partition.
 
-        Where it is not known who was asked, any node counts.
+        If it is not known which nodes were asked, any node counts.
         """
         if not self._requests or self._nodes == {node}:
             return True
@@ -146,7 +147,7 @@ class FailedWait:
 
     @cached_property
     def _hosts(self) -> set[str]:
-        """The last leaders of the partitions that the step concerns, as described; all their replicas, where these are due."""
+        """The last known leaders of the partitions that the step concerns; all their replicas, if the step is due from these."""
         found: dict[tuple[str, int], list[int]] = {}
         for call, answer in self._history.answered_calls():
             if call.op == "metadata" and answer.outcome == "ok" and answer.n < self.over:
@@ -166,6 +167,6 @@ def _starts(event: AnyEvent, node: str) -> bool:
 
 
 def _lost_request(history: History, overdue: Overdue) -> tuple[Call, Answer] | None:
-    """Return the last request before that got no answer, and the end of its wait."""
+    """Return the last request before the end of the wait that got no answer, and the event that records this."""
     lost = ((call, answer) for call, answer in reversed(history.answered_calls()) if answer.n < overdue.n)
     return next((pair for pair in lost if pair[1].kind == "Unanswered"), None)

@@ -23,21 +23,21 @@ from protocol.since import since
 
 Plain: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[Any, ...]
-"""A topic's name or id, or another first field of an item, and its further fields."""
+"""The key of an item: a topic's name or id (or another first field), and the values of its further fields."""
 Named: TypeAlias = tuple[Any, Any, Key]
-"""Name and id of a topic (or the first field of another item, and None), and the values of its further fields."""
+"""An item's name: name and id of its topic (or its first field, and None), and the values of its further fields."""
 
 INTERNAL = frozenset({Error.UNKNOWN_SERVER_ERROR, Error.NETWORK_EXCEPTION})
-"""Errors that answer no well-formed request: the server failed, or a client reports that no answer came."""
+"""Errors that no well-formed request may get: UNKNOWN_SERVER_ERROR, and those by which clients report that no answer came."""
 
 DUPLICATES, SEVERAL = "duplicates", "several-items"
-"""Cases beside the APIs: a request that names an item more than once, and one with several distinct items."""
+"""Cases besides one for each API: a request that names an item more than once, and one with several distinct items."""
 UNEXPECTED = "UnexpectedAnswer"
-"""The client's error for an answer that does not hold just the one item that was asked for."""
+"""The client's error for an answer that does not hold exactly the one requested item."""
 
 ASKED = {op: kind for op, kind in OPERATIONS.items() if kind.api and issubclass(kind.answer, Answer)}
 API_OF = {op: kind.api for op, kind in ASKED.items()}
-"""The API of each operation. `park_fetch` sends a Fetch in flight, `parked_fetch` has its answer; Produce likewise."""
+"""The API of each operation. `park_fetch` records that a Fetch was sent, `parked_fetch` its answer; likewise for Produce."""
 
 
 def _paths(kind: type[msgspec.Struct], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -51,7 +51,7 @@ def _paths(kind: type[msgspec.Struct], path: tuple[str, ...] = ()) -> Iterator[t
 
 
 PARTS: dict[str, list[tuple[str, ...]]] = {op: [*_paths(kind.answer)] for op, kind in ASKED.items()}
-"""By operation, the paths to the lists in its answer whose elements have an error code of their own."""
+"""The paths to the lists in an answer whose elements have an error code of their own, by operation."""
 
 
 class Items(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class Items(msgspec.Struct, frozen=True):
 
 
 Batch: TypeAlias = tuple[Items, Items]
-"""The items of a request, and those of its answer."""
+"""The fields with the items of a request, and of its answer."""
 PAIRS, NAMES = (0, 1), ()
 ONE, PARTITIONS, TOPICS = Items(), Items("partitions"), Items("topics", ("name",))
 RESOURCE = Items("", ("resource_name", "resource_type"))
@@ -170,12 +170,12 @@ def case_of(api: str) -> str:
 
 
 CASES = {op: case_of(api) for op, api in API_OF.items()}
-"""By operation, the case of its API."""
+"""The case of each operation's API."""
 
 
 @decodes(*ASKED.values(), about=["wire"], lost=True)
 def answers(request: Operation[Any], answer: Answer | Lost, at: Decoding) -> Iterable[Attributed]:
-    """Return the facts about an answer: a right one only once for each API and case, to keep them few."""
+    """Return the facts about an answer. A right answer yields one fact for each API and case in a history, to keep them few."""
     op, case, seen = request.op, CASES[request.op], at.seen
     if isinstance(answer, Lost):
         return _unexpected_answer(at) if at.answer.kind == UNEXPECTED and op in BATCHES else ()
@@ -207,7 +207,7 @@ def _unexpected_answer(at: Decoding) -> Iterable[Attributed]:
 
 @decodes(ParkFetch, about=["wire"])
 def requests_in_flight(request: ParkFetch, answer: PendingRequest, at: Decoding) -> Iterable[Attributed]:
-    """Keep a request for its answer, and return no fact yet. Two with the same number cannot be told apart."""
+    """Keep a request until its answer comes, and return no fact yet. Two requests with the same number cannot be told apart."""
     parked = (at.call.node, answer.number)
     at.parked[parked] = None if parked in at.parked else (request, at.call.request)
     return ()
@@ -217,7 +217,7 @@ def requests_in_flight(request: ParkFetch, answer: PendingRequest, at: Decoding)
 
 
 def _pairings(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator[Pairing]:
-    """Yield how the items of request and answer pair up; nothing if they have no items that could be paired."""
+    """Yield the items of the request paired with those of the answer; nothing if they have no items that could be paired."""
     op = request.op
     recorded: Plain | None = at.call.request
     if isinstance(request, ParkedFetch):
@@ -238,7 +238,7 @@ def _pairings(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator
 _EXEMPT = frozenset(
     [kind.op for kind in (DescribeTopicPartitions, FetchMany, ParkedFetch, LeaveGroup, Metadata, Produce, ProduceMany)]
 )
-"""Operations of which some requests are exempt."""
+"""Operations some of whose requests are exempt; see `_is_exempt`."""
 
 
 def _is_exempt(request: Operation[Any], answer: Answer) -> bool:
@@ -275,7 +275,7 @@ def _error_of(part: object) -> Error:
 
 
 def _is_same(asked: Named, answered: Named) -> bool:
-    """True if both are one item: by name where both have one, else by id."""
+    """True if both name the same item: compared by name if both have one, else by id."""
     name, id, rest = answered
     return rest == asked[2] and (
         name == asked[0] if name is not None and asked[0] is not None else id == asked[1] is not None
@@ -355,7 +355,7 @@ _BY_KEY = {
     for op, (asked, answered) in BATCHES.items()
     if not (asked.field or answered.field or PARTS[op]) and len(asked.by) == len(answered.by) == 1
 }
-"""By operation, the field that names the only item of its request, and that of its answer."""
+"""The field that names the only item of a request, and the one of its answer, by operation."""
 
 
 def _is_plain(request: Operation[Any], answer: Answer) -> bool:

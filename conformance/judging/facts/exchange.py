@@ -16,15 +16,15 @@ A = TypeVar("A")
 
 NONE = 0
 UNKNOWN_OUTCOME = -1
-"""In place of an error code: it is not known whether the request was handled."""
+"""Stands in for an error code if it is not known whether the request was handled."""
 NEVER_SENT = -2
-"""In place of an error code: the request was certainly never sent."""
+"""Stands in for an error code if the request was certainly never sent."""
 
 
 class Lost(msgspec.Struct, frozen=True, gc=False):
-    """In place of a lost answer: UNKNOWN_OUTCOME or NEVER_SENT, and the version of the request, -1 if the client was to choose.
+    """Stands in for a lost answer: UNKNOWN_OUTCOME or NEVER_SENT, and the version of the request, -1 if left to the client.
 
-    It tells nothing of any partition or topic.
+    It says nothing about any partition or topic.
     """
 
     error: int
@@ -34,7 +34,7 @@ class Lost(msgspec.Struct, frozen=True, gc=False):
 
 
 class Exchange(msgspec.Struct, frozen=True, gc=False):
-    """A request and its answer: the numbers of the events of both, the node, and which of its incarnations answered.
+    """A request and its answer: the event numbers of both, the node, and the incarnation of the node that answered.
 
     `one.event < other.asked` says that one request was answered before the other was sent.
     """
@@ -47,7 +47,7 @@ class Exchange(msgspec.Struct, frozen=True, gc=False):
 
 by_event: Callable[[Any], int] = attrgetter("event")
 by_asked: Callable[[Any], int] = attrgetter("asked")
-"""Keys by which facts are sorted and looked up."""
+"""Keys for sorting and looking up facts."""
 
 Attributed = tuple[Kind, str, Any]
 """Kind and name of a subject, and a fact of its story."""
@@ -60,7 +60,7 @@ A decoder for lost requests too is given a `Lost` in place of their answers.
 
 
 class DecoderEntry(msgspec.Struct, frozen=True):
-    """A decoder in the table: the kinds of subjects that it gives facts about, and whether it does so for lost requests too."""
+    """A decoder in the table: the kinds of subjects that it makes facts about, and whether it takes lost requests too."""
 
     decoder: Decoder
     about: frozenset[Kind]
@@ -68,7 +68,7 @@ class DecoderEntry(msgspec.Struct, frozen=True):
 
 
 class Decoders(msgspec.Struct, frozen=True):
-    """The decoders of one operation: those of an answered request, and those of a lost one. `request` is its struct."""
+    """The decoders of one operation, for answered requests and for lost ones. `request` is the request's struct."""
 
     request: type[Operation[Any]]
     of_answered: tuple[Decoder, ...]
@@ -99,7 +99,8 @@ class Decoding:
         """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""
 
     def facts(self, call: Call, answer: Answer, decoders: Decoders) -> Sequence[Attributed]:
-        """Return the facts that these decoders make of a request. Raises ValidationError if it or its answer is malformed."""
+        """Return the facts that these decoders make of a request. Raises ValidationError if the request or its answer is
+        malformed."""
         self.call, self.answer = call, answer
         is_ok = answer.outcome == "ok"
         called = decoders.of_answered if is_ok else decoders.of_lost
@@ -126,7 +127,7 @@ class Decoding:
 
 
 OPERATIONS: dict[str, type[Operation[Any]]] = {}
-"""By the name of the operation, the struct of its request."""
+"""The request structs by the names of their operations."""
 DECODERS: dict[str, list[DecoderEntry]] = {}
 """The decoders of each operation. Operations that are not in the table are ignored."""
 

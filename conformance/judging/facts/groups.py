@@ -36,11 +36,10 @@ SHOWS_EPOCH_FROM = since("OffsetFetchResponse", "CommittedLeaderEpoch")
 
 
 class OffsetCommitResult(Exchange, frozen=True, gc=False):
-    """OffsetCommit or TxnOffsetCommit of one partition; `error` is -1 where the outcome is unknown, -2 where it was
-    never sent.
+    """An OffsetCommit or TxnOffsetCommit of one partition; `error` is -1 if its outcome is unknown, -2 if it was never sent.
 
-    An offset in a transaction takes effect once that commits, which is not looked up here: its `error` is -1, and
-    `accepted` is what the coordinator answered. Member, and member epoch or generation, are those of the request.
+    An offset in a transaction takes effect when the transaction commits, which this fact does not know: its `error` is -1, and
+    `accepted` is the coordinator's answer. Member, and member epoch or generation, are those of the request.
     """
 
     group: str
@@ -60,7 +59,7 @@ class OffsetCommitResult(Exchange, frozen=True, gc=False):
 
 
 class FetchedOffset(Exchange, frozen=True, gc=False):
-    """An OffsetFetch of one partition; offset -1 for none. `stable`: requested with RequireStable."""
+    """An OffsetFetch of one partition; the offset is -1 if none is committed. `stable`: requested with RequireStable."""
 
     group: str
     offset: int
@@ -69,10 +68,10 @@ class FetchedOffset(Exchange, frozen=True, gc=False):
 
 
 class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
-    """A record that a consumer handed to its application; a `session` lasts from one assignment to the next.
+    """A record that a consumer delivered to its application; a `session` lasts from one assignment to the next.
 
-    `since` is the event at which its session began: the consumer may have fetched the record at any time since then. `group`
-    assigns its partitions, if there is one; `assignments` counts those of the group's members so far.
+    `since` is the event at which the session began; the consumer may have fetched the record at any time after it. `group` is
+    the consumer's group, if it has one; `assignments` counts the assignments of the group's members so far.
     """
 
     event: int

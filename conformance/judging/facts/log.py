@@ -11,12 +11,12 @@ from history.readings import Word
 from protocol.codes import Error
 
 LATEST, EARLIEST = -1, -2
-"""The timestamps by which ListOffsets is asked for the ends of a log."""
+"""The timestamps that ask ListOffsets for the end and the start of a log."""
 CONSUMER = -1
 READ_COMMITTED = 1
 """The isolation level read_committed: consumers are given records of committed transactions only."""
 FUTURE_REPLICA = -3
-"""The replica id whose fetches show a replica's whole log, the uncommitted suffix included."""
+"""The replica id of the kit's fetches that read a whole log, including its uncommitted suffix."""
 CONTROLLER_UNKNOWN = (UNKNOWN_OUTCOME, Error.REQUEST_TIMED_OUT, Error.NETWORK_EXCEPTION, Error.NOT_CONTROLLER)
 """Errors after which a request to a controller may have taken effect, or may still do so."""
 
@@ -30,8 +30,8 @@ class ControlMarker(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplicaBatch(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A batch as a replica has it. Its CRC covers all but base offset and leader epoch: batches that agree in the three are one
-    object within a history.
+    """A batch as a replica has it. Its CRC covers everything but base offset and leader epoch, so batches that agree in these
+    three are one object within a history.
 
     `records` are (offset, value); a control batch has none, and its `marker` instead. Producer id, epoch and sequence
     are -1 for a batch without a producer id.
@@ -62,14 +62,14 @@ class ReplicaBatch(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 by_last: Callable[[ReplicaBatch], int] = attrgetter("last")
 by_epoch: Callable[[ReplicaBatch], int] = attrgetter("epoch")
-"""Keys by which batches of a log are looked up."""
+"""Keys for looking up batches in a log."""
 
 
 class FetchResult(Exchange, frozen=True, gc=False):
     """A Fetch that was answered without an error. `cur` is its CurrentLeaderEpoch and `last` its LastFetchedEpoch, -1 for none.
 
-    `batches` end at or above the fetch offset. `diverging` is (epoch, end offset) where the answer has one. A `full` read shows
-    all that the replica has: it joins the fetches up to an empty one, whose event and offsets it has.
+    `batches` end at or above the fetch offset. `diverging` is the (epoch, end offset) of a DivergingEpoch. A `full` read shows
+    the replica's whole log: it joins successive fetches up to an empty one, and has the event and the offsets of that last one.
     """
 
     cur: int
@@ -84,7 +84,7 @@ class FetchResult(Exchange, frozen=True, gc=False):
     diverging: tuple[int, int] | None
     batches: tuple[ReplicaBatch, ...]
     aborted_transactions: tuple[tuple[int, int], ...] = ()
-    """(producer id, first offset) of each."""
+    """The (producer id, first offset) of each aborted transaction in the answer."""
     full: bool = False
 
     @property
@@ -97,7 +97,7 @@ class FetchResult(Exchange, frozen=True, gc=False):
         return self.batches[-1].last + 1 if self.batches else max(self.fetch_offset, self.log_start)
 
     def shows(self, offset: int) -> bool:
-        """True if a record at this offset, if the replica has it, would be among the batches."""
+        """True if the batches would include a record at this offset, provided that the replica has one."""
         inside = max(self.fetch_offset, self.log_start) <= offset and self.diverging is None
         return inside and (self.full or offset < self.high_watermark)
 
@@ -113,9 +113,10 @@ class FetchResult(Exchange, frozen=True, gc=False):
 
 
 class ErrorResponse(Exchange, frozen=True, gc=False):
-    """A Fetch, ListOffsets or OffsetForLeaderEpoch that was answered with an error. `position` is the offset or epoch asked for.
+    """A Fetch, ListOffsets or OffsetForLeaderEpoch that was answered with an error. `position` is the requested offset or
+    epoch.
 
-    `hint` is the (epoch, leader) that a Fetch answered instead (KIP-951).
+    `hint` is the (epoch, leader) that came with the error of a Fetch (KIP-951).
     """
 
     op: str
@@ -130,7 +131,7 @@ class ErrorResponse(Exchange, frozen=True, gc=False):
 class ProduceResult(Exchange, frozen=True, gc=False):
     """A Produce of one batch. `error` is -1 where the outcome is unknown, or with acks=0; `offset` is its base offset, or -1.
 
-    `failed`: it certainly did not reach a log, since it was never sent, or rejected before the append.
+    `failed`: the batch certainly reached no log, since it was never sent or was rejected before the append.
     """
 
     acks: int
@@ -145,10 +146,10 @@ class ProduceResult(Exchange, frozen=True, gc=False):
     transactional: bool = False
     transactional_id: str | None = None
     opaque: bool = False
-    """Sent as bytes: its records are not known."""
+    """True if the batch was sent as raw bytes, so that its records are not known."""
     version: int = -1
     timed_out: bool = False
-    """Whether no answer came in time. Any other request of unknown outcome lost its connection."""
+    """True if no answer came in time. Any other request of unknown outcome lost its connection."""
 
     @property
     def last(self) -> int:
@@ -157,12 +158,12 @@ class ProduceResult(Exchange, frozen=True, gc=False):
 
     @property
     def is_committed(self) -> bool:
-        """True if it was acknowledged with acks=all."""
+        """True if the batch was acknowledged with acks=all."""
         return self.acks == -1 and self.error == NONE and self.offset >= 0
 
 
 class PartitionState(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """Leader (-1 for none), epoch, ISR and replicas of a partition, and the brokers that the same answer named unfenced."""
+    """Leader (-1 for none), epoch, ISR and replicas of a partition, and the unfenced brokers by the same answer."""
 
     leader: int
     epoch: int
@@ -174,14 +175,14 @@ class PartitionState(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class PartitionAtBroker(msgspec.Struct, frozen=True, gc=False):
-    """A partition by the Metadata of one broker; equal states are one object."""
+    """A partition as one broker's Metadata answer describes it. Equal states are one object."""
 
     asked: int
     event: int
     node: str
     incarnation: int
     faults: int
-    """The number of fault phases before the answer: no fault came between two answers with the same number."""
+    """The number of fault phases before the answer. Two answers with the same number have no fault phase between them."""
     state: PartitionState
     leader: int
     epoch: int
@@ -200,7 +201,7 @@ class PartitionAtBroker(msgspec.Struct, frozen=True, gc=False):
 
 
 class EpochEndOffset(Exchange, frozen=True, gc=False):
-    """OffsetForLeaderEpoch, answered without an error: (`epoch`, `end`) for the epoch asked for, both -1 where it is unknown."""
+    """An OffsetForLeaderEpoch answered without an error: (`epoch`, `end`) for the requested epoch, both -1 if it is unknown."""
 
     cur: int
     asked_epoch: int
@@ -209,7 +210,7 @@ class EpochEndOffset(Exchange, frozen=True, gc=False):
 
 
 class OffsetLookup(Exchange, frozen=True, gc=False):
-    """ListOffsets, answered without an error."""
+    """A ListOffsets answered without an error."""
 
     cur: int
     timestamp: int
@@ -220,7 +221,7 @@ class OffsetLookup(Exchange, frozen=True, gc=False):
 
 
 class DeleteRecordsResult(Exchange, frozen=True, gc=False):
-    """DeleteRecords. `low_watermark` is -1 where it was rejected or its outcome is unknown (`error` -1)."""
+    """A DeleteRecords request. `low_watermark` is -1 if it was rejected or its outcome is unknown (`error` -1)."""
 
     offset: int
     error: int
@@ -228,10 +229,10 @@ class DeleteRecordsResult(Exchange, frozen=True, gc=False):
 
 
 class RegisteredPartition(Exchange, frozen=True, gc=False):
-    """A partition by DescribeTopicPartitions of a broker, or by the metadata log of a controller (KIP-966).
+    """A partition as a broker's DescribeTopicPartitions or a controller's metadata log describes it (KIP-966).
 
     `eligible` are its eligible leader replicas, None where the answer has none; `last_known` has its last known leader.
-    `recovering`: its leader was elected uncleanly; only the metadata log has it.
+    `recovering`: its leader was elected uncleanly; known from the metadata log only.
     """
 
     leader: int
@@ -243,13 +244,13 @@ class RegisteredPartition(Exchange, frozen=True, gc=False):
 
 
 class RegisteredStates(Exchange, frozen=True, gc=False):
-    """All states of a partition by the committed records of the metadata log, in order."""
+    """All states of a partition in the committed records of the metadata log, in order."""
 
     states: tuple[Word, ...]
 
 
 class UncleanElectionResult(Exchange, frozen=True, gc=False):
-    """An unclean ElectLeaders that was held (`granted`), or may have been: then its outcome is unknown."""
+    """An unclean election that ElectLeaders asked for: held (`granted`), or of unknown outcome."""
 
     granted: bool
 
@@ -270,4 +271,4 @@ class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class BesideFailedDirectory(Exchange, frozen=True, gc=False):
-    """DescribeLogDirs of a broker with a failed log directory: its replica of the partition is in another one."""
+    """A replica in another directory of a broker with a failed log directory, by DescribeLogDirs."""

@@ -18,7 +18,8 @@ from protocol.topics import AlterPartitionReassignments, PartitionResults
 
 
 class ReassignmentResult(Exchange, frozen=True, gc=False):
-    """AlterPartitionReassignments: the target replicas, None to cancel one; `error` is -1 where the outcome is unknown."""
+    """An AlterPartitionReassignments request: the target replicas, None to cancel a reassignment; `error` is -1 if the outcome
+    is unknown."""
 
     replicas: tuple[int, ...] | None
     error: int

@@ -47,14 +47,16 @@ TOPIC, BROKER, GROUP = 2, 4, 32
 OWN_SOURCE = {TOPIC: 1, BROKER: 2, GROUP: 8}
 DELETED_BY_ID_FROM = since("DeleteTopicsRequest", "Topics")
 CLUSTER_DEFAULT_SOURCE = 3
-"""The ConfigSource of a value that was set on the cluster default of all brokers."""
+"""The ConfigSource of values that are set on the cluster-wide default of all brokers."""
 
 Outcome = Literal["done", "refused", "open"]
-"""done: acknowledged; refused: answered with a definite error; open: it may have taken effect or not."""
+"""The outcome of a change. done: acknowledged; refused: answered with a definite error; open: it may have taken effect or not.
+"""
 
 
 class Resource(msgspec.Struct, frozen=True, order=True):
-    """`type` is the resource type of IncrementalAlterConfigs. A broker is named by its id, the cluster default by no name."""
+    """A topic, broker or group; `type` is its resource type in IncrementalAlterConfigs. A broker's name is its id, the cluster
+    default's is empty."""
 
     type: int
     name: str
@@ -65,16 +67,16 @@ class Resource(msgspec.Struct, frozen=True, order=True):
 
     @property
     def own_source(self) -> int:
-        """The ConfigSource of values that were set on it."""
+        """The ConfigSource of values that are set on this resource itself."""
         return CLUSTER_DEFAULT_SOURCE if self.type == BROKER and not self.name else OWN_SOURCE.get(self.type, -1)
 
 
 class ResourceChange(Exchange, frozen=True, gc=False):
     """One item of a request that changes a resource. `configs` are values by key, None for one that is deleted.
 
-    `partitions` is the number of partitions that it asks for, -1 where it names none; `error` is -1 where no answer
-    came. `topic_id` is the id that the creation of a topic answered, or by which it was to be deleted; `left_open` is
-    why the outcome is open.
+    `partitions` is the requested number of partitions, -1 if the request names none; `error` is -1 if no answer came.
+    `topic_id` is the id that the creation of a topic answered, or by which it was to be deleted; `left_open` is why the outcome
+    is open.
     """
 
     resource: Resource
@@ -88,7 +90,7 @@ class ResourceChange(Exchange, frozen=True, gc=False):
 
     @property
     def replaces(self) -> bool:
-        """True if nothing of the former topic outlives the change."""
+        """True if the change creates or deletes the topic, so that no earlier setting outlives it."""
         return self.kind in ("create", "delete")
 
     def __str__(self) -> str:
@@ -103,8 +105,7 @@ class ResourceChange(Exchange, frozen=True, gc=False):
 class TopicSeen(Exchange, frozen=True, gc=False):
     """A topic in the Metadata answer of one broker.
 
-    `partitions` is the number of partitions, 0 where there is no such topic; `topic_id` is None where the answer has
-    none.
+    `partitions` is the number of partitions, 0 if there is no such topic; `topic_id` is None if the answer lacks it.
     """
 
     resource: Resource
@@ -116,7 +117,7 @@ class TopicSeen(Exchange, frozen=True, gc=False):
 class Described(Exchange, frozen=True, gc=False):
     """The answer of one broker to DescribeConfigs: values with their ConfigSource, by key; `error` is 0 if it gave any.
 
-    `keys` are those that were asked for, None for all.
+    `keys` are the requested keys, None for all.
     """
 
     resource: Resource
@@ -128,13 +129,14 @@ class Described(Exchange, frozen=True, gc=False):
         return self.keys is None or key in self.keys
 
     def own(self, key: str) -> str | None:
-        """Return the value that is set on the resource itself; None where its default applies."""
+        """Return the value that is set on the resource itself; None if its default applies."""
         value, source = self.values.get(key, (None, -1))
         return value if source == self.resource.own_source else None
 
 
 class TopicProduce(Exchange, frozen=True, gc=False):
-    """A Produce to one partition of a topic. `payload` is the number of bytes of the values; `error` -1 if unknown."""
+    """A Produce to one partition of a topic. `payload` is the size of the values in bytes; `error` is -1 if the outcome is
+    unknown."""
 
     resource: Resource
     payload: int

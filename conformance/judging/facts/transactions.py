@@ -34,7 +34,8 @@ from protocol.transactions import (
 
 
 class ProducerIdGiven(Exchange, frozen=True, gc=False):
-    """InitProducerId: the id and epoch that were sent (-1 for none, KIP-360) and those that were given (-1 with an error)."""
+    """An InitProducerId request: the id and epoch that it sent (-1 for none, KIP-360), and those of the answer (-1 with an
+    error)."""
 
     transactional_id: str | None
     timeout_ms: int
@@ -49,7 +50,7 @@ class ProducerIdGiven(Exchange, frozen=True, gc=False):
 
 
 class OfTransaction(Exchange, frozen=True, gc=False):
-    """A request of a producer about its transaction; the error is the answer's, -1 where the outcome is unknown."""
+    """A producer's request about its transaction; `error` is the answer's, -1 if the outcome is unknown."""
 
     transactional_id: str
     producer_id: int
@@ -58,9 +59,9 @@ class OfTransaction(Exchange, frozen=True, gc=False):
 
 
 class PartitionsAdded(OfTransaction, frozen=True, gc=False):
-    """AddPartitionsToTxn. `errors` holds the error of each partition, which is written as `topic-0`.
+    """An AddPartitionsToTxn request. `errors` holds the error of each partition, named as `topic-0`.
 
-    A request with `verify_only` asks only whether the transaction has the partitions; it adds no partition (KIP-890).
+    With `verify_only` the request asks whether the transaction has the partitions, and adds none (KIP-890).
     """
 
     errors: tuple[tuple[str, int], ...]
@@ -69,14 +70,14 @@ class PartitionsAdded(OfTransaction, frozen=True, gc=False):
 
 
 class OffsetsAdded(OfTransaction, frozen=True, gc=False):
-    """AddOffsetsToTxn: the offsets of a group belong to the transaction."""
+    """An AddOffsetsToTxn request, which makes the offsets of a group part of the transaction."""
 
     group: str
     version: int = -1
 
 
 class TransactionEnded(OfTransaction, frozen=True, gc=False):
-    """EndTxn. `next_id` and `next_epoch` are for the next transaction (KIP-890), -1 where the answer has none."""
+    """An EndTxn request. `next_id` and `next_epoch` are for the next transaction (KIP-890), -1 if the answer lacks them."""
 
     committed: bool
     next_id: int
@@ -85,7 +86,8 @@ class TransactionEnded(OfTransaction, frozen=True, gc=False):
 
 
 class TransactionDescription(Exchange, frozen=True, gc=False):
-    """DescribeTransactions of one id; `state` is the coordinator's name for it, `partitions` are `topic-0`."""
+    """A transactional id in an answer of DescribeTransactions; `state` is the coordinator's name of its state, `partitions` are
+    named as `topic-0`."""
 
     transactional_id: str
     error: int
@@ -98,7 +100,7 @@ class TransactionDescription(Exchange, frozen=True, gc=False):
 
 
 class DescribedProducers(Exchange, frozen=True, gc=False):
-    """DescribeProducers: all producers that one replica of a partition knows, by their ids."""
+    """An answer of DescribeProducers: all producers that one replica of a partition knows, by their ids."""
 
     producers: tuple[ProducerState, ...]
 
@@ -156,7 +158,7 @@ def _add_partitions_to_many(
 def _errors(
     wanted: Iterable[tuple[str, int]], answer: AddPartitionsToTxnAnswer | Lost, id: str | None = None
 ) -> tuple[tuple[str, int], ...]:
-    """Return the error of each partition that was asked for, of the transaction with this id if the request has several."""
+    """Return the error of each requested partition, in the transaction with this id if the request has several."""
     own = [one for one in answer.partitions if id is None or one.transactional_id == id]
     found, missing = (
         {(one.topic, one.partition): one.error for one in own},

@@ -8,7 +8,7 @@ from conformance.judging.laws.story import WireStory
 
 @story_judge("GEN-03", WireStory, "pairings")
 def answers_match_their_requests(story: WireStory) -> Iterator[Finding]:
-    """A batch request is answered with one answer for each of its items, and no other."""
+    """A batch request gets one answer for each of its items, and no other answer."""
     for one in story.pairings:
         yield Finding(not one.wrong, one.case, (one.asked, one.event), one.wrong, "mispaired-answer")
 

@@ -30,7 +30,7 @@ NOTHING_COMMITTED: Plain = {"error_code": NONE, "committed_offset": -1, "committ
 TOPIC_TYPE = 2
 
 WRONG_BROKER, UNKNOWN = "wrong-broker", "unknown"
-"""Cases of GEN-05 beside the APIs."""
+"""Cases of GEN-05 besides one for each API."""
 OF_PARTITIONS = frozenset(
     ("list_offsets_many", "fetch_many", "offset_for_leader_epoch_many", "describe_producers_many")
 )
@@ -44,14 +44,14 @@ REFUSED: dict[str, frozenset[int]] = {
     # A cluster without the consumer protocol answers so, whichever broker is asked (KIP-848).
     "consumer_group_describe_many": frozenset({Error.NOT_COORDINATOR, Error.UNSUPPORTED_VERSION}),
 }
-"""By operation, the errors that name a wrong broker. Any replica answers DescribeProducers."""
+"""The errors with which a wrong broker refuses each operation. Any replica answers DescribeProducers."""
 BY_NAME, BY_ID = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION}), frozenset({Error.UNKNOWN_TOPIC_ID})
 
 # --- GEN-04: together is as one by one
 
 
 def _batch_answers_equal_single_ones(sweep: SweepAtRest | None) -> Iterator[Claim]:
-    """An item that was asked for singly is answered as in a batch of the same version."""
+    """An item that is requested alone is answered as in a batch of the same version."""
     if sweep is None:
         yield Excuse(SWEEP_DISTURBED, "metadata")
         return
@@ -97,7 +97,7 @@ def _representatives(answers: Sequence[About]) -> Iterator[About]:
 
 
 class Compared(NamedTuple):
-    """An item of an answer beside its answer in the highest version; `wrong` is empty where it is right."""
+    """An item of an answer compared with its answer in the highest version; `wrong` is empty if the two agree."""
 
     one: About
     best: About
@@ -119,7 +119,7 @@ def _of_answer(sweep: SweepAtRest, items: Sequence[About]) -> Iterator[Claim]:
 
 
 def _has_versions(sweep: SweepAtRest, one: About) -> bool:
-    """True if the item was asked for in several versions. An API with one version has nothing to compare."""
+    """True if the item was requested in several versions. An API with one version has nothing to compare."""
     return len({each.version for each in sweep.by_question[one.question]}) > 1
 
 
@@ -146,7 +146,7 @@ def _wrong_error(sweep: SweepAtRest, one: About, best: About) -> str:
 
 
 def _right_answers(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plain]:
-    """Yield the right answers in this version: the same as in the highest, or the one before a KIP changed it."""
+    """Yield the right answers in this version: the one of the highest version, or the one from before a KIP changed it."""
     shared = best.shared_fields(one)
     if one.op in CHANGED and (changed := CHANGED[one.op](sweep, one, best)) is not None:
         shared = changed
@@ -156,7 +156,7 @@ def _right_answers(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plai
 
 
 def _changed_fetch(sweep: SweepAtRest, one: About, best: About) -> Plain | None:
-    """Return the answer before topics by id (KIP-516), and before followers served consumers (KIP-392)."""
+    """Return the answer of a version from before topic ids (KIP-516) or from before followers served consumers (KIP-392)."""
     if one.version < BY_ID_FROM[one.op] and best.error == Error.UNKNOWN_TOPIC_ID:
         return {"error_code": int(Error.UNKNOWN_TOPIC_OR_PARTITION)}
     crosses = one.version < FOLLOWERS_SERVE_FROM <= best.version
@@ -166,7 +166,7 @@ def _changed_fetch(sweep: SweepAtRest, one: About, best: About) -> Plain | None:
 
 
 def _changed_offset_fetch(_: SweepAtRest, one: About, best: About) -> Plain | None:
-    """Return the answer of a version that names topics: offsets may be committed for a missing topic (KIP-848)."""
+    """Return the answer of a version that names topics by name: it may show offsets of a missing topic (KIP-848)."""
     if one.version >= BY_ID_FROM[one.op] or best.error != Error.UNKNOWN_TOPIC_ID:
         return None
     return {name: NOTHING_COMMITTED[name] for name in one.shared_fields(best)}
@@ -186,7 +186,7 @@ CHANGED: dict[str, Callable[[SweepAtRest, About, About], Plain | None]] = {
     "offset_fetch": _changed_offset_fetch,
     "describe_groups": _changed_groups,
 }
-"""By operation, the right answer of a version that is older than a KIP's change; None where the KIP changes nothing.
+"""Functions that return the right answer of a version older than a KIP's change, by operation; None if the KIP changes nothing.
 """
 
 
@@ -201,7 +201,7 @@ def _may_refuse_zstd(sweep: SweepAtRest, one: About, best: About) -> bool:
 
 
 def _role(sweep: SweepAtRest, one: About) -> str:
-    """Return the role of an answer: its item is unknown, or the broker is no leader or coordinator; else empty."""
+    """Return the case of an answer: its item is unknown, or the broker is not the item's leader or coordinator; else empty."""
     if one.op in OF_PARTITIONS:
         leader = sweep.leaders.get((one.item[0], one.item[1]))
         return UNKNOWN if leader is None else _unless(leader == sweep.id_of(one))
@@ -219,7 +219,7 @@ def _unless(right: bool) -> str:
 
 
 def _kinds(sweep: SweepAtRest, one: About) -> frozenset[int]:
-    """Return the errors of which this answer must have one; empty where it need not be a refusal."""
+    """Return the errors of which this answer must have one; empty if it need not be a refusal."""
     role = _role(sweep, one)
     if role == WRONG_BROKER:
         serves = one.op == "fetch_many" and one.version >= FOLLOWERS_SERVE_FROM

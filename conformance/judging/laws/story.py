@@ -9,7 +9,8 @@ from history.subjects import Kind
 
 
 class WireStory(Story):
-    """All answers of a history: a kept law appears once for each case, a broken one each time, in the order of the answers."""
+    """The results of the general laws for all answers of a history, in their order: each violation, and one result per case for
+    laws that hold."""
 
     kind: ClassVar[Kind] = "wire"
 

@@ -20,7 +20,7 @@ from history.taken import SWEEP_NOTE, SWEPT_NOTE
 from protocol.since import since
 
 Fields: TypeAlias = Mapping[str, "int | Fields"]
-"""The compared fields of an answer's item: the first version that has each, or the fields of its elements."""
+"""The compared fields of an answer's item, each with the first version that has it or with the fields of its elements."""
 
 _STATE: Fields = {
     "error_code": 0,
@@ -117,16 +117,16 @@ SWEPT: dict[str, Fields] = {
         },
     },
 }
-"""The compared fields, by operation of a sweep."""
+"""The compared fields of each operation that a sweep sends."""
 OF_GROUPS = frozenset(("offset_fetch", "describe_groups", "consumer_group_describe_many"))
 """Operations that a group's coordinator answers."""
 IN_ORDER = frozenset(("batches", "replica_nodes"))
-"""Lists whose order means something: the first replica is the preferred leader. Others are compared as sets."""
+"""Lists whose order matters: the first replica is the preferred leader. Other lists are compared as sets."""
 
 
 class About(msgspec.Struct, frozen=True):
-    """One answer about one item. `value` holds the fields of its version, only the error code if there is one; `rest`
-    names what else the request asked for, alike for one item and for several. `several`: the request held other items too."""
+    """One answer about one item. `value` holds the fields of its version, or only the error code if there is an error; `rest`
+    names what else the request asked for besides its items. `several`: the request held other items too."""
 
     op: str
     node: str
@@ -138,7 +138,7 @@ class About(msgspec.Struct, frozen=True):
     event: int
     value: Plain
     group: str = ""
-    """The group that it is about, if any."""
+    """The group that the answer is about, if any."""
     limit: int = 0
     """The partition_max_bytes of a Fetch; 0 for others."""
 
@@ -151,7 +151,7 @@ class About(msgspec.Struct, frozen=True):
         return int(self.value["error_code"])
 
     def shared_fields(self, other: About) -> Plain:
-        """Return the fields that the other's version has too."""
+        """Return the fields that the version of the other answer has too."""
         return _visible_fields(SWEPT[self.op], self.value, min(self.version, other.version))
 
     def __str__(self) -> str:
@@ -159,7 +159,7 @@ class About(msgspec.Struct, frozen=True):
 
 
 class SweepAtRest:
-    """One sweep at rest: the answers about each item, in their order."""
+    """One sweep taken while the cluster was at rest: the answers about each item, in their order."""
 
     def __init__(self, ids: Mapping[str, int], answers: Sequence[About]) -> None:
         self._ids = ids
@@ -174,7 +174,8 @@ class SweepAtRest:
 
     @cached_property
     def references(self) -> dict[tuple[str, str, Key, str], About]:
-        """The first batched answer in the highest version, by question, if there are several and all are the same."""
+        """The first batched answer in the highest version, by question; only if there are several such answers and all are
+        equal."""
         found = {}
         for question, answers in self.by_question.items():
             batched = [one for one in answers if one.several]
@@ -195,7 +196,7 @@ class SweepAtRest:
 
     @cached_property
     def zstd(self) -> set[str]:
-        """Topics whose setting makes their leader compress with zstd."""
+        """The topics whose compression.type makes leaders compress with zstd."""
         described = (one for one in self.answers if one.op == "describe_configs_many" and one.error == NONE)
         wanted = ("compression.type", "zstd")
         return {
@@ -249,7 +250,7 @@ def _read(history: History, timeline: Timeline, begin: int, end: int) -> SweepAt
 def _is_at_rest(answers: Sequence[About]) -> bool:
     """True if all brokers described each topic alike, at first and at last, with leaders and full ISRs.
 
-    Only answers of the highest version count: others are to be compared with it.
+    Only answers of the highest version are looked at: the others are what the sweep tests.
     """
     described: dict[Key, set[bytes]] = {}
     states: list[Plain] = []

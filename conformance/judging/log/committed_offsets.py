@@ -23,10 +23,11 @@ NO_OFFSET = -1
 
 
 class Shown(NamedTuple):
-    """An OffsetFetch, the last commit certainly acknowledged before it, all commits that it may show, and all commits ever.
+    """An OffsetFetch, the last commit certainly acknowledged before it, all commits that it may show, and all commits of the
+    history.
 
-    `excuse` is the evidence by which it may show an earlier commit or none; it may never show an offset that was not
-    committed.
+    `excuse` is the evidence by which the answer may show an earlier commit or none. It may never show an offset that no commit
+    had.
     """
 
     fetch: FetchedOffset
@@ -37,7 +38,7 @@ class Shown(NamedTuple):
 
     @property
     def is_legal(self) -> bool:
-        """True if the answer shows the last commit, or one that may have followed it."""
+        """True if the answer shows the last commit, or a commit that may have come after it."""
         return self._is_one_of(self.legal)
 
     def _is_one_of(self, commits: list[OffsetCommitResult]) -> bool:
@@ -49,7 +50,7 @@ class Shown(NamedTuple):
         return self.fetch.offset == NO_OFFSET or self._is_one_of(self.ever)
 
     def claims(self, case: str) -> Iterator[Claim]:
-        """Judge what it shows."""
+        """Judge the offset that the answer shows."""
         if self.is_legal:
             yield from [Finding(True, case, self.by)] if not self.excuse else []
         elif self.excuse is not None and self.is_older:
@@ -86,9 +87,8 @@ def committed_offsets_survive_their_coordinator(story: PartitionStory) -> Iterat
 
 
 def _coordinator(story: PartitionStory, commit: OffsetCommitResult) -> str:
-    """Return the broker that took a commit. For a client's commit: the coordinator seen next to it, without a fault in
-    between.
-    """
+    """Return the broker that handled a commit. For a commit by a client library, that is the coordinator of the nearest request
+    with no fault between the two."""
     if commit.node in story.timeline.ids:
         return commit.node
     place = bisect_left(story.committed, commit.event, key=by_event)
@@ -163,8 +163,8 @@ def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
 def _is_clean(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> bool:
     """True if no fault between the commit and the fetch can have cost the group's log the commit.
 
-    It is on the coordinator that took it and on all in sync with that, so one of the two nodes, which took the commit and which
-    answers, has to be damaged, or a leader of __consumer_offsets to be elected uncleanly.
+    The commit is on the coordinator that handled it and on all replicas in sync with it. It can be lost only by damage to that
+    node or to the one that answers the fetch, or by an unclean election in __consumer_offsets.
     """
     took, spans = _coordinator(story, commit), story.timeline.standing(commit.asked, fetch.event)
     mine = (s for s in spans if s.effects.every_partition or s.partition.startswith(OFFSETS_TOPIC))
@@ -172,8 +172,7 @@ def _is_clean(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedO
 
 
 def _damages(span: FaultSpan, took: str, answers: str) -> bool:
-    """True if the fault cost either node records, or the one that answers the leader epochs by which it truncates. It is
-    not always known who took a commit.
-    """
+    """True if the fault cost either node records, or cost the one that answers its leader epoch cache. It is not always known
+    which node handled a commit."""
     records = span.effects.damages_log and (not took or not {took, answers}.isdisjoint(span.nodes))
     return records or (span.effects.loses_epochs and answers in span.nodes)

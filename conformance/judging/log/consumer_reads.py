@@ -1,4 +1,4 @@
-"""Consumer fetches: the records that were given, and the high watermark of the same answer (KIP-101, KIP-320)."""
+"""Consumer fetches: the records that they returned, and the high watermark of the same answer (KIP-101, KIP-320)."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,10 +17,10 @@ METADATA_PARTITION = f"{METADATA_LOG}-0"
 
 
 class ConsumerRead(msgspec.Struct, frozen=True):
-    """A consumer's Fetch. `uncommitted`: the replica certainly had records at or above the high watermark of the answer.
+    """A consumer's Fetch. `uncommitted`: the replica certainly had records at or above the answer's high watermark.
 
-    `beyond` is a batch of the answer at or above it; `proof` is the event of a later request's answer with a high
-    watermark that is no higher.
+    `beyond` is a batch of the answer at or above that high watermark; `proof` is the event of a later request's answer whose
+    high watermark is no higher.
     """
 
     read: FetchResult
@@ -31,7 +31,7 @@ class ConsumerRead(msgspec.Struct, frozen=True):
 
     @property
     def wrong(self) -> str:
-        """The uncommitted records that the answer certainly had, in words; empty if it had none."""
+        """The uncommitted records that the answer certainly contained, in words; empty if it contained none."""
         if self.beyond is None or not self.proof:
             return ""
         return f"{self.read.node} gave a consumer {self.beyond} with the high watermark {self.read.high_watermark}"
@@ -47,9 +47,8 @@ class ConsumerRead(msgspec.Struct, frozen=True):
 
 
 class ConsumerReads:
-    """The consumer fetches of one partition, in the order of the answers. The metadata log has none: its observers need no
-    replica id.
-    """
+    """The consumer fetches of one partition, in the order of the answers. The metadata log has none: fetches without a replica
+    id are observers' there."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -82,7 +81,7 @@ class ConsumerReads:
 
 @log_judge("KIP320-FETCH-04", "reads")
 def followers_serve_up_to_their_high_watermark(story: PartitionStory) -> Iterator[Claim]:
-    """A follower gives consumers the records below its own high watermark, and none above."""
+    """A follower returns to consumers the records below its own high watermark, and none at or above it."""
     for one in story.derive(ConsumerReads).all:
         if one.role == "follower" and one.may_have_raced:
             yield Excuse(RISEN, "follower-serves")

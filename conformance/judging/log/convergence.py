@@ -28,19 +28,19 @@ from conformance.judging.timeline import NEVER
 from history.due import STARTS_WITHIN
 
 LONG_ALIVE = 15.0
-"""Seconds that all brokers must have been alive when the time ran out, so that what did not converge had the time to."""
+"""Seconds for which all brokers must have been alive at the end of the wait, so that replicas had the time to converge."""
 HAD_TIME = 30.0
-"""Seconds that the wait for agreement must have lasted: the general bound. Rigs wait for a session more."""
+"""Seconds for which the wait for agreement must have lasted: the general bound. Rigs wait for one session time-out longer."""
 LATELY = 5.0
-"""Seconds before that time within which each broker must have answered."""
+"""Seconds before the end of the wait within which each broker must have answered."""
 
 
 class FinalState(msgspec.Struct, frozen=True):
     """The end of an example: the last Metadata, and each replica's log as it was fetched and as it is on disk.
 
-    `certain`: a disagreement breaks the row, since all replicas had agreed, or had all the time that they get; not if the
-    kit `watched` too rarely to know. Logs must
-    agree `below` an offset, infinite unless a replica that lost its leader-epoch-checkpoint has not rejoined the ISR.
+    `certain`: a disagreement violates the row, since all replicas had agreed before or had the whole bound to agree; not if the
+    kit watched too rarely to know (`watched`). Logs must agree `below` an offset, which is infinite unless a replica that lost
+    its leader-epoch-checkpoint has not rejoined the ISR.
     """
 
     since: int
@@ -66,9 +66,8 @@ class FinalState(msgspec.Struct, frozen=True):
 
 
 def end_of(story: PartitionStory) -> FinalState | None:
-    """Return the final state of a partition; None without an end, or if compaction or corruption makes replicas
-    differ.
-    """
+    """Return the final state of a partition; None if the example never ended its wait for agreement, or if compaction or
+    corruption makes replicas differ."""
     timeline, damage = story.timeline, story.derive(ReplicaDamage)
     since = _ended_at(story)
     if since < 0 or differs_by(story) is not None:
@@ -101,10 +100,10 @@ def differs_by(story: PartitionStory) -> Evidence | None:
 
 
 def _had_time(story: PartitionStory) -> bool:
-    """True if all brokers answered to the end, and named one another alive for long, with no fault left.
+    """True if all brokers answered until the end, listed one another as alive for `LONG_ALIVE`, and no fault was left.
 
-    A fault that was taken back is not left, even if it does not count as healed: that takes a full ISR, which is in
-    question. A broker that has to be up by now, and is not named alive, had the time too.
+    A fault that was taken back is not left, even if it does not count as healed, which takes the full ISR that is in question
+    here. A broker that is overdue to be up but not listed as alive had the time too.
     """
     timeline, end = story.timeline, story.timeline.time(story.timeline.disagreed)
     if timeline.healed < 0 or any(min(span.taken_back, span.ended) == NEVER for span in timeline.spans):
@@ -125,7 +124,7 @@ def _had_time(story: PartitionStory) -> bool:
 
 
 def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:
-    """Return the difference between the log ends, which must equal the leader's high watermark; empty for none."""
+    """Return the difference between the log ends, in words; both must equal the leader's high watermark. Empty for none."""
     if other.log_end == leader.log_end == leader.high_watermark:
         return ""
     mark = f"log end and HW {leader.log_end, leader.high_watermark} on {leader.node}"
@@ -174,7 +173,7 @@ def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 
 def _all_replaced(story: PartitionStory, look: PartitionAtBroker) -> bool:
-    """True if each replica that may be elected lost its log directory.
+    """True if every replica that may be elected lost its log directory.
 
     The registration of the leader epoch says which these are, or else the ISR, or else all replicas.
     """
@@ -206,7 +205,8 @@ def _watermark(leader: FetchResult, other: FetchResult) -> Finding:
 
 
 def _same_on_disk(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
-    """Compare the logs on disk, by leader epochs and base offsets too, and the cache entries of epochs with records."""
+    """Compare the logs on disk, with their leader epochs and base offsets, and the leader epoch cache entries of epochs that
+    have records."""
     damage = story.derive(ReplicaDamage)
     led = [held for held in end.disk if end.leader is not None and held.node == end.leader.node]
     for other in end.disk if led else ():
@@ -230,7 +230,7 @@ def _same_on_disk(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 
 def _cache_starts(story: PartitionStory, *replicas: ReplicaOnDisk) -> list[int]:
-    """Return the first offsets of trimmed leader epoch caches: a crash may set a log start back below them."""
+    """Return the first offsets of leader epoch caches that were trimmed: a crash may set the log start back below them."""
     starts = story.derive(LogStarts)
     return [held.epochs[0][1] for held in replicas if held.epochs and starts.may_fall(held.event)]
 
@@ -247,9 +247,8 @@ def _entries(held: ReplicaOnDisk, low: int) -> dict[int, int | None]:
 
 @log_judge("KIP320-REPL-09", "full_reads")
 def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
-    """A replica that was fenced, or that led on with uncommitted records of its own, rejoins the common log and the ISR by
-    itself.
-    """
+    """A replica that was fenced, or that went on leading with uncommitted records of its own, converges to the common log and
+    rejoins the ISR by itself."""
     end = end_of(story)
     if end is None or end.look is None or end.leader is None:
         return
@@ -287,7 +286,7 @@ def _fenced_followers(story: PartitionStory) -> Iterator[tuple[str, int]]:
 
 
 def _missed_epochs(story: PartitionStory) -> set[str]:
-    """Return replicas that were seen outside the ISR at an epoch later than the last one at which they were seen in it."""
+    """Return the replicas that were last seen in the ISR at an earlier epoch than one at which they were seen outside."""
     last: dict[int, int] = {}
     missed: set[int] = set()
     for seen in story.first_metadata:

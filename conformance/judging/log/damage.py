@@ -14,7 +14,7 @@ CHECKPOINTED_WITHIN = 10.0
 
 
 class ReplicaDamage:
-    """Faults that were aimed at a replica of one partition, or at all that a broker holds."""
+    """Faults that were aimed at a replica of one partition, or at all replicas of a broker."""
 
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
@@ -41,10 +41,10 @@ class ReplicaDamage:
 
     @cached_property
     def _damages(self) -> dict[str, list[tuple[int, float, Evidence]]]:
-        """The damages of each node: from the injection until when, and which.
+        """The damages of each node: the event of the injection, the event until which the damage lasts, and the evidence.
 
-        What was lost of a log is fetched again before the replica rejoins the ISR. Flipped bytes stay, and a replica does
-        not learn the leader epochs of batches that it kept.
+        A replica fetches the lost part of its log again before it rejoins the ISR. Flipped bytes stay, and so does the lack of
+        the leader epochs of batches that it kept.
         """
         found: dict[str, list[tuple[int, float, Evidence]]] = {}
         for span in self.hits(lambda effects: effects.loses_epochs or effects.damages_log):
@@ -58,9 +58,10 @@ class ReplicaDamage:
         return found
 
     def rejoins_at(self, node: str, span: FaultSpan) -> float:
-        """Return the event by which a broker saw the node back in the ISR, out of which it had been since the fault.
+        """Return the event by which a broker saw the node back in the ISR after it had left it since the fault; infinite for
+        none.
 
-        Infinite for none. The node has the log of the leader then. One that never left the ISR may be in it with an empty log.
+        By then the node has the leader's log. A node that never left the ISR may be in it with an empty log.
         """
         id, back = self._story.timeline.ids.get(node, -1), min(span.witnessed, span.taken_back, span.ended)
         found = inf
@@ -71,10 +72,10 @@ class ReplicaDamage:
         return found
 
     def may_have_lost_producers(self, node: str, since: int, event: int) -> bool:
-        """True if the node may have lost, by an event, the state of a producer that appended at `since`; any node if empty.
+        """True if the node (any node, if empty) may have lost, by an event, the state of a producer that appended at `since`.
 
-        It rebuilds the state with the batches that it fetches again, so it is whole once the node rejoined the ISR. Lost
-        snapshots are not made up for: the log that they summed up is kept, and not read again.
+        A node rebuilds the state from the batches that it fetches again, so the state is complete once the node has rejoined
+        the ISR. Lost snapshots are not made up for: the log that they summarised is kept, and not read again.
         """
         hits = ((span, one) for span in self.hits(lambda effects: effects.loses_producers) for one in span.nodes)
         mine = ((span, one) for span, one in hits if node in ("", one) and span.began < event)
@@ -82,7 +83,7 @@ class ReplicaDamage:
         return any(not span.effects.damages_log or event < self.rejoins_at(one, span) for span, one in before)
 
     def is_corrupt(self, event: float) -> bool:
-        """True if bytes were flipped on a disk before an event: a batch with a wrong CRC is then the kit's doing."""
+        """True if the kit flipped bytes on a disk before an event, which explains a batch with a wrong CRC."""
         return any("log-bytes" in span.effects.disk and span.nodes and span.began < event for span in self.faults)
 
     @cached_property
@@ -96,7 +97,8 @@ class ReplicaDamage:
         """Return the offset below which logs must agree by an event; infinite if every replica has its leader epochs.
 
         A replica that lost leader-epoch-checkpoint truncates to its high watermark. Its suffix above that may differ until the
-        replica has rejoined the ISR. If nodes are named, another's loss matters to them only where it leads after it.
+        replica has rejoined the ISR. If nodes are given, another node's loss matters to them only if that node leads
+        afterwards.
         """
         lost = [(span, node) for span in self.hits(_loses_epochs) if span.began < event for node in span.nodes]
         if nodes:
@@ -111,7 +113,7 @@ class ReplicaDamage:
         return any(seen.leader == id and seen.event > span.began for seen in self._story.metadata)
 
     def checkpointed_mark(self, node: str, event: int) -> int:
-        """Return a high watermark that the node certainly had on its disk at an event; 0 for none."""
+        """Return a high watermark that the node had certainly checkpointed to its disk by an event; 0 for none."""
         if any(node in span.nodes and span.began <= event for span in self.hits(_loses_watermarks)):
             return 0
         timeline = self._story.timeline
@@ -122,7 +124,7 @@ class ReplicaDamage:
         return max((read.high_watermark for read in running), default=0)
 
     def _mark_before(self, node: str, event: int) -> int:
-        """Return the highest high watermark that the node had answered before the event."""
+        """Return the highest high watermark that the node answered before the event."""
         reads = (read for read in self._story.reads if read.node == node and read.event < event)
         return max((read.high_watermark for read in reads), default=0)
 

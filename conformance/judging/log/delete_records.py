@@ -28,10 +28,11 @@ from conformance.judging.log.story import PartitionStory, log_judge
 from protocol.codes import Error
 
 WRITTEN_WITHIN = 30.0
-"""Seconds until leader-epoch-checkpoint, written asynchronously from 3.8 on, has to be written: the general bound."""
+"""Seconds within which leader-epoch-checkpoint must be written, asynchronously from 3.8 on: the general bound."""
 
 ADOPTED_WITHIN = 30.0
-"""Seconds until a follower that runs has to have heard of a new log start: the general bound; its fetches wait a few."""
+"""Seconds within which a running follower must adopt a new log start offset: the general bound. Its fetches may wait a few of
+them."""
 
 
 Trims = dict[str, list[DeleteRecordsResult]]
@@ -73,7 +74,7 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
 
 
 def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
-    """Judge that no replica's log begins above the offset that DeleteRecords was asked for."""
+    """Judge that no replica's log begins above the offset that a DeleteRecords requested."""
     known: set[tuple[str, int]] = set()
     for read in story.reads if story.deletions else ():
         if read.log_start > starts.limit(read.event) and (one := (read.node, read.log_start)) not in known:
@@ -83,9 +84,8 @@ def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
 
 
 def _none_returns(story: PartitionStory) -> Iterator[Claim]:
-    """Judge that a replica returns no deleted record if it was live and in sync at the answer to DeleteRecords, and has run
-    on.
-    """
+    """Judge that a replica that was live and in sync at the answer to DeleteRecords, and has run ever since, returns no deleted
+    record."""
     floors: Trims = {}
     missed: Trims = {}
     for trim in (trim for trim in story.deletions if trim.low_watermark > 0):
@@ -178,7 +178,8 @@ def _live(seen: PartitionAtBroker, id: int) -> bool:
 
 
 def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
-    """Judge followers that copied a later record in the same epoch: the answer that had it also told them the log start."""
+    """Judge followers that copied a later record in the same epoch: the Fetch response with that record also had the leader's
+    log start."""
     leadership = story.derive(Leadership)
     leader = end.leader
     if leader is None:
@@ -202,9 +203,9 @@ def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 
 def _log_start_is_adopted(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
-    """Judge that a follower with the whole log has the leader's log start too, once all agree or had the time to.
+    """Judge that a caught-up follower has the leader's log start offset, once all replicas agree or had the time to.
 
-    Every answer to its fetches names that log start.
+    Every answer to its fetches carries that offset.
     """
     leader = end.leader
     if leader is None:
@@ -233,10 +234,11 @@ def _has_copied(story: PartitionStory, replica: FetchResult, written: ProduceRes
 
 
 def _caches(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
-    """Judge that only the first entry of a leader epoch cache begins at or below the log start, and not below it.
+    """Judge that no entry of a leader epoch cache but the first begins at or below the log start, and that the first is not
+    below it.
 
-    If the log start is inside the first batch, the entry may begin with that batch: a follower that began there took
-    it whole (UnexpectedAppendOffsetException in Partition).
+    If the log start is inside the first batch, the entry may begin with that batch: a follower that began there appended the
+    whole batch (UnexpectedAppendOffsetException in Partition).
     """
     starts = {read.node: read.log_start for read in (end.leader, *end.others) if read is not None}
     done = [facts[-1].event for facts in (story.deletions, story.timeline.faults) if facts]

@@ -17,14 +17,15 @@ from conformance.judging.timeline import FaultSpan
 from history.effects import Effects
 
 PERMISSIONS = ELECTIONS - {LAST_KNOWN_LEADER} | {EPOCH_FILE_LOST_BY_FAULT}
-"""A last known leader is elected only where no replica is left that was stopped cleanly, or never stopped."""
+"""Permissions by which a record may be lost. The election of a last known leader is none: it takes place only if no replica is
+left that was stopped cleanly or never stopped."""
 
 
 def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]:
     """Later leaders keep a record while fewer replicas than min.insync.replicas lost their disk or ended without a shutdown.
 
-    ISR or ELR then has a replica that holds the record and was stopped cleanly or never stopped. Altering min.insync.replicas
-    empties the ELR, and a reassignment brings in other replicas: partitions with either are left out.
+    The ISR or ELR then has a replica that holds the record and was stopped cleanly or never stopped. Altering
+    min.insync.replicas empties the ELR, and a reassignment brings in other replicas, so partitions with either are left out.
     """
     reads = [read for read in story.derive(Leadership).leader_reads if read.full]
     writes = [write for write in story.produced if write.is_committed and write.values]
@@ -56,12 +57,12 @@ OUTLIVES_DISKS = tuple(
 def _min_isr(story: PartitionStory, write: ProduceResult) -> tuple[int, float]:
     """Return min.insync.replicas when the record was written, and the event after which it may have another value."""
     setting = story.derive(min_insync_replicas)
-    least = min(setting.possible(write.asked, write.event), key=int)
+    least = min(setting.possible_values(write.asked, write.event), key=int)
     return int(least), setting.begins(lambda text: text != least, write.asked)
 
 
 def _lost_since(story: PartitionStory, write: ProduceResult, least: int) -> int:
-    """Return the event of the first disk lost after the write; -1 for none, or if `least` replicas or more were hit."""
+    """Return the event of the first loss of a disk after the write; -1 for none, or if `least` or more replicas were hit."""
     lost = [span for span in story.derive(ReplicaDamage).hits(_loses_log) if span.began > write.asked]
     crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
     # No controller can know of a disk that is lost after a controlled shutdown.
@@ -77,7 +78,7 @@ def _hit_since(story: PartitionStory, write: ProduceResult, does: Callable[[Effe
 
 
 def _ended_by(span: FaultSpan) -> int:
-    """Return the event by which a process has ended if the fault ends it."""
+    """Return the event by which the fault has ended a process, if it ends one."""
     return span.ended if span.effects.fails_directory else span.began
 
 

@@ -15,8 +15,8 @@ from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
 
 UNCLEAN_ELECTIONS_EVERY = 300.0
-"""Seconds between a controller's looks for leaderless partitions that may have an unclean election
-(unclean.leader.election.interval.ms). The interval counts if that was permitted only while there was no leader."""
+"""Seconds between a controller's searches for leaderless partitions that may be elected uncleanly
+(unclean.leader.election.interval.ms). The interval matters if unclean election was permitted only after the leader was lost."""
 
 # --- an electable replica becomes leader
 
@@ -26,7 +26,7 @@ def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Claim
     """While an electable replica is alive, and no fault keeps it from the controllers, a leader is elected in time.
 
     A replica is electable if it is in ISR or ELR, or if the configuration in force permits an unclean election. The first wait
-    of each epoch that a fault disturbs is counted.
+    of each epoch that a fault disturbs counts as an excuse.
     """
     disturbed: set[int] = set()
     registrations = story.derive(EpochRegistrations)
@@ -56,7 +56,7 @@ def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Claim
 
 
 class _Waiting:
-    """A partition that has had no acting leader since a Metadata answer, though a replica may lead."""
+    """A partition that has had no live leader since a Metadata answer, though a replica may be elected."""
 
     def __init__(self, story: PartitionStory, since: PartitionAtBroker, case: str) -> None:
         self.story, self.since, self.case = story, since, case
@@ -78,7 +78,7 @@ class _Waiting:
         return self.since.event, seen.event
 
     def judge_at(self, seen: PartitionAtBroker) -> Iterator[Claim]:
-        """Judge once that the bound passed, by the time for which the kit watched."""
+        """Judge, once, whether the bound has passed, by the time for which the kit watched."""
         if self.reported or self.seconds(seen) <= self.within:
             return
         self.reported = self.story.timeline.watch_time(self.since.event, seen.event, self.within) > self.within
@@ -89,9 +89,8 @@ class _Waiting:
             yield Excuse(LOOKED_TOO_RARELY, self.case)
 
     def is_left_alone(self, seen: PartitionAtBroker, able: set[int]) -> bool:
-        """True if no fault since then concerned the replicas that may lead, a controller, or the brokers that describe the
-        partition, or it only idled them or failed a log directory, and was taken back before.
-        """
+        """True if no fault since then concerned the electable replicas, a controller, or the brokers that describe the
+        partition. Faults count neither if they only froze nodes or failed a log directory and were taken back before."""
         timeline = self.story.timeline
         names = {timeline.names.get(id, "") for id in able} | {self.since.node, seen.node, *timeline.controller_names}
         spans = timeline.standing(self.since.event, seen.event)
@@ -103,7 +102,8 @@ class _Waiting:
 
 
 def _able(story: PartitionStory, registrations: EpochRegistrations, seen: PartitionAtBroker) -> tuple[set[int], str]:
-    """Return the live replicas that may lead, if there is no leader or one that is certainly down, and the case."""
+    """Return the live replicas that may be elected, and the case; none unless the partition has no leader or its leader is
+    certainly down."""
     if seen.leader >= 0 and not _is_down(story, seen, seen.leader):
         return set(), ""
     down = {id for id in seen.replicas if _is_down(story, seen, id)}
@@ -123,7 +123,7 @@ def _clean_case(story: PartitionStory, seen: PartitionAtBroker, ids: set[int]) -
 
 
 def _eligible(story: PartitionStory, described: EpochRegistration) -> set[int]:
-    """Return the eligible leader replicas that did not restart since they were described: a crash ends eligibility."""
+    """Return the eligible leader replicas that did not restart after they were described: a crash ends eligibility."""
     restarted = {
         node
         for span in story.timeline.spans
@@ -136,7 +136,7 @@ def _eligible(story: PartitionStory, described: EpochRegistration) -> set[int]:
 def _is_permitted(story: PartitionStory, seen: PartitionAtBroker) -> bool:
     """True if the partition had no leader, and an unclean election was certainly permitted from the request to the answer."""
     setting = story.derive(unclean_election)
-    return seen.leader < 0 and setting.possible(seen.asked, seen.event) == {"true"}
+    return seen.leader < 0 and setting.possible_values(seen.asked, seen.event) == {"true"}
 
 
 def _permitted_as(story: PartitionStory, seen: PartitionAtBroker) -> str:
@@ -148,7 +148,7 @@ def _permitted_as(story: PartitionStory, seen: PartitionAtBroker) -> str:
 
 
 def _switched_on(story: PartitionStory, seen: PartitionAtBroker) -> bool:
-    """True if a request made after the partition had lost its leader permitted the unclean election."""
+    """True if unclean election was permitted by a request made after the partition had lost its leader."""
     permitted = story.derive(unclean_election).in_force(seen.asked)
     leaderless_since = story.derive(Leadership).first_named(seen.epoch)
     return seen.leader < 0 and permitted is not None and permitted.since > leaderless_since
@@ -169,8 +169,8 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
     """A leaderless partition gets a leader from ISR or ELR, its last known leader once both are empty, or another by
     permission.
 
-    Only an election while a replica is alive that may not lead puts this to the test. While there is no leader, ISR and ELR
-    lose members and gain none. If the metadata log was read, `conformance.judging.log.registered_elections` judges by that.
+    An election counts only if a replica that may not lead was alive. While there is no leader, ISR and ELR lose members and
+    gain none. If the metadata log was read, `conformance.judging.log.registered_elections` judges by it instead.
     """
     if story.registered_states:
         return

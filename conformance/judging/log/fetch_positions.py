@@ -29,7 +29,8 @@ Case = Callable[[PartitionStory, FetchResult], str]
 
 
 def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
-    """Yield the consumer fetches that named both epochs, each with the log that it was answered from, if it is undamaged."""
+    """Yield the consumer fetches that named both epochs, each with the log of the replica that answered it, if that is
+    undamaged."""
     damage = story.derive(ReplicaDamage)
     return (
         (read, own)
@@ -75,9 +76,8 @@ def _is_valid(own: ReplicaLog, offset: int, epoch: int) -> bool:
 
 @log_judge("KIP101-INV-20", "reads", "epoch_ends")
 def valid_positions_are_not_reported_as_truncated(story: PartitionStory) -> Iterator[Claim]:
-    """No Fetch and no OffsetForLeaderEpoch reports a position as truncated that the responding replica holds, or that a
-    consumer was given.
-    """
+    """Neither Fetch nor OffsetForLeaderEpoch reports a position as truncated if the responding replica holds it or a consumer
+    got it."""
     own_logs = story.derive(ReplicaLogs)
     for _, finding in _valid_fetches(story, own_logs):
         yield finding
@@ -92,7 +92,7 @@ def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Clai
     """Neither a leader nor a follower reports a valid position as diverging, or as out of range unless it is below the log
     start.
 
-    An answer of ListOffsets is a position too.
+    The answers of ListOffsets are positions too.
     """
     own_logs = story.derive(ReplicaLogs)
     for case, finding in _valid_fetches(story, own_logs):
@@ -108,9 +108,9 @@ def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Clai
 
 
 def _given_positions(story: PartitionStory) -> Iterator[Claim]:
-    """Judge that a later leader lacks a record that a consumer was given below the high watermark only by a permitted loss.
+    """Judge that a record that a consumer got below the high watermark is missing at a later leader only by a permitted loss.
 
-    It counts whatever that leader's log holds: a log that lost the record is the case that matters.
+    What that leader's log holds is no premise: a log that lost the record is the case that matters.
     """
     permitted, damage = story.derive(PermittedLosses), story.derive(ReplicaDamage)
     for read in story.derive(Leadership).leader_reads:
@@ -129,7 +129,7 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None:
-    """Return the first answer, at this epoch or before, that gave a consumer the record before this position."""
+    """Return the first answer at this epoch or an earlier one that returned the record before this position to a consumer."""
     place = read.fetch_offset - 1
     earlier = takewhile(lambda one: one.event < read.asked, story.reads)
     committed = (one for one in earlier if one.by_consumer and place < one.high_watermark and one.cur <= read.cur)
@@ -137,9 +137,8 @@ def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None
 
 
 def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
-    """Judge that OffsetForLeaderEpoch answers an end above each record of the epoch that a consumer was given, unless
-    the log start may have passed that record.
-    """
+    """Judge that the end offset in OffsetForLeaderEpoch is above each record of the epoch that a consumer got, unless the log
+    start may have passed that record."""
     leadership, damage = story.derive(Leadership), story.derive(ReplicaDamage)
     permitted, starts = story.derive(PermittedLosses), story.derive(LogStarts)
     for end in story.epoch_ends:
@@ -159,7 +158,8 @@ def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _given_beyond(story: PartitionStory, end: EpochEndOffset) -> tuple[FetchResult, int] | None:
-    """Return the first answer that gave a consumer a record of the epoch at or above its end, and the offset."""
+    """Return the first answer that returned to a consumer a record of the epoch at or above this end offset, and the record's
+    offset."""
     for read in takewhile(lambda one: one.event < end.asked, story.reads):
         for batch in read.batches if read.by_consumer and read.cur <= end.cur else ():
             if batch.epoch == end.asked_epoch and end.end <= batch.last < read.high_watermark:
@@ -208,8 +208,8 @@ def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Claim]:
 def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
     """Judge positions that ListOffsets gave.
 
-    The latest offset comes with the leader's epoch, which may be later than that of the record before it and have left no
-    entry. A lower epoch may then be named, but no end below the position.
+    The latest offset comes with the leader's epoch, which may be later than that of the record before it and have no entry in
+    the leader epoch cache. A lower epoch may then be answered, but no end below the position.
     """
     listed = {(one.offset, one.epoch): one for one in reversed(story.listed) if one.timestamp >= -2}
     for read, own in _fetches(story, own_logs):
@@ -226,9 +226,8 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
 
 @log_judge("KIP320-FETCH-06", "reads")
 def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
-    """A reader whose LastFetchedEpoch ended below its position in the responding replica's log is told so, and gets no
-    records.
-    """
+    """A reader whose LastFetchedEpoch ended below its position in the responding replica's log gets a DivergingEpoch and no
+    records."""
     own_logs, leads = story.derive(ReplicaLogs), story.derive(Leadership).is_from_leader
     for read, own in _fetches(story, own_logs):
         why = _must_diverge(story, own, read)
@@ -243,7 +242,8 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
-    """Return the part of the log that shows the divergence; empty for none or unknown (catalogue, section M)."""
+    """Return the part of the log that shows the divergence, in words; empty if there is none or it is not known (catalogue,
+    section M)."""
     later = own.after_epoch(read.last)
     if later is not None and max(later.base, read.log_start) < read.fetch_offset:
         return f"a later epoch below: {later}"

@@ -53,7 +53,7 @@ def offsets_of_a_fetch_agree(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _offsets(read: FetchResult) -> tuple[int, int, int, int]:
-    """Return the offsets of an answer in the order that they have to keep; -1 for those that it lacks."""
+    """Return the offsets of an answer in the order in which they must rise; -1 for those that it lacks."""
     end = read.log_end if read.full else -1
     return read.log_start, read.last_stable_offset, read.high_watermark, end
 

@@ -20,13 +20,15 @@ from protocol.codes import Error
 
 TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT)
 AT_ONCE = 0.5
-"""Seconds too short for a healthy replica to join an ISR and leave it again: less than any session or replica.lag.time.max.ms."""
+"""Seconds within which no healthy replica joins an ISR and leaves it again: less than any session time-out or
+replica.lag.time.max.ms."""
 CALM = 10.0
-"""Seconds for which a fault may still change an ISR: longer than a session, and than metadata takes to reach a broker."""
+"""Seconds for which a past fault may still change an ISR: longer than a session time-out plus the propagation of metadata."""
 STAYS = 3
-"""The answers in a row of one broker that must show a fenced ISR member: the first may fall between two changes."""
+"""How many answers in a row of one broker must show a fenced ISR member: the first may fall between two changes."""
 STAYS_FOR = 1.0
-"""Seconds from the first to the last of them, at least: longer than a broker takes to apply what it has read."""
+"""Seconds that must lie between the first and the last of these answers: longer than a broker takes to apply metadata that it
+has read."""
 
 
 @log_judge("KIP101-INV-16", "metadata")
@@ -60,8 +62,9 @@ def _membership(held: bool, case: str, seen: PartitionAtBroker) -> Finding:
 def _judge_views(story: PartitionStory) -> Iterator[Claim]:
     """Judge the successive answers of each broker incarnation.
 
-    A broker reads the partitions a moment before the brokers, so that one answer may show the ISR from before a fencing: a
-    violation has to show twice. The last of an ISR stays in it when it is fenced, and the partition then has no leader.
+    A broker reads the partitions a moment before the list of brokers, so one answer may show the ISR from before a fencing:
+    only two answers show a violation. The last ISR member stays in the ISR when it is fenced, and the partition then has no
+    leader.
     """
     if not any(seen.state.fenced for seen in story.first_metadata):
         return
@@ -78,8 +81,8 @@ def _judge_views(story: PartitionStory) -> Iterator[Claim]:
 class _Fenced:
     """Replicas that one broker saw fenced.
 
-    They are outside the ISR (`out`), inside while another led (`inside`), or never seen to leave, with each answer
-    (`stays`). `up` has the events at which brokers were last seen unfenced.
+    They are outside the ISR (`out`), inside it while another broker led (`inside`), or were never seen to leave it (`stays`,
+    with each answer). `up` has the events at which brokers were last seen unfenced.
     """
 
     def __init__(self) -> None:
@@ -157,7 +160,8 @@ class _Fenced:
 
 @log_judge("KIP101-INV-17", "reads", "produced")
 def acks_all_needs_min_insync_replicas(story: PartitionStory) -> Iterator[Claim]:
-    """acks=all succeeds only with min.insync.replicas in the ISR; with fewer it fails, and the high watermark waits."""
+    """A write with acks=all succeeds only with min.insync.replicas members in the ISR; with fewer it fails, and the high
+    watermark waits."""
     looks = _Looks(story)
     if not looks.may_need_several:
         return
@@ -205,10 +209,10 @@ class _Looks:
         incarnations = {seen.incarnation for seen in (one, other)}
         return one.epoch == other.epoch and len(incarnations) == 1
 
-    def possible(self, node: str, asked: int, event: int) -> set[int]:
-        """Return the values of min.insync.replicas that the leader may go by from a request to its answer.
+    def possible_values(self, node: str, asked: int, event: int) -> set[int]:
+        """Return the values of min.insync.replicas that may be in force at the leader from a request to its answer.
 
-        It learns of an alteration a moment later, or while a fault stands on it perhaps not at all.
+        A leader learns of an alteration a moment later, or perhaps not at all while a fault stands on it.
         """
         timeline = self.story.timeline
         hit = any(node in span.nodes for span in timeline.standing(asked, event))
@@ -221,10 +225,11 @@ class _Looks:
         return [write for write in mine if began <= write.asked and write.event < event]
 
     def stays_small(self, before: PartitionAtBroker, asked: int, event: int, after: PartitionAtBroker) -> bool:
-        """True if the ISR stayed too small after a Metadata answer, for the leader itself too while it served a request.
+        """True if the ISR stayed below min.insync.replicas after a Metadata answer, also in the leader's own view while it
+        served a request.
 
-        The leader itself may still count followers that its Metadata no longer lists, unless it refused a write for lack of
-        them.
+        The leader may still count followers that its Metadata no longer lists, unless it refused a write for lack of in-sync
+        replicas.
         """
         if self.alone(before, before.asked, event):
             return True
@@ -246,7 +251,7 @@ class _Looks:
     def _at_once(self, first: int, second: int) -> bool:
         """True if the time between two events is too short for a replica to join the ISR and leave it again.
 
-        No replica has been disturbed for a while, and the faults that stand keep nodes down, so that these do not join at
+        True only if no replica was disturbed for a while, apart from faults that keep nodes down, so that these cannot join at
         all.
         """
         timeline = self.story.timeline
@@ -256,7 +261,8 @@ class _Looks:
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
     def is_no_matter_of_course(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
-        """True if a replica is outside the ISR in one of two answers, or something happened in between."""
+        """True if the case is not trivial: a replica is outside the ISR in one of two answers, or something happened in
+        between."""
         fewer = any(len(seen.isr) < len(seen.replicas) for seen in (one, other))
         disturbed = self.story.disturbed_between(one.event, other.event)
         return fewer or disturbed
@@ -276,7 +282,7 @@ def _write_findings(looks: _Looks, write: ProduceResult) -> Iterator[Claim]:
     before, after = looks.around(write.node, write.asked, write.event)
     if before is None or (write.error != NONE and write.error not in TOO_FEW):
         return
-    possible = looks.possible(write.node, write.asked, write.event)
+    possible = looks.possible_values(write.node, write.asked, write.event)
     if len({_is_small(before, least) for least in possible}) > 1:
         yield Excuse(MIN_ISR_ALTERED, "acknowledged" if write.error == NONE else "refused")
     elif max(possible) > 1:
@@ -314,7 +320,7 @@ def _watermark(looks: _Looks) -> Iterator[Claim]:
         before, after = looks.around(read.node, one.asked, read.event)
         if before is None or after is None:
             continue
-        possible = looks.possible(read.node, one.asked, read.event)
+        possible = looks.possible_values(read.node, one.asked, read.event)
         small = {_is_small(before, least) and _is_small(after, least) for least in possible}
         if len(small) > 1:
             yield Excuse(MIN_ISR_ALTERED, "watermark")

@@ -1,4 +1,4 @@
-"""One thing's trouble is not another's (GEN-20): a broker goes on with what is not in its failed log directory."""
+"""Isolation (GEN-20): a broker goes on serving replicas that are not in its failed log directory."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from protocol.codes import Error
 
 @log_judge("GEN-20", "beside_failed")
 def other_log_directories_stay_online(story: PartitionStory) -> Iterator[Finding]:
-    """A broker that described a replica in a directory beside a failed one does not refuse it for its storage.
+    """A broker that described a replica in a healthy log directory does not refuse requests to it with a storage error.
 
-    It may fail later: only answers of the same incarnation count, and none since another fault hit the broker.
+    That directory may fail later, so only answers of the same incarnation count, and none after another fault hit the broker.
     """
     if not story.beside_failed:
         return

@@ -22,7 +22,7 @@ Life = tuple[str, int]
 
 
 class Served(Exchange, frozen=True, gc=False):
-    """A request that named an epoch and was answered without an error."""
+    """A request that named a leader epoch and was answered without an error."""
 
     op: str
     cur: int
@@ -33,7 +33,7 @@ Asked = Served | ErrorResponse | FetchResult
 
 
 class ServingLeader(NamedTuple):
-    """The event by which a broker is seen to act as the leader of an epoch; `stale` is the epoch that ended with that."""
+    """The event by which a broker is seen to act as the leader of an epoch; `stale` is the epoch that it ended."""
 
     event: int
     node: str
@@ -42,9 +42,8 @@ class ServingLeader(NamedTuple):
 
 
 class KnownEpochs:
-    """The leader epochs that each broker incarnation knew of one partition. An epoch counts only once a Metadata answer has
-    named it.
-    """
+    """The leader epochs of one partition that each broker incarnation knew. An epoch counts only after a Metadata answer has
+    named it."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -99,7 +98,7 @@ class KnownEpochs:
         return next((one.event for one in later[place:] if one.asked > answer.event and one.cur <= answer.cur), 0)
 
     def still_at(self, refusal: ErrorResponse) -> int:
-        """Return the event at which the broker later serves the refused epoch, or names none newer; 0 for none."""
+        """Return the later event at which the broker serves the refused epoch, or names no newer one; 0 for none."""
         named = self.story.metadata_by_incarnation.get(self._life(refusal), [])
         place = bisect_right(named, refusal.event, key=by_asked)
         if place < len(named) and named[place].epoch <= refusal.cur:
@@ -108,7 +107,7 @@ class KnownEpochs:
 
     @cached_property
     def _by_life(self) -> dict[Life, tuple[list[Served], list[int]]]:
-        """The epochs that each broker incarnation served, and the lowest one from there on."""
+        """The requests that each broker incarnation served, and the lowest epoch from each of them on."""
         found: dict[Life, tuple[list[Served], list[int]]] = {}
         for one in self.answers:
             found.setdefault(self._life(one), ([], []))[0].append(one)

@@ -1,4 +1,4 @@
-"""A late copy changes nothing that began later (GEN-02): a request that was answered, and reaches the cluster again.
+"""Late copies (GEN-02): an answered request that reaches the cluster again changes nothing that began after the answer.
 
 A copy goes by what the request tells its addressee: producer id, epoch and sequence. So it need not go to the same node, nor
 over the same connection.
@@ -26,12 +26,14 @@ KNOWN = frozenset(
         Error.UNKNOWN_PRODUCER_ID,
     )
 )
-"""The answers by which a leader shows that it looked for the producer. After other errors it may not have seen the copy."""
+"""The errors by which a leader shows that it checked the producer's state. After other errors it may not have looked at the
+copy."""
 
 
 @log_judge("GEN-02", "produced", "asked_by_former_id")
 def late_copy_of_a_produce_appends_nothing(story: PartitionStory) -> Iterator[Claim]:
-    """A batch of an idempotent producer is appended once; one for a deleted topic is refused, whatever has its name now."""
+    """A batch of an idempotent producer is appended once. A batch for a deleted topic is refused, even if its name has been
+    used again."""
     first: dict[tuple[object, ...], ProduceResult] = {}
     for write in (write for write in story.produced if write.producer_id >= 0 and write.base_sequence >= 0):
         identity = (write.producer_id, write.producer_epoch, write.base_sequence, write.values)

@@ -35,9 +35,8 @@ COULD_NOT = frozenset((Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTE
 
 @log_judge("KIP101-INV-04", "on_disk")
 def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Claim]:
-    """At rest, epochs and start offsets in a leader epoch cache rise, and each epoch in the log has its entry, which begins
-    and ends where the epoch does.
-    """
+    """At rest, epochs and start offsets in a leader epoch cache rise, and each epoch in the log has an entry that begins and
+    ends where the epoch does."""
     replicas, damage = story.derive(Replicas), story.derive(ReplicaDamage)
     highest_start = story.derive(LogStarts).highest
     starts = {read.node: read.log_start for read in story.full_reads}
@@ -80,9 +79,9 @@ def _is_bounded_alike(entries: tuple[tuple[int, int], ...], held: list[tuple[int
 
 
 def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
-    """True if another replica led at this epoch, or it is above the epoch that the broker names afterwards.
+    """True if another replica led at this epoch, or the epoch is above the one that the broker names afterwards.
 
-    A replica enters an epoch in its cache with the first batch, and without one only as the leader.
+    A follower adds an epoch to its cache with the epoch's first batch; only a leader adds one without a batch.
     """
     named = (seen.epoch for seen in story.metadata if seen.node == disk.node and seen.asked > disk.event)
     return story.derive(Leadership).leaders.get(epoch, disk.node) != disk.node or next(named, epoch) < epoch
@@ -166,7 +165,7 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
 
 @log_judge("KIP101-EPOCH-02", "metadata", "registered")
 def every_change_of_leader_raises_the_epoch(story: PartitionStory) -> Iterator[Finding]:
-    """Whenever one incarnation of a broker sees another leader or none, it sees a higher epoch; so does a controller."""
+    """If the leader changes or is lost in the answers of one broker incarnation, the epoch rises; likewise in a controller's."""
     yield from _registered_changes(story)
     for view in story.metadata_by_incarnation.values():
         leader: PartitionAtBroker | None = None
@@ -204,9 +203,9 @@ def _epoch_rises(before: Described, seen: Described, case: str) -> Finding:
 
 
 def _has_resigned(leader: PartitionAtBroker, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
-    """True if the former leader is alive but does not lead any more. A fenced leader is not named either, though it leads on.
+    """True if the former leader is alive but no longer leads. A fenced leader is not named either, although it goes on leading.
 
-    Brokers and partitions of one answer may be of two moments, so it takes two answers.
+    It takes two answers, since brokers and partitions of one answer may come from two versions of the metadata.
     """
     alone = seen.leader < 0 and before.epoch == seen.epoch
     return alone and leader.leader in before.unfenced and leader.leader in seen.unfenced
@@ -217,8 +216,8 @@ def _was_without(
 ) -> bool:
     """True if the partition certainly had no leader at the epoch that was described before it has one now.
 
-    Two answers in a row have to name no leader, while that broker stays alive, or is fenced and goes on as the same
-    process. A restarted broker is fenced until it has registered, and may lead all the while (KAFKA-18106).
+    Two answers in a row must name no leader, while the former leader stays alive, or is fenced and goes on as the same process.
+    A restarted broker is fenced until it has registered, and may lead all the while (KAFKA-18106).
     """
     same = [one for one in gap if one.epoch == gap[-1].epoch]
     if len(same) < 2 or same[-1].asked < same[-2].event:
@@ -231,7 +230,7 @@ def _was_without(
 
 @log_judge("KIP101-EPOCH-04", "reads")
 def a_restarted_leader_starts_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
-    """A broker that crashed while it led does not lead on at that epoch. Crashes in controller faults don't count."""
+    """A broker that crashed while it led does not lead at the same epoch again. Crashes in controller faults don't count."""
     leadership = story.derive(Leadership)
     disturbed = [span for span in story.timeline.spans if set(span.nodes) - story.timeline.broker_names]
     for crash in story.timeline.spans:
@@ -259,9 +258,9 @@ def _leads(story: PartitionStory, read: FetchResult, crash: FaultSpan) -> bool:
 def fetches_return_no_later_epochs(story: PartitionStory) -> Iterator[Claim]:
     """A fetch that names an epoch and is answered without an error returns no batch of a later epoch.
 
-    A log that is truncated and appended to while it is being sent may show later epochs, since the broker's epoch changes
-    at that moment. So such an answer counts only if the broker was past the epoch before the request, or serves it even
-    later. An answer without later epochs counts only after a change of leader: before that there is none.
+    A log that is truncated and appended to while a response is being sent may show later epochs. So an answer with later epochs
+    counts only if the broker was past the epoch before the request, or still serves it later. An answer without later epochs
+    counts only after a change of leader: before that there are none.
     """
     knowledge, leadership = story.derive(KnownEpochs), story.derive(Leadership)
     for read in story.reads:
@@ -288,7 +287,7 @@ def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
     """Once its successor acts at a newer epoch, a former leader acknowledges nothing to acks=all, and what it appends stays
     uncommitted.
 
-    Metadata tells of an epoch a moment before the new leader acts on it and stops fetching at the old one. After an unclean
+    Metadata shows an epoch a moment before the new leader applies it and stops fetching at the old one. After an unclean
     election the former leader may be alone in its ISR and commit records that will be lost.
     """
     knowledge, leadership = story.derive(KnownEpochs), story.derive(Leadership)
@@ -324,7 +323,7 @@ def _passed_over(story: PartitionStory, acting: ServingLeader) -> Evidence | Non
 def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: ServingLeader) -> bool:
     """True if the node cannot have acknowledged a write that was never read as leader of an epoch after the successor's.
 
-    At such an epoch the write would have been below the high watermark ever since.
+    A write at such an epoch would have been below the high watermark ever since.
     """
     leadership = story.derive(Leadership)
     later = {epoch for epoch in leadership.epochs_of(write.node) if epoch > acting.cur}
@@ -337,9 +336,8 @@ def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: S
 
 
 def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterator[Claim]:
-    """Judge that records that a former leader appends are never below its high watermark. Earlier records may be, if fetched
-    in time.
-    """
+    """Judge that records that a former leader appends are never below its high watermark. Records that it appended earlier may
+    be, if followers fetched them in time."""
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
     both: list[ProduceResult | FetchResult] = [*story.produced, *story.derive(Leadership).leader_reads]
     for answer in sorted(both, key=by_event):
@@ -430,7 +428,7 @@ def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Claim
 
 
 def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorResponse) -> int:
-    """Return the event that shows the refusal to be wrong; 0 for none.
+    """Return the event that proves the refusal wrong; 0 for none.
 
     UNKNOWN_LEADER_EPOCH: the broker had acted at the epoch before. FENCED_LEADER_EPOCH: afterwards it serves that epoch, or
     names no later one, and neither does any other broker.
@@ -444,7 +442,7 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
 
 
 def _stale_answers(story: PartitionStory, op: str) -> Iterator[Claim]:
-    """Judge answers at an epoch that the same broker incarnation had passed before it was asked."""
+    """Judge answers to requests with an epoch that the same broker incarnation had passed before."""
     knowledge, replicas = story.derive(KnownEpochs), story.derive(Replicas)
     answers: list[Served | ErrorResponse] = [one for one in knowledge.answers if one.op == op]
     answers += [one for one in story.errors if one.op == op and one.error == Error.FENCED_LEADER_EPOCH and one.cur >= 0]

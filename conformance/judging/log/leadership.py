@@ -1,4 +1,4 @@
-"""The leaders of a partition: who led which leader epoch, and what is known of it at which event."""
+"""The leaders of a partition: the node that led each epoch, and the epochs known at each event."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class EpochAnswer(Protocol):
     def cur(self) -> int: ...
 
 
-def next_change(leaders: Mapping[int, Any], known: int) -> int | None:
+def next_change_of_leader(leaders: Mapping[int, Any], known: int) -> int | None:
     """Return the first epoch above `known` whose leader is not that of the last epoch up to `known`; None for none."""
     former = max((epoch for epoch in leaders if epoch <= known), default=-1)
     later = sorted(epoch for epoch in leaders if epoch > known)
@@ -101,7 +101,7 @@ class Leadership:
 
     @cached_property
     def leader_reads(self) -> list[FetchResult]:
-        """The reads that the leader of the epoch that they named answered."""
+        """The reads that were answered by the leader of the epoch that they named."""
         return [read for read in self._story.reads if self.is_from_leader(read)]
 
     def role_of(self, read: FetchResult) -> str:

@@ -13,7 +13,8 @@ from conformance.judging.log.story import PartitionStory, log_judge
 
 @log_judge("GEN-15", "reads", "deletions")
 def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
-    """No log begins, or is said to begin, above what DeleteRecords asked for or retention may have reached."""
+    """No log start offset, in an answer or in the log itself, is above what DeleteRecords requested or retention may have
+    deleted."""
     starts = story.derive(LogStarts)
     for trim in story.deletions:
         if trim.error == NONE and (high := starts.limit(trim.event)) < inf:
@@ -33,7 +34,7 @@ def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
 def _judge_move(
     story: PartitionStory, starts: LogStarts, before: FetchResult | None, read: FetchResult
 ) -> Iterator[Claim]:
-    """Judge the first answer of a replica with this log start. It may have been under way when the log start moved."""
+    """Judge the first answer of a replica with this log start. The answer may have been under way when the log start moved."""
     if read.log_start <= 0 or (before is not None and read.log_start < before.log_start):
         return
     bound = starts.limit(read.event)
@@ -48,5 +49,5 @@ def _judge_move(
 
 
 def _case(story: PartitionStory, read: FetchResult) -> str:
-    """Return the case of a log start: a follower that was out of the ISR adopts the one that moved meanwhile."""
+    """Return the case of a log start. A follower that was out of the ISR adopts a log start that moved in the meantime."""
     return "behind" if story.derive(Replicas).was_out_of_sync(read.node, read.event) else "trim"

@@ -30,7 +30,8 @@ MAY_HAVE_DELETED = frozenset(
         Error.KAFKA_STORAGE_ERROR,
     )
 )
-"""Errors after which the log start may have moved: a leader deposed while it waits has moved it. After others it has not."""
+"""Errors after which the log start may have moved: a leader that is deposed while it waits for followers has moved it. After
+other errors it has not."""
 
 
 class LogStarts:
@@ -44,7 +45,7 @@ class LogStarts:
         self._bounds = [max(self._before, bound) for bound in accumulate((bound for _, bound in asked), max)]
 
     def limit(self, event: int) -> float:
-        """Return the highest log start that the history explains before an event; infinite where it sets no bound."""
+        """Return the highest log start that the history before an event explains; infinite if it sets no bound."""
         return inf if event > self._unbounded_from else self.asked_for(event)
 
     def asked_for(self, event: int) -> float:
@@ -75,13 +76,13 @@ class LogStarts:
     # --- retention
 
     def excuse(self, event: int) -> Evidence:
-        """Return the evidence by which the history sets no bound before an event."""
+        """Return the evidence by which the history before an event sets no bound on the log start."""
         if self._story.log_start_before == inf:
             return WRITTEN_BEFORE
         return DELETED_BY_SETTING if self._story.derive(deleted_from) < event else MOVED_BY_FAULT
 
     def retentions_before(self, event: int) -> list[str]:
-        """Return the retention by which faults had old segments deleted before an event: by size, by time."""
+        """Return the kinds of retention (by size, by time) by which faults had old segments deleted before an event."""
         return sorted({f"retention-{span.effects.retention}" for span in self._retentions if span.began < event})
 
     @cached_property

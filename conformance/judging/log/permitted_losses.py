@@ -21,7 +21,7 @@ from conformance.judging.excuses import (
 )
 from conformance.judging.facts.log import UncleanElectionResult
 from conformance.judging.log.damage import ReplicaDamage
-from conformance.judging.log.leadership import Leadership, may_lag, next_change
+from conformance.judging.log.leadership import Leadership, may_lag, next_change_of_leader
 from conformance.judging.log.registrations import Described, EpochRegistration, EpochRegistrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import possible_min_isr, unclean_election
@@ -148,7 +148,7 @@ class PermittedLosses:
         return min((self._log_end_left(node, span) for span in mine), default=inf)
 
     def _allowed_by_config(self, epoch: int, before: EpochRegistration) -> bool:
-        return "true" in self._setting.possible(before.event, self._leadership.first_named(epoch))
+        return "true" in self._setting.possible_values(before.event, self._leadership.first_named(epoch))
 
     def _was_clean(self, election: UncleanElectionResult, loss: PermittedLoss) -> bool:
         """True if the request elected the former leader again, or the new one was electable without a loss: as described since,
@@ -167,7 +167,7 @@ class PermittedLosses:
 
     def _change_after(self, event: int, by: Evidence, end: int | None = None) -> Iterator[PermittedLoss]:
         """Yield the loss at the next election of another leader. The election of the same leader loses nothing."""
-        changed = next_change(self._leadership.leaders, self._leadership.newest_epoch_before(event))
+        changed = next_change_of_leader(self._leadership.leaders, self._leadership.newest_epoch_before(event))
         if changed is not None and (end is None or self._leadership.first_named(changed) < end):
             yield _at_begin(changed, by)
 

@@ -19,11 +19,11 @@ def may_be_forgotten(
     leader: str | None = None,
     in_transaction: bool = False,
 ) -> Evidence | None:
-    """Return the evidence that a leader may have forgotten a batch that was in the log at a moment; None if it has to
+    """Return the evidence that a leader may have forgotten a batch that was in the log at a moment; None if the leader must
     know it.
 
-    The leader is the node that answered, unless another is named; empty for one that is not known. `in_transaction`: the
-    transaction of the batch was open all the while, in which no producer expires (KIP360-SEQ-18).
+    The leader is the node that answered, unless `leader` names another (empty: not known). `in_transaction`: the batch's
+    transaction was open all the time, and a producer does not expire in a transaction (KIP360-SEQ-18).
     """
     if story.derive(LogStarts).limit(until.event) > offset:
         return PRODUCER_STATE_DELETED
@@ -38,7 +38,7 @@ def may_be_forgotten(
 def forgotten_between(
     story: PartitionStory, read: FetchResult, first: ReplicaBatch, second: ReplicaBatch
 ) -> Evidence | None:
-    """Return the evidence by which the leader that appended a producer's second batch need not know the first."""
+    """Return the evidence by which the leader that appended a producer's second batch may not know the first; None for none."""
     markers = (one for one in read.batches if one.marker is not None and one.producer_id == first.producer_id)
     in_transaction = first.transactional and not any(first.base < one.base < second.base for one in markers)
     leader = story.derive(Leadership).leaders.get(second.epoch, "")
@@ -47,9 +47,7 @@ def forgotten_between(
 
 
 def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> bool:
-    """True if a producer may have been idle for as long as brokers remember one, or a fault let them forget it between two
-    moments.
-    """
+    """True if a producer may have been idle until its expiry, or a fault made brokers forget it, between two moments."""
     time = story.timeline.time
     if time(until.event) - time(max(since[1], 0)) >= story.timeline.forgets_after:
         return True
@@ -58,6 +56,6 @@ def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> b
 
 
 def may_be_lost(story: PartitionStory, since: Moment, until: Exchange) -> Evidence | None:
-    """Return the permission by which records that were there at `since` may be gone at `until`; None for none."""
+    """Return the permission by which records that were in the log at `since` may be gone at `until`; None for none."""
     now = (story.derive(Leadership).newest_epoch_before(until.event), until.event)
     return story.derive(PermittedLosses).between(since, now)

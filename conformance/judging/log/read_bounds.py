@@ -14,7 +14,7 @@ from conformance.judging.log.story import PartitionStory, log_judge
 
 @log_judge("GEN-17", "reads")
 def consumers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
-    """A consumer is given nothing at or above the high watermark, and with read_committed nothing unstable or aborted."""
+    """A consumer gets no record at or above the high watermark, and with read_committed no unstable or aborted record."""
     ends = story.derive(Aborts)
     known: set[tuple[object, ...]] = set()
     for one in story.derive(ConsumerReads).all:
@@ -29,7 +29,7 @@ def consumers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _is_news(one: ConsumerRead, known: set[tuple[object, ...]]) -> bool:
-    """True unless the read repeats an earlier one up to the same high watermark, which is no new instance."""
+    """True unless the read repeats an earlier one up to the same high watermark."""
     read = one.read
     key = (read.node, one.role, read.high_watermark, one.uncommitted, read.fetch_offset > read.log_start)
     news = bool(read.batches) and key not in known
@@ -72,7 +72,7 @@ class Aborts:
         return any(not committed for ends in self._ends.values() for _, committed in ends)
 
     def is_aborted(self, batch: ReplicaBatch) -> bool:
-        """True if the transaction of this batch was aborted, and everything between batch and marker was read as well."""
+        """True if the transaction of this batch was aborted, and the whole log between batch and marker was read."""
         ends = self._ends.get(batch.producer_id, []) if batch.transactional and batch.marker is None else []
         place = bisect_left(ends, batch.last, key=lambda end: end[0])
         return place < len(ends) and not ends[place][1] and ends[place][0] <= self._nexts.get(batch.base, -1)
@@ -95,7 +95,7 @@ def _not_aborted(read: FetchResult, ends: Aborts) -> Iterator[Finding]:
 
 
 def _without_aborted(read: FetchResult) -> list[ReplicaBatch]:
-    """Return the batches left once AbortedTransactions are applied, as the Java consumer does (CompletedFetch)."""
+    """Return the batches that remain when AbortedTransactions are filtered as the Java consumer does (CompletedFetch)."""
     waiting = sorted(read.aborted_transactions, key=lambda one: one[1])
     aborting: set[int] = set()
     left: list[ReplicaBatch] = []

@@ -1,4 +1,4 @@
-"""The kit's own epoch-aware reader (KIP-320): it learns of each truncation before it delivers what comes after it."""
+"""The kit's own epoch-aware reader (KIP-320): it detects each truncation before it delivers later records."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from conformance.judging.log.story import PartitionStory, log_judge
 T = TypeVar("T", FetchResult, EpochEndOffset)
 
 Record = tuple[int, int, bytes | None]
-"""Offset, epoch and value, as delivered."""
+"""Offset, epoch and value of a delivered record."""
 LOOK_BACK = 8
 
 
@@ -105,6 +105,6 @@ def _single(story: PartitionStory) -> bool:
 
 
 def _latest(answers: Sequence[T], event: int) -> Iterator[T]:
-    """Return the last few answers before an event, the latest first."""
+    """Yield the last few answers before an event, the latest first."""
     place = bisect_left(answers, event, key=by_event)
     return reversed(answers[max(0, place - LOOK_BACK) : place])

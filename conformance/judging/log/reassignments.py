@@ -1,4 +1,4 @@
-"""A reassignment keeps enough copies (GEN-11): replicas leave only once the added replicas have what they had.
+"""Reassignments (GEN-11): replicas leave only after the added replicas have copied their records.
 
 The evidence is AlterPartitionReassignments, and the replicas and the ISR that one process of a broker describes one after
 the other: it may be late, but keeps their order.
@@ -28,9 +28,8 @@ Replicas = frozenset[int]
 
 @log_judge("GEN-11", "reassignments")
 def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
-    """When replicas leave, the added replicas are in the ISR and hold what was acknowledged. Cancelling restores the former
-    replicas, and in the end the partition has those that the last request names.
-    """
+    """When replicas leave, the added replicas are in the ISR and hold all acknowledged records. Cancelling restores the former
+    replicas, and in the end the partition has the replicas that the last request names."""
     asked = [one for one in story.reassignments if not one.is_refused]
     known: set[tuple[int, str]] = set()
     for change in _completed_changes(story, asked):
@@ -76,7 +75,8 @@ def _completed_changes(story: PartitionStory, asked: Sequence[ReassignmentResult
 
 
 def _added_targets(story: PartitionStory, asked: Sequence[ReassignmentResult], request: ReassignmentResult) -> Replicas:
-    """Return the targets that were not replicas at the request, nor by an earlier one that may be incomplete."""
+    """Return the target replicas that were neither replicas at the request nor targets of an earlier request that may be
+    incomplete."""
     return frozenset(id for id in request.replicas or () if _is_outside(story, asked, request, id))
 
 
@@ -117,7 +117,7 @@ def _names(story: PartitionStory, ids: Replicas) -> set[str]:
 
 
 def _in_sync(story: PartitionStory, change: Completed) -> Finding | None:
-    """Judge that every added replica was in the ISR when others left; None if one may have joined it and left it unseen."""
+    """Judge that every added replica was in the ISR when others left; None if one may have joined and left the ISR unseen."""
     before, seen = change.before, change.seen
     missing = change.added - {*seen.isr}
     by = (change.request.event, before.event, seen.event)
@@ -130,7 +130,7 @@ def _in_sync(story: PartitionStory, change: Completed) -> Finding | None:
 
 
 def _stayed_out(story: PartitionStory, id: int, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
-    """True if the replica was down all the time, or the time was too short for it to join the ISR and to leave it again."""
+    """True if the replica was down all the time, or the time was too short to join the ISR and leave it again."""
     timeline = story.timeline
     quick = timeline.time(seen.event) - timeline.time(before.asked) < AT_ONCE
     quiet = not timeline.fault_between(before.asked, seen.event)
@@ -141,7 +141,7 @@ def _stayed_out(story: PartitionStory, id: int, before: PartitionAtBroker, seen:
 
 
 def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
-    """Judge that the first full read of each added replica has what was acknowledged before, while it stays a replica."""
+    """Judge that the first full read of each added replica has the records acknowledged before, while it stays a replica."""
     damage = story.derive(ReplicaDamage)
     end = _changed_again(story, change)
     for node in sorted(_names(story, change.added)):
@@ -195,9 +195,8 @@ def _was_before(change: Completed, write: ProduceResult) -> bool:
 
 
 def _cancelling_restores(story: PartitionStory, asked: Sequence[ReassignmentResult], place: int) -> Iterator[Claim]:
-    """Judge that the replicas are again those from before the only request that was under way; a broker may describe the
-    merged ones for a while.
-    """
+    """Judge that the replicas are again those from before the cancelled request, if no other was under way. A broker may
+    describe the union of both sets for a while."""
     cancelled, request = asked[place], asked[place - 1] if place else None
     former = _look_before(story, request) if request is not None else None
     if request is None or former is None or not request.replicas or not _is_settled(asked[: place - 1], former):
@@ -227,9 +226,9 @@ def _is_settled(earlier: Sequence[ReassignmentResult], look: PartitionAtBroker) 
 
 
 def _has_all_named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Claim]:
-    """Judge that at rest the partition has each replica that the last request names, if that was acknowledged.
+    """Judge that at rest the partition has each replica that the last request names, if that request was acknowledged.
 
-    One broker that describes it so is enough: another may describe former replicas.
+    It is enough that one broker describes it so: others may still describe former replicas.
     """
     last = asked[-1] if asked else None
     if last is None or last.error != NONE or not last.replicas or story.timeline.rest < 0:
@@ -247,13 +246,12 @@ def _has_all_named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -
 
 
 def _reassigned_by_fault(story: PartitionStory, since: int) -> bool:
-    """True if a fault reassigned the partition after the event, also one that was over at once."""
+    """True if a fault reassigned the partition after the event, even one that was over at once."""
     mine = ("", story.name)
     return any(one.event > since and one.partition in mine and _reassigns(one.effects) for one in story.timeline.faults)
 
 
 def _reassigns(effects: Effects) -> bool:
-    """True if the fault may reassign replicas: the kit puts a replica first by a reassignment of its own before it has it
-    elected.
-    """
+    """True if the fault may reassign replicas: before it requests an election, the kit makes the replica the preferred leader
+    by a reassignment."""
     return effects.moves_replicas or effects.election == "clean"

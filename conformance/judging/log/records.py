@@ -119,13 +119,13 @@ def _between(batches: Sequence[ReplicaBatch], low: int, high: float) -> list[Rep
 
 
 def _differ_at_one_epoch(mine: list[ReplicaBatch], theirs: list[ReplicaBatch]) -> bool:
-    """True if they hold different batches under the same (offset, epoch)."""
+    """True if the two logs have different batches at the same (offset, epoch)."""
     held = {(batch.base, batch.epoch): batch for batch in mine}
     return any(held.get((batch.base, batch.epoch), batch) != batch for batch in theirs)
 
 
 def in_words(batches: Sequence[object]) -> str:
-    """Return batches as a list in words."""
+    """Return a description of batches, joined to one list."""
     return ", ".join(map(str, batches)) or "nothing"
 
 
@@ -228,7 +228,7 @@ class Acknowledged:
 
 
 EpochsOfRecords = dict[tuple[int, bytes | None], int]
-"""Records that were ever read, as (offset, value), with the latest leader epoch of their batches."""
+"""The records that were ever read, as (offset, value), each with the latest leader epoch of its batches."""
 
 
 def epochs_of_records(story: PartitionStory) -> EpochsOfRecords:
@@ -284,7 +284,8 @@ def loss_in(
     is_compacted: bool,
     kept_as: dict[tuple[int, int], ReplicaBatch],
 ) -> str:
-    """Say how a read differs from a write's records, but for compaction; `kept_as` has the batches found before."""
+    """Say how a read differs from a write's records, compaction aside; empty if it does not. `kept_as` has the batches found
+    before."""
     for offset, value in enumerate(write.values, write.offset):
         if value is None or offset not in shown:
             continue
@@ -305,7 +306,8 @@ def loss_in(
 
 @log_judge("KIP101-INV-06", "produced")
 def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]:
-    """No two writes acknowledged with acks=all differ at an offset; it is tested where another leader had a record there."""
+    """No two writes acknowledged with acks=all differ at an offset. Only offsets at which another leader had a record test
+    this."""
     rivals, commits = story.derive(_Rivals), [one for one in story.produced if one.is_committed and one.values]
     shared = {event for pair in _overlapping_writes(commits) for event in (pair.one.event, pair.two.event)}
     for pair in _overlapping_writes(commits):
@@ -320,7 +322,7 @@ def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]
 
 
 class _Shared(NamedTuple):
-    """Two acknowledged writes with different records at one offset."""
+    """Two acknowledged writes with records at one offset."""
 
     one: ProduceResult
     two: ProduceResult
@@ -349,11 +351,10 @@ def _value(write: ProduceResult, offset: int) -> bytes | None:
 
 
 def _permits_both(story: PartitionStory, pair: _Shared) -> Evidence | None:
-    """Return the permission by which the records of one write are gone, between the epochs in which the two were
-    appended.
+    """Return the permission by which one write's records may have been lost between the epochs at which the two were appended.
 
-    A retry may be answered in a later epoch than that of its records: by a leader that has kept them over an election in
-    which the other's were lost.
+    A retry may be acknowledged at a later epoch than that of its records, by a leader that kept them through an election that
+    lost the other write's records.
     """
     losses = story.derive(PermittedLosses)
     first, second = sorted(moment_of(story, write) for write in (pair.one, pair.two))
@@ -390,7 +391,7 @@ class _Rivals:
             self._at.setdefault(offset, {}).setdefault(node, event)
 
     def of(self, write: ProduceResult) -> int | None:
-        """Return the event that shows a record of another leader at one of its offsets."""
+        """Return the event that shows another leader's record at one of the write's offsets; None for none."""
         offsets = range(write.offset, write.offset + len(write.values))
         shown = (event for offset in offsets for node, event in self._at[offset].items() if node != write.node)
         return next(shown, None)
@@ -414,7 +415,7 @@ def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _places(story: PartitionStory) -> dict[bytes | None, int]:
-    """Return values that were read, each with the event of the first time."""
+    """Return the values that were read, each with the event of its first read."""
     found: dict[bytes | None, int] = {}
     for batch, event in story.batches:
         for _, value in batch.records:
@@ -429,7 +430,7 @@ def _places(story: PartitionStory) -> dict[bytes | None, int]:
 
 @log_judge("KIP101-INV-07", "reads", "consumed")
 def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim]:
-    """A record handed to a consumer is never replaced by another at its offset."""
+    """A record delivered to a consumer is never replaced by another at its offset."""
     handed: dict[int, tuple[_Handed, int, bytes | None]] = {}
     permitted = story.derive(PermittedLosses)
     for one in sorted(_handed_out(story), key=by_event):
@@ -471,9 +472,9 @@ def _replaced_by(
 
 
 class _Handed(NamedTuple):
-    """Records handed to a consumer, by which node at which epoch: batches as (epoch, records), records as (offset, value).
+    """Records that a node returned to a consumer at an epoch: batches as (epoch, records), records as (offset, value).
 
-    `fetched` is the earliest event at which the broker may have answered with them. `cur` is -1 where no epoch was named.
+    `fetched` is the earliest event at which the broker may have returned them. `cur` is -1 if the request named no epoch.
     """
 
     event: int
@@ -503,7 +504,7 @@ def _handed_out(story: PartitionStory) -> Iterator[_Handed]:
 
 
 def _first_written(story: PartitionStory) -> dict[bytes | None, int]:
-    """Return values of records, each with the first event at which one was sent."""
+    """Return the values of records, each with the event at which it was first sent."""
     first: dict[bytes | None, int] = {}
     for write in story.produced:
         for value in write.values:

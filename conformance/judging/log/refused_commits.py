@@ -16,14 +16,15 @@ DEFINITE = REFUSED - {NEVER_SENT} | {
     Error.PRODUCER_FENCED,
     Error.TRANSACTION_ABORTABLE,
 }
-"""Errors that refuse a commit, in a transaction too. A failed append is answered with others, of open outcome."""
+"""Errors that definitely refuse a commit, in a transaction too. Other errors may mean a failed append, whose outcome is open.
+"""
 
 
 @log_judge("GEN-01", "committed")
 def refused_commits_are_not_shown(story: PartitionStory) -> Iterator[Finding]:
     """No OffsetFetch of a group shows an offset whose commit was refused before, unless another commit may have stored it.
 
-    An answer without an offset shows nothing: a coordinator that stores no commit at all gives it too.
+    An answer without an offset is no evidence: a coordinator that stores no commits at all answers so too.
     """
     refused = [one for one in story.commits if is_refused(one)]
     for fetch in sorted(story.committed, key=by_asked) if refused else ():
@@ -41,7 +42,7 @@ def is_refused(commit: OffsetCommitResult) -> bool:
 
 
 def _open(story: PartitionStory, fetch: FetchedOffset) -> Iterator[OffsetCommitResult]:
-    """Return commits of the group that may have been stored by then."""
+    """Yield the commits of the group that may have been stored before the fetch."""
     return (
         one for one in story.commits if one.group == fetch.group and one.asked < fetch.event and not is_refused(one)
     )

@@ -1,4 +1,4 @@
-"""Elections by the metadata log, which has every one of them, whether or not a broker described it (GEN-09)."""
+"""Elections in the metadata log, which records every election, whether or not a broker described it (GEN-09)."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -13,7 +13,7 @@ from conformance.judging.facts.log import RegisteredStates, UncleanElectionResul
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.elections import election_case
-from conformance.judging.log.leadership import Leadership, may_lag, next_change
+from conformance.judging.log.leadership import Leadership, may_lag, next_change_of_leader
 from conformance.judging.log.permitted_losses import elected_the_former
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
@@ -25,7 +25,7 @@ from history.readings import Word
 def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Claim]:
     """The leader of a record is in the ISR or ELR of the record before, or the last known leader once both are empty.
 
-    A record that changes the replicas too completes a reassignment: what it adds to the ISR may lead at once.
+    A record that also changes the replicas completes a reassignment: a replica that it adds to the ISR may lead at once.
     """
     for log in story.registered_states[-1:]:
         for before, after in pairwise(log.states):
@@ -34,7 +34,7 @@ def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Cl
 
 
 def _judge(story: PartitionStory, log: RegisteredStates, before: Word, after: Word) -> Iterator[Claim]:
-    """Judge one election. Only one while a replica is alive that may not lead is a test."""
+    """Judge one election. It counts only if a replica that may not lead was alive."""
     electable = frozenset((*before.isr, *before.eligible))
     by = _known_by(story, log, after.epoch)
     case = election_case(story, electable, by)
@@ -49,12 +49,13 @@ def _judge(story: PartitionStory, log: RegisteredStates, before: Word, after: Wo
 
 
 def _known_by(story: PartitionStory, log: RegisteredStates, epoch: int) -> int:
-    """Return the event that first named the epoch or a newer one: by then it had begun. The log has no events."""
+    """Return the event that first named the epoch or a newer one, by which it had begun: records of the log have no event
+    numbers."""
     return next((seen.event for seen in story.first_metadata if seen.epoch >= epoch), log.event)
 
 
 def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known: int) -> Evidence | None:
-    """Return the evidence that the election was requested or permitted, shortly before it was known."""
+    """Return the evidence that the election was requested or permitted shortly before an answer showed it; None for none."""
     since = _since(story, epoch, known)
     if any(
         _requests(story, log, one, epoch) for one in story.unclean_elections if one.event > since or not one.granted
@@ -63,7 +64,7 @@ def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known:
     faults = story.derive(ReplicaDamage).hits(lambda effects: effects.elects_uncleanly)
     if any(span.began < known and since < span.ended for span in faults):
         return ELECTED_UNCLEANLY_BY_FAULT
-    if "true" in story.derive(unclean_election).possible(since, known):
+    if "true" in story.derive(unclean_election).possible_values(since, known):
         return ELECTED_UNCLEANLY_BY_CONFIG
     return None
 
@@ -71,13 +72,13 @@ def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known:
 def _requests(story: PartitionStory, log: RegisteredStates, election: UncleanElectionResult, epoch: int) -> bool:
     """True if the epoch began with the first change of leader after the request, which permits no later change."""
     leaders = {state.epoch: state.leader for state in log.states if state.leader >= 0}
-    changed = next_change(leaders, story.derive(Leadership).newest_epoch_before(election.asked))
+    changed = next_change_of_leader(leaders, story.derive(Leadership).newest_epoch_before(election.asked))
     return changed == epoch and not elected_the_former(story, election, epoch)
 
 
 def _since(story: PartitionStory, epoch: int, known: int) -> int:
-    """Return an event before the epoch began: the last answer that named a lower one, less the time by which a broker
-    may lag.
+    """Return an event before the epoch began: the last answer that named a lower epoch, minus the time by which a broker may
+    lag.
 
     No broker lags behind the first answer about the partition.
     """

@@ -12,10 +12,10 @@ Described = PartitionAtBroker | RegisteredPartition
 
 
 class EpochRegistration(NamedTuple):
-    """The state at the end of an epoch, as described. `eligible` is None where no answer had the ELR (KIP-966), else as in the
-    answer at `described`.
+    """The state of a partition at the end of an epoch, as described. `eligible` is the ELR in the answer at `described`, None
+    if no answer had one (KIP-966).
 
-    `isr` is that of the latest answer. `members` are all replicas that any answer of the epoch had in ISR or ELR.
+    `isr` is the one in the latest answer. `members` are all replicas that any answer of the epoch had in ISR or ELR.
     """
 
     event: int
@@ -32,12 +32,12 @@ class EpochRegistration(NamedTuple):
 
     @property
     def electable(self) -> frozenset[int] | None:
-        """The replicas that may lead without any loss; None where an empty ISR leaves it open (KIP-966)."""
+        """The replicas that may be elected without any loss; None if an empty ISR leaves that open (KIP-966)."""
         return self.members if self.members or self.eligible is not None else None
 
     @property
     def others_alive(self) -> frozenset[int]:
-        """Replicas that may not lead, and were alive while there was no leader."""
+        """The replicas that were alive while there was no leader, but may not be elected."""
         return (self.replicas & self.unfenced) - self.members
 
     def may_elect(self, id: int) -> bool:
@@ -68,7 +68,7 @@ class EpochRegistrations:
         return self._by_epoch[lower[-1]] if lower else None
 
     def newest_at(self, event: int) -> Described | None:
-        """Return the last description of the newest epoch that was known at an event; None where there was none."""
+        """Return the last description of the newest epoch that was known at an event; None if none was known."""
         known = self.described[: bisect_left(self.described, event, key=by_event)]
         return max(known, key=lambda one: (one.epoch, one.event), default=None)
 

@@ -17,12 +17,13 @@ class Replicas:
         self._names = story.timeline.names
 
     def include(self, node: str) -> bool:
-        """True if the node is a replica by the last Metadata. A former replica may still have the directory."""
+        """True if the node is a replica by the last Metadata answer. A former replica may still have the directory."""
         metadata = self._story.metadata
         return not metadata or self._story.timeline.ids.get(node, -1) in metadata[-1].replicas
 
     def always_include(self, node: str, event: int) -> bool:
-        """True if the node was a replica all the time up to an event. One that is added again starts with an empty log."""
+        """True if the node was a replica all the time up to an event. A replica that is removed and added again starts with an
+        empty log."""
         return self._left_at.get(node, NEVER) >= event
 
     @cached_property
@@ -31,7 +32,7 @@ class Replicas:
 
     @cached_property
     def _left_at(self) -> dict[str, int]:
-        """Nodes that may not have been replicas all the time, with the event from which on; -1 if from the beginning."""
+        """The nodes that may not have been replicas all the time, each with the event since when; -1 if from the beginning."""
         names = self._names
         left = [(span.began, node) for span in self._moves for node in span.nodes]
         for one in self._story.reassignments:
@@ -51,7 +52,8 @@ class Replicas:
         return min([*asked, *(span.began for span in self._moves)], default=NEVER)
 
     def fewest(self, event: int, since: int = -1) -> int:
-        """Return the least number of replicas that there may have been between two events: acks=all never waits for more."""
+        """Return the smallest number of replicas that the partition may have had between two events. acks=all may have waited
+        for no more."""
         metadata = self._story.metadata
         first, last = (bisect_left(metadata, one, key=by_event) for one in (since, event))
         seen = [len(one.replicas) for one in metadata[max(first - 1, 0) : last]]
@@ -77,6 +79,6 @@ class Replicas:
 
     @cached_property
     def _failures(self) -> list[FaultSpan]:
-        """Faults that fail the log directories of this partition, not those of an earlier one of its name."""
+        """The faults that failed log directories of this partition, not of an earlier partition of its name."""
         failed = self._story.derive(ReplicaDamage).hits(lambda effects: effects.fails_directory)
         return [span for span in failed if span.began > self._story.created_at]

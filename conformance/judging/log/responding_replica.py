@@ -23,15 +23,14 @@ from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.story import PartitionStory
 
 Life = tuple[str, int, int]
-"""A node, its incarnation, and the epoch that it was at, since it answered requests that named it."""
+"""A node, its incarnation, and a leader epoch at which it was, since it answered requests that named the epoch."""
 
 
 class ReplicaLog(msgspec.Struct, frozen=True):
-    """The certain part of the responding replica's log.
+    """The part of the responding replica's log that is certain.
 
-    The batches `held` were there; the log ended at or below `end`, -1 if unknown. `appended` is the leader epoch that
-    may have been added since, -1 for none. The log start at that time was at or above `low` and at or below `start`,
-    each -1 if unknown.
+    The log had the batches `held`, and ended at or below `end` (-1 if unknown). `appended` is the leader epoch at which batches
+    may have been appended since, -1 for none. The log start was at or above `low` and at or below `start`, each -1 if unknown.
     """
 
     held: tuple[ReplicaBatch, ...]
@@ -42,11 +41,11 @@ class ReplicaLog(msgspec.Struct, frozen=True):
 
     @property
     def begins(self) -> int:
-        """The offset from which on `held` is known."""
+        """The first offset from which on `held` is complete."""
         return self.low if self.low >= 0 else self.start
 
     def from_offset(self, offset: int) -> ReplicaBatch | None:
-        """Return the first batch with anything at or above an offset that was there for certain."""
+        """Return the first certain batch that ends at or above an offset."""
         place = bisect_left(self.held, offset, key=by_last)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
@@ -86,7 +85,7 @@ class ReplicaLogs:
     def around(
         self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup
     ) -> tuple[FetchResult | None, FetchResult | None]:
-        """Return the last full read that was over before the request, and the first that began after its answer."""
+        """Return the last full read that ended before the request, and the first that began after its answer."""
         reads = self._reads.get(self._life(answer), [])
         place = bisect_left(reads, answer.asked, key=by_event)
         after = next((read for read in reads[place : place + 4] if read.asked > answer.event), None)
@@ -102,7 +101,7 @@ class ReplicaLogs:
         return ReplicaLog(before.batches, after.log_end, before.log_start, after.log_start, -1)
 
     def _is_extended(self, one: FetchResult, other: FetchResult) -> bool:
-        """True if one log is a prefix of the other, but for what was deleted below the log start."""
+        """True if one log is a prefix of the other, apart from records deleted below the log start."""
         key = (one.event, other.event)
         if key not in self._extends:
             mine = [batch for batch in one.batches if batch.last >= other.log_start]

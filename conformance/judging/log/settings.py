@@ -26,17 +26,17 @@ DEFAULTS = {
 }
 CLUSTER = Resource(BROKER, "")
 CLUSTER_KEYS = {key: f"log.{key}" for key in (CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES)}
-"""The names of the cluster defaults that are named otherwise than the topic's setting."""
+"""The names of broker settings whose topic setting has another name, by the latter."""
 SETTLED_AFTER = 30.0
-"""Seconds after which no request of unknown outcome comes into force any more, and every broker knows what is set."""
+"""Seconds after which requests of unknown outcome no longer take effect, and every broker has applied the settings."""
 Owner = Literal["topic", "cluster"]
 
 
 class Value(NamedTuple):
-    """A value, from the request that set it or the answer that described it; `text` is None where it is not, or no longer, set.
+    """A value of a setting, from the request that set it or the answer that described it; `text` is None if it is unset.
 
-    `certain`: it was acknowledged or described. Otherwise the outcome is unknown, and it may come into force at any later
-    time, but not after `until`, when a broker described the setting otherwise.
+    `certain`: the value was acknowledged or described. Otherwise the outcome is unknown, and the value may come into force at
+    any later time up to `until`, the event at which a broker described another value.
     """
 
     asked: int
@@ -55,10 +55,10 @@ class InForce(NamedTuple):
 
 
 class Setting:
-    """The values of one setting: the topic's own, and the cluster default where it has none.
+    """The values of one setting: the topic's own, or else the cluster default.
 
-    A refused request sets nothing. An answer that describes the setting counts only if every earlier request of the history
-    that set it is long over: a broker may not know the latest value yet.
+    A refused request sets nothing. A description of the setting counts only if every earlier request that set it ended long
+    before: a broker may not know the latest value yet.
     """
 
     def __init__(self, key: str, story: PartitionStory) -> None:
@@ -87,25 +87,25 @@ class Setting:
             _settle(self._cluster, Value(described.asked, described.event, text, True))
 
     def _is_over(self, values: Sequence[Value], described: Described) -> bool:
-        """True if no request was made so far, or if some have an unknown outcome and all are long over."""
+        """True if no request set the setting so far, or if some have an unknown outcome and all ended long ago."""
         if all(value.certain for value in values):
             return not values
         since = max(value.answered for value in values)
         return self._timeline.time(described.asked) - self._timeline.time(since) > SETTLED_AFTER
 
-    def possible(self, first: int, second: int) -> set[str]:
+    def possible_values(self, first: int, second: int) -> set[str]:
         """Return the values that may be in force at some time between two events."""
         own, cluster = (_possible(values, first, second) for values in (self._own, self._cluster))
         found = {text for text in own if text is not None}
         return found | {text or self._default for text in cluster} if None in own else found
 
     def begins(self, does: Callable[[str], bool], since: int = -1) -> float:
-        """Return the first event from `since` on after which such a value may be in force; infinite for none."""
+        """Return the first event from `since` on after which a value that `does` accepts may be in force; infinite for none."""
         asked = {value.asked for value in (*self._own, *self._cluster) if value.asked >= since}
-        return next((one for one in sorted({since, *asked}) if any(map(does, self.possible(one, one + 1)))), inf)
+        return next((one for one in sorted({since, *asked}) if any(map(does, self.possible_values(one, one + 1)))), inf)
 
     def in_force(self, event: int) -> InForce | None:
-        """Return the value in force; None where a request of unknown outcome leaves it open."""
+        """Return the value in force at an event; None if a request of unknown outcome leaves that open."""
         if not all(value.certain or value.until < event for value in self._all if value.asked < event):
             return None
         own, cluster = _latest(self._own, event), _latest(self._cluster, event)
@@ -124,7 +124,8 @@ class Setting:
 
 
 def _settle(values: list[Value], described: Value) -> None:
-    """Add a described value, which ends all of unknown outcome before it. The last request had no effect if it is another's."""
+    """Add a described value, after which earlier requests of unknown outcome no longer matter. The last request had no effect
+    if the value is another's."""
     last = max((value.asked for value in values), default=-1)
     kept = [value for value in values if value.certain or value.asked < last or value.text == described.text]
     values[:] = [value if value.certain else value._replace(until=described.answered) for value in kept]
@@ -132,7 +133,7 @@ def _settle(values: list[Value], described: Value) -> None:
 
 
 def _latest(values: Sequence[Value], event: int) -> Value | None:
-    """Return the value that was last acknowledged or described before an event."""
+    """Return the latest value that was acknowledged or described before an event; None for none."""
     return next((value for value in reversed(values) if value.certain and value.answered < event), None)
 
 
@@ -148,26 +149,27 @@ def _ends(value: Value) -> int:
 
 
 unclean_election = partial(Setting, UNCLEAN_ELECTION)
-"""unclean.leader.election.enable of a story."""
+"""The setting unclean.leader.election.enable of a partition's topic."""
 min_insync_replicas = partial(Setting, MIN_ISR)
-"""min.insync.replicas of a story."""
+"""The setting min.insync.replicas of a partition's topic."""
 cleanup_policy = partial(Setting, CLEANUP_POLICY)
-"""cleanup.policy of a story."""
+"""The setting cleanup.policy of a partition's topic."""
 _retention_ms = partial(Setting, RETENTION_MS)
 _retention_bytes = partial(Setting, RETENTION_BYTES)
 
 
 def possible_min_isr(story: PartitionStory, first: int = -1, second: int = NEVER) -> set[int]:
-    """Return the values of min.insync.replicas that may have been in force between two events, as the partition existed."""
+    """Return the values of min.insync.replicas that may have been in force between two events while the partition existed."""
     described = story.metadata[0].event if story.metadata else NEVER
-    return {int(text) for text in story.derive(min_insync_replicas).possible(max(first, described), second)}
+    return {int(text) for text in story.derive(min_insync_replicas).possible_values(max(first, described), second)}
 
 
 # --- settings by which records go
 
 
 def compacted_from(story: PartitionStory) -> float:
-    """Return the event after which the topic may have been compacted, so that offsets have gaps for good; infinite for none."""
+    """Return the event after which the topic may have been compacted, which leaves gaps between offsets for good; infinite for
+    none."""
     return -1 if story.is_internal else story.derive(cleanup_policy).begins(_compacts, story.created_at)
 
 
@@ -177,7 +179,7 @@ def may_be_compacted(story: PartitionStory, event: float) -> bool:
 
 
 def deleted_from(story: PartitionStory) -> float:
-    """Return the event after which a setting may have deleted old segments, for good; infinite for none."""
+    """Return the event after which a retention setting may have deleted old segments; infinite for none."""
     settings = (story.derive(_retention_ms), _reaches_ms), (story.derive(_retention_bytes), _reaches_bytes)
     return min(setting.begins(reaches, story.created_at) for setting, reaches in settings)
 
@@ -187,7 +189,8 @@ def _compacts(policy: str) -> bool:
 
 
 def _reaches_ms(text: str) -> bool:
-    """True if records may become this old in an example: younger than the week of the default; -1 stands for no limit."""
+    """True if records may become this many milliseconds old in an example: less than the default of a week; -1 stands for no
+    limit."""
     return text.isdecimal() and int(text) < WEEK
 
 

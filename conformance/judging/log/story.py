@@ -48,9 +48,10 @@ Incarnation = tuple[str, int]
 
 
 class _View:
-    """The Metadata of one incarnation of a node; how often the node has shown each state, over all incarnations.
+    """The partition's states in the Metadata of one broker incarnation, and how often the broker has shown each state over all
+    incarnations.
 
-    `settled` is the state that it showed last, if that was no news.
+    `settled` is the state that it showed last, if it had shown it before.
     """
 
     def __init__(self, incarnation: int, shown: dict[PartitionState, int]) -> None:
@@ -63,8 +64,8 @@ class _View:
 class PartitionStory(Story):
     """One partition; the lists are in the order of the answers.
 
-    It ends when a controller loses its quorum-state: from then on two leaders of one epoch are legal. Internal topics are
-    partitions like others.
+    The story ends when a controller loses its quorum-state: from then on two leaders of one epoch are legal. Partitions of
+    internal topics have stories too.
     """
 
     kind: ClassVar[Kind] = "partition"
@@ -141,8 +142,8 @@ class PartitionStory(Story):
     def _piece_together(self, read: FetchResult) -> None:
         """Join the reads of a whole log: one Fetch shows the rest of one segment.
 
-        A read is full once a fetch from the end of the last one shows nothing. The full read then replaces its pieces, with
-        the offsets of the last answer.
+        A read is full once a fetch from the end of the last answer returns nothing. The full read, with the offsets of the last
+        answer, then replaces its pieces.
         """
         pieces = self._pieces.pop(read.node, [])
         if pieces and not (pieces[0].cur == read.cur and read.fetch_offset == pieces[-1].batches[-1].last + 1):
@@ -185,7 +186,7 @@ class PartitionStory(Story):
     }
 
     def settle(self, unknown: Any, fact: Any) -> None:
-        """Take a fact in place of the request of unknown outcome that stood for it; None if none did."""
+        """Replace a request of unknown outcome (None: nothing) by the fact that its answer turned out to be."""
         if unknown is None:
             self.take(fact)
             return
@@ -201,7 +202,7 @@ class PartitionStory(Story):
 
     @property
     def open_requests(self) -> list[Any]:
-        """The requests of unknown outcome, also those that a deleted topic of the same name left open."""
+        """The requests of unknown outcome, including those that a deleted topic of the same name left open."""
         open_ = (UNKNOWN_OUTCOME, Error.REQUEST_TIMED_OUT, Error.NETWORK_EXCEPTION)
         return [
             *(one for one in self.produced if one.error == UNKNOWN_OUTCOME and not one.failed),
@@ -221,7 +222,7 @@ class PartitionStory(Story):
     def is_known_from_start(self) -> bool:
         """True if the topic was created in this history, so that all requests about it are known.
 
-        Internal topics, and topics of an example that goes on where another one left off, have an earlier past.
+        Internal topics, and topics of an example that goes on where another left off, have an earlier past.
         """
         created = self.number > 0 or self.topic in self.timeline.created_topics or not self.timeline.continues
         return created and not self.is_internal
@@ -243,9 +244,9 @@ class PartitionStory(Story):
 
     @cached_property
     def changed_by(self) -> ChangedBy:
-        """The witnessed faults from which a change of leader, epoch or ISR followed, each with the first of them.
+        """The witnessed faults from which a change of leader, epoch or ISR followed, each with the first such change.
 
-        A change is one between two answers of the same broker: brokers that differ from each other show none.
+        A change is a difference between two answers of the same broker; brokers that differ from each other show none.
         """
         last: dict[str, PartitionAtBroker] = {}
         changes = []
@@ -263,7 +264,7 @@ class PartitionStory(Story):
 
     @property
     def created_at(self) -> int:
-        """The event that first described a partition whose name another one had before; -1 for the first of its name."""
+        """The event that first described a partition of a recreated topic; -1 for the first topic of its name."""
         return self.metadata[0].event if self.number > 0 and self.metadata else -1
 
     def disturbed_between(self, first: int, second: int) -> bool:

@@ -1,4 +1,5 @@
-"""Truncation (KIP-101): a replica keeps what it has in common with its leaders, and joins an ISR with all that was committed."""
+"""Truncation (KIP-101): a replica keeps the records that it shares with its leaders, and has all committed records when it
+joins an ISR."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -21,7 +22,8 @@ from conformance.judging.log.story import PartitionStory, log_judge
 def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]:
     """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since.
 
-    Among them are the records acknowledged in epochs before one in whose ISR it is, whether or not they were read.
+    These include the records acknowledged at earlier epochs than one in whose ISR the replica is, whether or not they were
+    read.
     """
     yield from _lost_while_in_sync(story)
     last: dict[str, FetchResult] = {}
@@ -59,7 +61,7 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
 
 
 def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
-    """Judge that a replica is in the ISR of an epoch only while it has all that was committed before that epoch."""
+    """Judge that a replica in the ISR of an epoch has all records that were committed before that epoch."""
     permitted = story.derive(PermittedLosses)
     for read in story.full_reads:
         if not _follows(story, read) or (seen := _last_in_sync(story, read)) is None:
@@ -83,7 +85,8 @@ def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
 def _missing(
     story: PartitionStory, read: FetchResult, seen: PartitionAtBroker
 ) -> Iterator[tuple[ProduceResult, int, str]]:
-    """Yield writes acknowledged before the epoch that the log lacks, each with its epoch and what is there instead."""
+    """Yield the writes acknowledged before the epoch that the log lacks, each with its epoch and a description of what the log
+    has instead."""
     shown = offsets_shown_by(read, story.derive(LogStarts).limit(read.event))
     for write, epoch in story.derive(Acknowledged).within(shown):
         is_earlier = write.event < read.asked and epoch < seen.epoch
@@ -104,7 +107,7 @@ def _follows(story: PartitionStory, read: FetchResult) -> bool:
 
 
 def _not_intact(story: PartitionStory, read: FetchResult) -> Evidence | None:
-    """Return the evidence by which a follower may lack records: compaction, another directory, or what a replica lost."""
+    """Return the evidence by which a follower may lack records: compaction, another log directory, or damage to a replica."""
     damage = story.derive(ReplicaDamage)
     if may_be_compacted(story, read.event):
         return COMPACTED
@@ -129,7 +132,7 @@ def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResu
 
 
 def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[ReplicaBatch]]:
-    """Return all records seen at the leader of each epoch: while it leads it only appends."""
+    """Return all batches read from the leader of each epoch: a leader only appends."""
     found: dict[int, frozenset[ReplicaBatch]] = {}
     for read in story.derive(Leadership).leader_reads:
         if read.full:

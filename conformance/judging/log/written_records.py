@@ -1,4 +1,4 @@
-"""Every record that is read was written (GEN-16): it was sent, is there once and intact, and stays in its leader's log."""
+"""Every record that is read was written (GEN-16): it was sent, appears once and intact, and stays in its leader's log."""
 
 from base64 import b64decode
 from bisect import bisect_left
@@ -42,7 +42,7 @@ SEQUENCES = 1 << 31
 
 @log_judge("GEN-16", "reads", "consumed", "doubted")
 def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
-    """Every record that is read was sent, at least as often as it is there; batches are intact; a leader's log never shrinks."""
+    """Every record that is read was sent at least as often as it appears; batches are intact; a leader's log never shrinks."""
     yield from _read(story)
     yield from _leader_keeps_all(story)
     yield from _delivered_in_order(story)
@@ -50,7 +50,7 @@ def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
 
 @log_judge("GEN-16")
 def every_fact_is_looked_at(story: PartitionStory) -> Iterator[Excuse]:
-    """Facts that no judge looks at are counted: those of a topic that may be gone, and those after a quorum lost its state."""
+    """Count the facts that no judge looks at: those of a topic that may be deleted, and those after a quorum lost its state."""
     yield from [Excuse(TOPIC_DOUBTED, "leader")] * story.doubted
     yield from [Excuse(QUORUM_STATE_LOST, "leader")] * story.left_out
 
@@ -68,7 +68,7 @@ class LogRecord(NamedTuple):
 
 
 def _record(of: ReplicaBatch | ProduceResult, place: int, value: bytes | None) -> LogRecord:
-    """Return the record at a place of a batch. Controllers write theirs with sequences but without a producer id."""
+    """Return the record at a place of a batch. Controllers' records have sequences but no producer id."""
     if of.producer_id < 0 or of.base_sequence < 0:
         return LogRecord(value, -1, -1, -1)
     return LogRecord(value, of.producer_id, of.producer_epoch, (of.base_sequence + place) % SEQUENCES)
@@ -82,7 +82,8 @@ def _records(batch: ReplicaBatch) -> Iterator[tuple[int, LogRecord]]:
 
 
 class SentRecords:
-    """The requests that sent each record, in earlier examples too; and when others may first have appended to the log."""
+    """The requests that sent each record, in earlier examples too, and the event from which on others may have appended to the
+    log."""
 
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
@@ -181,8 +182,8 @@ def _unsound(read: FetchResult, new: list[ReplicaBatch]) -> str:
 
 
 def _sequence_again(story: PartitionStory, read: FetchResult) -> tuple[ReplicaBatch, ReplicaBatch] | None:
-    """Return two batches of one producer and epoch that share a sequence; None if there are none. A broker remembers
-    the sequences of a producer for a day.
+    """Return two batches of one producer and epoch that share a sequence; None if there are none. Brokers remember a producer's
+    sequences for a day.
 
     A coordinator writes the offsets of a producer's transaction itself, in batches that all begin at sequence 0.
     """
@@ -205,7 +206,8 @@ def _shown_again(read: FetchResult, first: ReplicaBatch, second: ReplicaBatch) -
 
 
 def _repeated_record(sent: SentRecords, read: FetchResult, low: float) -> str:
-    """Say which record without a sequence a read shows, from an offset on, more often than sent; empty for none."""
+    """Return the record without a sequence that a read shows more often, from an offset on, than it was sent, in words; empty
+    for none."""
     records = (each for batch in read.batches for each in sent.records(batch))
     above = [one for offset, one in records if offset >= low and one.sequence < 0]
     for one, found in Counter(above).items() if len({*above}) < len(above) else ():
@@ -218,7 +220,8 @@ def _repeated_record(sent: SentRecords, read: FetchResult, low: float) -> str:
 
 
 def _leader_keeps_all(story: PartitionStory) -> Iterator[Claim]:
-    """Judge that in one process and epoch a leader keeps all that it had or acknowledged, at or above the log start."""
+    """Judge that a leader, within one process and epoch, keeps all records that it had or acknowledged at or above the log
+    start."""
     last: dict[Life, FetchResult] = {}
     starts, damage = story.derive(LogStarts), story.derive(ReplicaDamage)
     for read in (read for read in story.derive(Leadership).leader_reads if read.full):
@@ -240,7 +243,7 @@ def _leader_keeps_all(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _first_lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, low: float) -> str:
-    """Return the first record that the leader acknowledged since the last full read and lacks; empty for none."""
+    """Return, in words, the first record that the leader acknowledged since its last full read but lacks; empty for none."""
     since = before.event if before is not None else -1
     for write in story.produced:
         own = (write.node, write.incarnation, write.error) == (read.node, read.incarnation, NONE)
@@ -303,10 +306,10 @@ def _step(before: ConsumedRecord, one: ConsumedRecord, stay: list[int], start: f
 
 
 def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, stay: list[int]) -> Evidence | None:
-    """Return the evidence of a permitted loss, or of a rebalance after which a member goes on from a committed offset.
+    """Return the evidence of a permitted loss, or of a rebalance after which a member resumed from a committed offset; None for
+    none.
 
-    A consumer may have fetched a record long before it hands it out, so any loss since that record's epoch may be the
-    reason.
+    A consumer may have fetched a record long before it delivers it, so any loss since that record's epoch may be the reason.
     """
     fetched_at = min((known.epoch, known.event) for known in (before, one))
     newest = story.derive(Leadership).newest_epoch_before(one.event)
@@ -318,9 +321,8 @@ def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, 
 
 
 def _begins_at_a_commit(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, stay: list[int]) -> bool:
-    """True if the record may follow a committed offset: it comes again, or no record from a commit's offset on is
-    skipped.
-    """
+    """True if the consumer may have resumed from a committed offset: the record is delivered again, or no record from a
+    committed offset on is skipped."""
     own = (commit.offset for commit in story.commits if commit.group == one.group and commit.asked < one.event)
     skipped = (bisect_left(stay, offset) == bisect_left(stay, one.offset) for offset in own if offset <= one.offset)
     return one.offset <= before.offset or any(skipped)

@@ -62,7 +62,8 @@ KIND_OF: dict[int, str] = {
     Error.OUT_OF_ORDER_SEQUENCE_NUMBER: "out-of-order",
 }
 KINDS = ("granted", "repeated", "out-of-order", "not-open", "fenced", "fenced-seen")
-"""Where the state is not certain, a wrong answer is of the first of these that would be right."""
+"""The kinds of answers, by precedence: if the state is not certain, a wrong answer counts for the first kind that would be
+right."""
 LATE = frozenset(
     (
         Error.NONE,
@@ -72,11 +73,11 @@ LATE = frozenset(
         Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
     )
 )
-"""The answers of a leader while the marker of the transaction is on its way (KIP360-FENCE-06)."""
+"""The errors that a leader may answer while the transaction's marker is on its way (KIP360-FENCE-06)."""
 
 
 class Right(NamedTuple):
-    """One right answer, its kind and the reason; producer id, epoch and offset where success comes with them, else -1."""
+    """One right answer, its kind and the reason; producer id, epoch and offset if a success has them, else -1."""
 
     kind: str
     error: int
@@ -87,7 +88,7 @@ class Right(NamedTuple):
     """The event of the first request of the open transaction; NEVER if none is open."""
 
     def is_given(self, one: AnsweredRequest) -> bool:
-        """True if it is the answer that was given. Any producer id is right for a new one."""
+        """True if the request was answered so. For a new producer id any id is right."""
         same = self.error == one.error and self.outcome.epoch in (-1, one.given_epoch)
         whose = self.outcome.producer_id < 0 or self.outcome.producer_id == one.given_id
         return same and whose and (one.write is None or self.offset in (-1, one.write.offset))
@@ -100,7 +101,7 @@ class Right(NamedTuple):
 
 @joint_judge("KIP360-INV-16", *ALL)
 def answers_fit_the_possible_states(together: Together) -> Iterator[Claim]:
-    """The answer to each request of a producer is one of those that are right in the states that are possible."""
+    """The answer to each request of a producer is right in one of the possible states of its coordinator and leader."""
     producers = together.derive(Producers)
     for story in together.of(TransactionStory):
         yield from _of_transactional_id(story, producers)
@@ -126,9 +127,9 @@ def _of_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[
 
 
 class _Judged(NamedTuple):
-    """One turn, what was known after it, and the claims about it.
+    """One turn, the coordinator's possible states after it, and the claims about it.
 
-    No later turn changes any of that, but a later one may show that a wrong answer is to be excused.
+    Later turns change none of these, but may show that a wrong answer is to be excused.
     """
 
     turn: Turn
@@ -155,7 +156,7 @@ def _of_transactional_id(story: TransactionStory, producers: Producers) -> Itera
 
 
 def _judge_turn(coordination: Coordination, prediction: Prediction, turn: Turn) -> Iterator[Claim]:
-    """Judge one answer, and go on with what it tells. A broker that is not the leader may know less."""
+    """Judge one answer, and keep the states that it leaves possible. A broker that is not the leader may know less."""
     one = prediction.asked
     if (passed := _passed_over(one, turn.led)) is not None:
         (coordination.drops if one.error in UNTOUCHED else coordination.passes)(one)
@@ -182,9 +183,7 @@ def _judge_turn(coordination: Coordination, prediction: Prediction, turn: Turn) 
 
 
 def _may_be_stale(coordination: Coordination, one: AnsweredRequest) -> bool:
-    """True if a fault stood at another broker than the last coordinator, which may not know that it is no coordinator any
-    more.
-    """
+    """True if a fault stood at a broker other than the last coordinator: it may not know that it is no longer the coordinator."""
     node, served = one.request.node, coordination.served_by
     spans = coordination.story.timeline.standing(coordination.served_at, one.event)
     hit = any(
@@ -240,7 +239,7 @@ def _by_leader(one: AnsweredRequest, outcome: RightAnswer) -> list[Right]:
 
 
 def _granted_case(one: AnsweredRequest) -> str:
-    """Return the case of a granted request: of an answer that no state predicts, no other is known."""
+    """Return the case of a granted request. An answer that no state predicts has no other case."""
     return f"{CASE_OF[one.request.api]}-granted"
 
 
@@ -280,7 +279,7 @@ def _judge(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) -
 
 
 def _given_by(given: list[Right]) -> Evidence | None:
-    """Return the evidence by which the answer was given, if every right answer like it has one."""
+    """Return the evidence that excuses the answer, if every right answer equal to it needs evidence; else None."""
     excuses = [right.outcome.excuse for right in given]
     return excuses[0] if excuses and all(excuses) else None
 

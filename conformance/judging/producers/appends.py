@@ -15,7 +15,7 @@ from conformance.judging.timeline import NEVER
 from protocol.codes import Error
 
 REMEMBERED = 5
-"""Batches of a producer that a leader recognises when they come again."""
+"""The number of a producer's latest batches that a leader recognises as duplicates."""
 Kind = Literal["granted", "repeated", "out-of-order", "fenced-seen", "unknown"]
 REFUSED = frozenset(
     (
@@ -29,13 +29,12 @@ REFUSED = frozenset(
         Error.NOT_ENOUGH_REPLICAS,
     )
 )
-"""Errors with which nothing was appended. After any other the batch may be in the log, or may still be appended."""
+"""Errors that mean that nothing was appended. After any other the batch may be in the log, or may still be appended."""
 
 
 class Append(NamedTuple):
-    """The right errors for a batch, and the earlier batch that decides it; several errors if the leader's knowledge is not
-    certain.
-    """
+    """The right errors for a batch, and the earlier batch that decides them; several if it is not certain which state the
+    leader has."""
 
     kind: Kind
     errors: frozenset[int]
@@ -68,7 +67,7 @@ def append_of(partition: PartitionStory, write: ProduceResult) -> Append:
 
 
 def _concerns(one: ProduceResult, write: ProduceResult) -> bool:
-    """True if a batch was sent before the answer by the same producer, and may have had an effect."""
+    """True if the same producer sent the batch before the answer, and it may have been appended."""
     mine = one.producer_id == write.producer_id and one is not write and one.asked < write.event
     return mine and not one.failed and not (one.error in REFUSED and one.event < write.asked)
 
@@ -127,13 +126,13 @@ def _is_same_leader(partition: PartitionStory, first: ProduceResult, write: Prod
 
 
 def _end(origin: int, one: ProduceResult) -> int:
-    """Return how many sequences after the first, `origin`, the batch ends: the last sequence is followed by 0."""
+    """Return the distance from the sequence `origin` to the end of the batch; sequences wrap around to 0 after the last one."""
     return (one.base_sequence - origin) % SEQUENCES + len(one.values)
 
 
 def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVER) -> Evidence | None:
-    """Return the evidence by which the leader need not know the producer's last batch; None if it has to, or if there
-    is no such batch.
+    """Return the evidence by which the leader may not know the producer's last batch; None if it must, or if there is no such
+    batch.
 
     `began` is the first request of the write's transaction, if that is open.
     """
@@ -149,8 +148,8 @@ def leads(partition: PartitionStory, write: ProduceResult) -> bool:
     """True if the node leads by the newest leader epoch before the request, and still by the next one that a broker names
     after it.
 
-    Where no broker names one, a broker that answers as a leader is one: without a fault, a reassignment or an unclean
-    election none is deposed.
+    If no broker names a leader, a broker that answers as one counts as the leader: without a fault, a reassignment or an
+    unclean election no leader is deposed.
     """
     leadership = partition.derive(Leadership)
     epoch = leadership.newest_epoch_before(write.asked)

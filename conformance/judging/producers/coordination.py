@@ -32,15 +32,16 @@ from conformance.judging.producers.requests import AnsweredRequest, AnswerKind
 from conformance.judging.producers.story import TransactionStory
 
 AT_MOST = 300
-"""The most configurations; with more, nothing is predicted until a producer id is given or a state described."""
+"""The most configurations that are followed. With more, nothing is predicted until a producer id is given or a state described.
+"""
 IN_TIME = 0.9
-"""The share of a transaction's time-out that is certainly not over: a coordinator counts by a clock of its own."""
+"""The share of a transaction's time-out before which it certainly has not expired, whatever the coordinator's clock."""
 CONFIRMED = 2
-"""The later answers after which a request without an answer no longer takes effect. The first, a new epoch, replaces
-what it may have left in a coordinator's log; a request sent after that came after it on any connection."""
+"""The number of later answers after which an unanswered request no longer takes effect. The first answer, a new epoch, replaces
+what the request may have left in a coordinator's log; a request sent after that cannot be overtaken by it."""
 
 Effects = frozenset[tuple[int, RightAnswer]]
-"""The (key, outcome) of each request that took effect."""
+"""The (key, outcome) of each request in flight that took effect."""
 
 
 class Configuration(NamedTuple):
@@ -51,12 +52,12 @@ class Configuration(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """The right answers to one request. `why` has a state for each outcome; None: nothing is known of the state."""
+    """The right answers to one request. `why` has a state for each right answer, and is None if the state is not known."""
 
     asked: AnsweredRequest
     why: dict[RightAnswer, State] | None
     busy: bool
-    """Whether the coordinator may have been busy with something else: another request in flight, markers, a time-out.
+    """True if the coordinator may have been busy otherwise: with another request in flight, with markers, or with a time-out.
     """
 
 
@@ -102,7 +103,7 @@ class Coordination:
         return same
 
     def predict(self, turn: Turn) -> Prediction | None:
-        """Take a turn, and return the right answers if it is an answer; None for any other turn."""
+        """Process a turn. Returns the right answers if the turn is an answer, else None."""
         one = turn.one
         if isinstance(one, TransactionDescription):
             self._take_description(one)
@@ -142,19 +143,18 @@ class Coordination:
         return why
 
     def passes(self, one: AnsweredRequest) -> None:
-        """Take a transient error: it is not known what the request did, if anything."""
+        """Process a transient error: the request may or may not have taken effect."""
         self._lose(one)
 
     def drops(self, one: AnsweredRequest) -> None:
-        """Take an error that says that nothing was changed."""
+        """Process an error that says that nothing was changed."""
         if self.known is not None:
             self._keep(frozenset(each for each in self.known if one.key not in dict(each.done)))
         self._open.pop(one.key, None)
 
     def explains(self, one: AnsweredRequest, outcomes: set[RightAnswer], *, untouched: bool) -> None:
-        """Keep the configurations that explain the answer: an effect with one of these outcomes, or none yet if it is refused
-        untouched.
-        """
+        """Keep only the configurations that explain the answer: the request took effect with one of these outcomes, or was
+        refused and changed nothing (`untouched`)."""
         if self.known is not None:
             kept = [each for each in self.known if _matches(each, one.key, outcomes, untouched)]
             self._keep(frozenset(_bind_id(_without(each, one.key), one) for each in kept))
@@ -162,9 +162,8 @@ class Coordination:
         self._confirm(one)
 
     def contradicts(self, one: AnsweredRequest) -> None:
-        """Take an answer that no state explains: only what it says itself is known. A write of the first protocol changes
-        nothing.
-        """
+        """Process an answer that no state explains: only the state that it shows itself is known. A write of the first protocol
+        changes nothing."""
         if one.request.api in ("Produce", "TxnOffsetCommit") and not one.request.is_tv2:
             self.drops(one)
             return
@@ -178,9 +177,8 @@ class Coordination:
             self._begin_at(at._replace(node=one.request.node, timeout_ms=one.request.timeout_ms))
 
     def _begin_at(self, state: State) -> None:
-        """Know only this state. The owner of the epoch before may ask for this one again; an open transaction may have raised
-        it already.
-        """
+        """Forget all states but this one. The owner of the previous epoch may ask for this epoch again; an open transaction may
+        have raised it already."""
         states = [state, state._replace(retried=state.epoch - 1)]
         states += [one._replace(raised=True) for one in states if one.status == "Ongoing"]
         self.known = frozenset(map(Configuration, states))
@@ -196,9 +194,8 @@ class Coordination:
             self.known = frozenset(each for each in self.known if key not in dict(each.done))
 
     def _lose(self, one: AnsweredRequest) -> None:
-        """Keep a request without an answer. One that fails at the same broker again leaves in its log what it left the first
-        time.
-        """
+        """Add a request without an answer to those in flight. A retry that fails at the same broker leaves the same in its log
+        as the first try."""
         lost = [each for each in self._open.values() if each.key in self._confirmations]
         same = [each.key for each in lost if _is_same(each, one) and one.reply is AnswerKind.ANSWERED]
         if self.known is not None and (same or not _begins(one)):
@@ -211,7 +208,7 @@ class Coordination:
             self._confirmations[one.key] = (0, one.event)
 
     def _confirm(self, one: AnsweredRequest) -> None:
-        """Take the answer to a later request, by which earlier ones without an answer become certain."""
+        """Settle earlier unanswered requests by the answer to a later one."""
         for key, (times, event) in [*self._confirmations.items()]:
             given = one.request.api == "InitProducerId" and one.error == NONE
             if one.request.asked > event and (times > 0 or given):
@@ -255,7 +252,7 @@ class Coordination:
                 yield from self._took_effect(at, one)
 
     def _took_effect(self, at: Configuration, one: AnsweredRequest) -> Iterator[Configuration]:
-        """Yield the configurations after a request took effect. Without an answer, only a change of state counts."""
+        """Yield the configurations after a request took effect. An unanswered request counts only if it changed the state."""
         lost = one.key in self._confirmations
         for outcome, state in self._outcomes(at, one):
             if not lost:
@@ -265,7 +262,7 @@ class Coordination:
                 yield Configuration(state, at.done | ({(one.key, UNSEEN)} if _begins(one) else frozenset()))
 
     def _outcomes(self, at: Configuration, one: AnsweredRequest) -> Iterator[tuple[RightAnswer, State]]:
-        """Yield the outcomes of a request. The first that may have opened the transaction starts its time-out."""
+        """Yield the outcomes of a request. The first request that may have opened the transaction starts its time-out."""
         moved = one.request.node != at.state.node or self.story.timeline.fault_between(at.state.since, one.event)
         first = min(each.request.asked for each in self._open.values())
         request = one.request
@@ -279,7 +276,7 @@ class Coordination:
         return time(event) - opened >= IN_TIME * state.timeout_ms / 1000
 
     def _may_expire(self, state: State, event: int) -> bool:
-        """True if the id may have been idle for as long as the coordinator remembers one."""
+        """True if the transactional id may have been idle until its expiry."""
         timeline = self.story.timeline
         return timeline.time(event) - timeline.time(max(state.since, 0)) >= IN_TIME * timeline.ids_expire_after
 
@@ -313,7 +310,7 @@ _SINCE = State._fields.index("since")
 
 
 def _without_since(at: Configuration) -> tuple[object, ...]:
-    """Return a key that is equal for states that differ only in how long they last: the oldest stands for all."""
+    """Return a key that is equal for states that differ only in their age: the oldest stands for all."""
     return (*at.state[:_SINCE], *at.state[_SINCE + 1 :], at.done)
 
 
@@ -349,7 +346,7 @@ def _bound_to(at: Configuration, id: int) -> Configuration:
 def _is_described(state: State, one: TransactionDescription) -> bool:
     """True if the description fits the state.
 
-    The coordinator itself has the former producer id until the markers are written, at the epoch above the last one.
+    Until the markers are written, the coordinator itself keeps the former producer id, at the epoch above LAST_EPOCH.
     """
     at = (one.state, one.producer_id, one.producer_epoch)
     same = state.producer_id in (NEW_ID, one.producer_id) and one.producer_id != state.former_id

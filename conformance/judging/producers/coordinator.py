@@ -16,15 +16,15 @@ Status = Literal["", "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "Compl
 PREPARED: dict[Status, Status] = {"PrepareCommit": "CompleteCommit", "PrepareAbort": "CompleteAbort"}
 """The states in which markers are being written, each with the one that follows once all are."""
 NO_ID, NEW_ID = -1, -2
-"""In place of a producer id: none was sent, and one that no answer has shown yet."""
+"""Stand in for a producer id: none was sent; a new one that no answer has shown yet."""
 NO_EPOCH = -1
 LAST_EPOCH = 32_766
 """The highest epoch that a client may hold; the next one is 0 of another producer id (KIP360-INIT-15). A coordinator may itself
 be at the epoch above, between the abort of a transaction and the next InitProducerId."""
 PASSED = -10
-"""In place of an error code: the coordinator lets a write pass, so the leader of the partition decides."""
+"""Stands in for an error code: the coordinator lets the write pass, so the leader of the partition decides."""
 PASSED_LATE = -11
-"""As PASSED, while the markers of the transaction are being written: the leader may have its marker, or not yet."""
+"""Like PASSED, while the transaction's markers are being written: the leader may or may not have its marker yet."""
 Api = Literal["InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "Produce", "TxnOffsetCommit"]
 
 
@@ -35,7 +35,7 @@ class State(NamedTuple):
     producer_id: int = NO_ID
     epoch: int = NO_EPOCH
     retried: int = NO_EPOCH
-    """The epoch whose owner is given the current one again: it asked for that, and may have lost the answer."""
+    """The previous epoch, whose owner may ask for the current one again, since it may have lost the answer."""
     added: frozenset[str] = frozenset()
     """The partitions of the open transaction, `topic-0`, and its groups, `group g`."""
     opened: int = -1
@@ -43,7 +43,7 @@ class State(NamedTuple):
     since: int = -1
     """The event from which on the epoch is current."""
     node: str = ""
-    """The broker that gave the epoch."""
+    """The broker that answered with the epoch."""
     timeout_ms: int = -1
     raised: bool = False
     """The epoch was raised to abort the transaction, but the log append failed: no other coordinator knows of it."""
@@ -72,11 +72,10 @@ class CoordinatorRequest(NamedTuple):
     times: int = 1
     """The number of InitProducerId requests in a row, each with the epoch that the one before was given."""
     names_member: bool = False
-    """Whether a TxnOffsetCommit names a member, an instance or a generation, which the group coordinator checks too.
-    """
+    """True if a TxnOffsetCommit names a member, an instance or a generation, which the group coordinator checks too."""
     failed_over: bool = False
-    """Whether another broker may have become the coordinator since the epoch was given, losing what is only in memory.
-    """
+    """True if another broker may have become the coordinator since the epoch was given, so that state kept in memory only is
+    lost."""
 
     @property
     def is_tv2(self) -> bool:
@@ -87,7 +86,8 @@ class CoordinatorRequest(NamedTuple):
 class RightAnswer(NamedTuple):
     """One right answer: its error, and the producer id and epoch that come with success.
 
-    `excuse`: only releases answer so. `kind`: the kind of answer, where the error alone does not tell.
+    `excuse`: the evidence if releases answer so against the protocol. `kind`: the kind of answer, if the error alone does not
+    tell.
     """
 
     error: int
@@ -100,7 +100,7 @@ class RightAnswer(NamedTuple):
 Next = Iterator[tuple[RightAnswer, State]]
 CONCURRENT = RightAnswer(Error.CONCURRENT_TRANSACTIONS)
 UNSEEN = RightAnswer(-99)
-"""In place of an answer: a change that no answer shows, since the coordinator failed to write it to its log."""
+"""Stands in for an answer: a change that no answer shows, since the coordinator failed to write it to its log."""
 
 
 def fenced_error(request: CoordinatorRequest) -> int:
@@ -139,7 +139,7 @@ def _init(state: State, request: CoordinatorRequest) -> Next:
 
 
 def _is_of_former(state: State, request: CoordinatorRequest) -> bool:
-    """True for the owner of the producer id that was exhausted, at its last epoch (rule 2.2)."""
+    """True if the request comes from the owner of the exhausted producer id, at its last epoch (rule 2.2)."""
     return request.producer_id == state.former_id != NO_ID and request.epoch == LAST_EPOCH
 
 
@@ -248,14 +248,15 @@ def _prepare_status(request: CoordinatorRequest) -> Status:
 
 
 def _said_again(state: State, request: CoordinatorRequest) -> int:
-    """Return the error for an end that was decided before: by the same request, or by another one."""
+    """Return the error of an EndTxn for a transaction that was decided before, by the same decision or the other one."""
     if state.status == _prepare_status(request):
         return Error.CONCURRENT_TRANSACTIONS
     return Error.NONE if state.status == PREPARED[_prepare_status(request)] else Error.INVALID_TXN_STATE
 
 
 def _end_second(state: State, request: CoordinatorRequest) -> Next:
-    """Yield the answers to EndTxn of transaction version 2. Its epoch tells it from a repeated end of the last."""
+    """Yield the answers to EndTxn of transaction version 2. Its epoch distinguishes it from a retry for the previous
+    transaction."""
     of_former = _is_of_former(state, request)
     current, again = request.epoch == state.epoch, of_former or request.epoch == state.epoch - 1
     ended = state.status in PREPARED or state.status in PREPARED.values()

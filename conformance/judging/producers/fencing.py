@@ -1,4 +1,4 @@
-"""A fenced epoch has no effect that can be read (KIP360-INV-05)."""
+"""Fenced producers (KIP360-INV-05): requests of a fenced epoch have no effect that can be read."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,8 @@ from conformance.judging.together import Together
 
 @joint_judge("KIP360-INV-05", *ALL)
 def a_fenced_epoch_has_no_effect(together: Together) -> Iterator[Claim]:
-    """Once InitProducerId gave a newer epoch, requests of an older one neither write nor change the transaction."""
+    """Once InitProducerId has returned a newer epoch, requests at an older one neither append records nor change the
+    transaction."""
     producers = together.derive(Producers)
     for story in together.of(TransactionStory):
         yield from _requests(story)
@@ -40,7 +41,7 @@ def _requests(story: TransactionStory) -> Iterator[Claim]:
 
 
 def _errors(one: OfTransaction) -> list[int]:
-    """Return the errors of an answer that grants or refuses; none for a verification, which changes nothing."""
+    """Return the error codes by which an answer grants or refuses; none for a verification, which changes nothing."""
     if isinstance(one, PartitionsAdded):
         return [] if one.verify_only else [one.error if one.error != NONE else code for _, code in one.errors]
     return [one.error]
@@ -55,7 +56,7 @@ def _grant_in_words(one: OfTransaction, newer: ProducerIdGiven) -> str:
 
 
 def _writes(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
-    """Judge batches that were first sent after a newer epoch was given."""
+    """Judge batches that were first sent after a newer epoch had been returned."""
     first: dict[object, ProducerWrite] = {}
     for partition in producers.partitions:
         for one in partition.produced:

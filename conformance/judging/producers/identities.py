@@ -133,8 +133,8 @@ def _has_expired(
 ) -> bool:
     """True if expiry explains the difference.
 
-    A replica that is built from the log later knows a producer that others let expire, or its last marker. An open
-    transaction keeps its producer, and what a producer writes after that is known to all.
+    A replica that rebuilds its state from the log later knows a producer that others let expire, or the producer's last marker.
+    An open transaction keeps its producer from expiring, and all replicas know what a producer writes later.
     """
     own = (one for one in partition.produced if one.producer_id == id and one.error == NONE)
     written = max((one.asked for one in own), default=-1)

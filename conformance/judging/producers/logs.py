@@ -39,7 +39,7 @@ def producer_batches(read: FetchResult) -> list[ReplicaBatch]:
 
 
 def identity(one: ReplicaBatch | ProduceResult) -> tuple[int, int, int, tuple[bytes | None, ...]]:
-    """Return a key that a request shares with its repetitions and its batch. A refused sequence may be used again."""
+    """Return a key that a request shares with its retries and its batch in the log. A refused sequence may be used again."""
     values = tuple([value for _, value in one.records]) if isinstance(one, ReplicaBatch) else one.values
     return one.producer_id, one.producer_epoch, one.base_sequence, values
 
@@ -57,7 +57,7 @@ class Marked(NamedTuple):
 
     @property
     def commits(self) -> bool | None:
-        """True if the marker commits, False if it aborts, None if there is none."""
+        """True if the marker commits, False if it aborts; None if there is no marker."""
         return self.end.marker.committed if self.end is not None and self.end.marker is not None else None
 
 
@@ -79,12 +79,12 @@ def takes_no_markers(story: PartitionStory, first: int, second: int) -> bool:
     """
     described = next((seen for seen in reversed(story.metadata) if seen.event < second), None)
     replicas = (described or story.metadata[0]).replicas if story.metadata else ()
-    possible = story.derive(min_insync_replicas).possible(first, second)
+    possible = story.derive(min_insync_replicas).possible_values(first, second)
     return 0 < len(replicas) < max(map(int, possible), default=0)
 
 
 def stable_end(read: FetchResult) -> int:
-    """Return the last stable offset by the log itself: the first offset without a marker, or the high watermark."""
+    """Return the last stable offset that follows from the log: the first offset of an open transaction, or the high watermark."""
     return min((one.batch.base for one in with_markers(read) if one.end is None), default=read.high_watermark)
 
 

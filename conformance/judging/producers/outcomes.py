@@ -48,7 +48,8 @@ WORDS = {True: "committed", False: "aborted", None: "without a marker"}
 
 @joint_judge("KIP360-INV-06", *ALL)
 def transactions_are_atomic(together: Together) -> Iterator[Claim]:
-    """At rest all batches of a transaction have the outcome that EndTxn fixed, or the same one; so have its offsets."""
+    """At rest all batches and offsets of a transaction have the outcome of its EndTxn, or all the same outcome if none was
+    acknowledged."""
     producers = together.derive(Producers)
     for transaction in producers.transactions:
         for partition in by_partition(transaction.writes):
@@ -71,7 +72,7 @@ class _Outcome(NamedTuple):
 
 
 def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
-    """Judge the batches of a transaction. If no EndTxn was answered with success, it takes two batches to disagree."""
+    """Judge the batches of a transaction. If no EndTxn succeeded, only two batches that differ violate the row."""
     found, ended = [*_outcomes(transaction)], transaction.ended
     hows = {one.committed for one in found}
     if not found or (ended is None and (len(found) < 2 or hows == {None})):
@@ -154,7 +155,8 @@ def _offset(partition: PartitionStory, shown: FetchedOffset, own: list[InTransac
 
 @joint_judge("KIP360-INV-07", *ALL)
 def no_transaction_hangs(together: Together) -> Iterator[Claim]:
-    """The last stable offset stays below open transactions, and moves on; at rest no ended transaction is open anywhere."""
+    """The last stable offset stays below open transactions, and moves on when they end; at rest no ended transaction is open
+    anywhere."""
     producers = together.derive(Producers)
     for transaction in producers.transactions:
         yield from _not_past(transaction)
@@ -166,9 +168,8 @@ def no_transaction_hangs(together: Together) -> Iterator[Claim]:
 
 
 def _not_past(transaction: Transaction) -> Iterator[Claim]:
-    """Judge that no read between an acknowledged write and the first request that may end the transaction shows more as
-    stable.
-    """
+    """Judge that the last stable offset does not pass an acknowledged write before the first request that may end its
+    transaction."""
     until = _open_until(transaction)
     for partition, writes in by_partition(transaction.writes).items():
         if (first := next((one for one in writes if one.is_committed), None)) is not None:
@@ -265,7 +266,7 @@ def _ended_on(
 
 
 def _takes_no_markers(one: _Outcome) -> bool:
-    """True if the partition took no markers from the heal of all faults on, or from the request on if none is healed."""
+    """True if the partition could take no markers after all faults were healed, or after the request if none was healed."""
     healed = one.partition.timeline.healed
     return takes_no_markers(one.partition, healed if healed >= 0 else one.read.asked, one.read.event)
 

@@ -35,7 +35,7 @@ from protocol.codes import Error
 
 ALL = (TransactionStory, ProducerStory, PartitionStory)
 LATE = (Error.REQUEST_TIMED_OUT, Error.NETWORK_EXCEPTION, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-"""Errors after which a batch may be in the log: the broker gave up waiting for its replicas."""
+"""Errors after which a batch may be in the log: the broker gave up waiting for the other replicas."""
 
 # --- INV-01
 

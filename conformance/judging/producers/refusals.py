@@ -24,7 +24,7 @@ from conformance.judging.together import Together
 NEW_INSTANCE = "new-instance"
 """The case of InitProducerId once the last fault is healed."""
 GIVEN_WITHIN = 30.0
-"""Seconds that a coordinator has to load its state and to end the previous transaction."""
+"""Seconds within which a coordinator must load its state and end the previous transaction."""
 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 45, 47, 48
 INVALID_PRODUCER_ID_MAPPING, UNKNOWN_PRODUCER_ID, PRODUCER_FENCED = 49, 59, 90
 FATAL = frozenset(
@@ -37,12 +37,12 @@ FATAL = frozenset(
         PRODUCER_FENCED,
     )
 )
-"""Errors after which a producer has to start over. Others pass by themselves, or are about the partition."""
+"""Errors after which a producer has to start over. Other errors are transient, or concern the partition."""
 
 
 @joint_judge("KIP360-INV-15", *ALL)
 def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
-    """The next batch of a producer and the end of its transaction are granted, unless an error passes by itself."""
+    """The next batch of a current producer and the end of its transaction are granted; transient errors aside."""
     producers = together.derive(Producers)
     for partition in producers.partitions:
         for write in partition.produced:
@@ -105,9 +105,9 @@ def _is_added(transaction: Transaction, write: ProducerWrite) -> bool:
 
 
 def _is_current(transaction: Transaction, one: ProduceResult | TransactionEnded) -> bool:
-    """True if the request has the latest id and epoch, and its transaction is certainly open.
+    """True if the request has the latest producer id and epoch, and its transaction is certainly open.
 
-    No instance has asked for another epoch and none for the end, and the transaction has not timed out.
+    No instance has asked for another epoch or for the end, and the transaction has not timed out.
     """
     story, began = transaction.story, transaction.first_asked
     given = max((known.event for known in story.answers if known.event < began), default=-1)

@@ -13,7 +13,7 @@ from conformance.judging.producers.coordinator import NO_EPOCH, NO_ID, Api, Coor
 from conformance.judging.producers.story import TransactionStory
 
 UNNUMBERED = -1
-"""The key of a request that is not among those of a transactional id yet."""
+"""The key of a request that has not been added to those of a transactional id yet."""
 
 
 class AnswerKind(Enum):
@@ -23,7 +23,7 @@ class AnswerKind(Enum):
     UNKNOWN = "unknown"
     NEVER_SENT = "never sent"
     PARTLY = "partly"
-    """Some of several requests in a row were not granted: any number of them may have been."""
+    """The answer to several requests in a row some of which were not granted: any number of them may have taken effect."""
 
 
 class AnsweredRequest(NamedTuple):

@@ -1,4 +1,4 @@
-"""The stories of a transactional id and of a producer id: requests in their name, and the answers."""
+"""The stories of a transactional id and of a producer id: the requests made with it, and the answers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TransactionStory(Story):
 
     @property
     def groups(self) -> set[str]:
-        """The groups whose offsets were, or were to be, part of its transactions."""
+        """The groups whose offsets were added to its transactions, or were meant to be."""
         return {one.group for one in self.groups_added} | {one.group for one in self.offsets}
 
     @property
@@ -73,11 +73,12 @@ class TransactionStory(Story):
 
     @property
     def producer_ids(self) -> set[int]:
-        """The ids that were given by InitProducerId, or by EndTxn in place of one whose epochs were exhausted (KIP-890)."""
+        """The producer ids returned by InitProducerId, or by EndTxn to replace an id whose epochs were exhausted (KIP-890)."""
         return {one.producer_id for one in self.answers} | {one.next_id for one in self.ends if one.next_id >= 0}
 
     def fences(self, producer_id: int, epoch: int, event: int) -> ProducerIdGiven | None:
-        """Return the first InitProducerId that was answered before an event with a newer epoch or a later id."""
+        """Return the first InitProducerId answer before an event with a newer epoch or another, later producer id; None for
+        none."""
         known: set[int] = set()
         for one in self.answers:
             if one.event >= event:
@@ -90,9 +91,8 @@ class TransactionStory(Story):
         return None
 
     def bumped_by_fenced(self, first: int, second: int) -> bool:
-        """True if a fenced instance asked for the next epoch between two events. That aborts its successor's transaction
-        (KIP360-INIT-10).
-        """
+        """True if a fenced instance asked for the next epoch between two events, which aborts its successor's transaction
+        (KIP360-INIT-10)."""
         return any(
             self.fences(one.sent_producer_id, one.sent_epoch, one.asked) is not None
             for one in self.given
@@ -101,7 +101,7 @@ class TransactionStory(Story):
 
 
 class ProducerStory(Story):
-    """One producer id: the requests that gave it. EndTxn gives one in place of one whose epochs were exhausted (KIP-890)."""
+    """One producer id: the answers that gave it. EndTxn gives a new id to replace one whose epochs were exhausted (KIP-890)."""
 
     kind: ClassVar[Kind] = "producer"
 

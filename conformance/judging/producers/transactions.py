@@ -1,4 +1,4 @@
-"""Transactions as their clients know them: their writes, and the end that was asked for."""
+"""Transactions as their clients know them: their writes, and the requested end."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.together import Together
 
 IDEMPOTENT = "idempotent"
-"""The case of a producer without a transactional id; others go by their transaction protocol."""
+"""The case of producers without a transactional id; the case of others is their transaction protocol."""
 
 
 class ProducerWrite(NamedTuple):

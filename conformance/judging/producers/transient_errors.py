@@ -33,13 +33,14 @@ PASSING: dict[Api, frozenset[int]] = {
         )
     ),
 }
-"""By API, the errors of a broker that moves, loads, learns of a topic or is short of replicas. A verification that the
-coordinator cannot answer becomes NOT_ENOUGH_REPLICAS in Produce, and COORDINATOR_NOT_AVAILABLE in TxnOffsetCommit (KIP-890).
-CONCURRENT_TRANSACTIONS is none of them: it is right while markers are written, or while another request is in flight."""
+"""The transient errors of each API, from a broker that moves a coordinator, loads its log, does not know a topic yet or lacks
+in-sync replicas. A verification that the coordinator cannot answer becomes NOT_ENOUGH_REPLICAS in Produce, and
+COORDINATOR_NOT_AVAILABLE in TxnOffsetCommit (KIP-890). CONCURRENT_TRANSACTIONS is none of them: it is right while markers are
+written, or while another request is in flight."""
 UNTOUCHED = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED)
 )
-"""The errors in PASSING after which nothing was changed. After any other the change may be in a log, and seen later."""
+"""The errors in PASSING that mean that nothing was changed. After any other the change may be in a log and show later."""
 PASSES_WITHIN = 30.0
 """Seconds after which such an error has to be gone, once nothing disturbs the broker any more: the general bound."""
 

@@ -28,7 +28,7 @@ T = TypeVar("T", TopicSeen, Described)
 MESSAGE_TOO_LARGE = 10
 LIMIT = "max.message.bytes"
 OVERHEAD = 600
-"""More bytes than a batch of one record adds to its value."""
+"""An upper bound, in bytes, of the overhead of a batch with one record."""
 
 
 # --- GEN-01
@@ -50,11 +50,11 @@ def refused_changes_leave_no_trace(story: ResourceStory) -> Iterator[Claim]:
 
 
 Look = Callable[[list[ResourceChange]], Finding | None]
-"""The finding in one answer, given the changes that may show in it; None where they explain too much to tell."""
+"""A function that judges one answer, given the changes that may show in it; None if they explain too much to tell."""
 
 
 def _claims(refused: ResourceChange, possible: list[ResourceChange], look: Look) -> Iterator[Claim]:
-    """Judge one answer. A trace that only requests of open outcome explain is excused."""
+    """Judge one answer. A trace of the refused change is excused if a request of open outcome explains it."""
     others = [change for change in possible if change is not refused]
     finding = look(others)
     if finding is not None and not refused.left_open:
@@ -66,7 +66,7 @@ def _claims(refused: ResourceChange, possible: list[ResourceChange], look: Look)
 
 
 def excuse(change: ResourceChange, case: str) -> Excuse:
-    """Return an excuse with the reason for which the outcome of a change is open."""
+    """Return an excuse with the reason why the outcome of a change is open."""
     assert change.left_open is not None
     return Excuse(change.left_open, case)
 
@@ -103,7 +103,7 @@ def _value_untouched(
 
 
 def _later(answers: list[T], change: ResourceChange) -> Iterator[T]:
-    """Yield the first answer of each broker after a change, and its last."""
+    """Yield each broker's first answer after a change, and its last."""
     by_node: dict[str, list[T]] = {}
     for answer in answers:
         if answer.asked > change.event:
@@ -119,7 +119,7 @@ def _later(answers: list[T], change: ResourceChange) -> Iterator[T]:
 
 @story_judge("GEN-19", ResourceStory)
 def acknowledged_configuration_is_in_force(story: ResourceStory) -> Iterator[Claim]:
-    """At rest every broker concerned describes what was acknowledged last, and it is in force (GEN-19)."""
+    """At rest every broker concerned describes the value that was acknowledged last, and applies it (GEN-19)."""
     for claim in _described_and_in_force(story):
         in_vain = isinstance(claim, Finding) and not claim.held and not story.timeline.saw_the_wait
         yield Excuse(LOOKED_TOO_RARELY, claim.case) if in_vain else claim
@@ -158,15 +158,13 @@ def _was_set(story: ResourceStory, key: str, deletion: ResourceChange) -> bool:
 
 
 def _concerns(described: Described) -> bool:
-    """True if the description counts. A broker's own configuration is described by that broker only; others answer with an
-    error.
-    """
+    """True if the description counts. Only a broker itself describes its own configuration; others answer with an error."""
     one_broker = described.resource.type == BROKER and described.resource.name
     return not one_broker or described.error == NONE
 
 
 def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None]]:
-    """Return the values that every broker concerned has to describe at the end of a history, None if deleted."""
+    """Return the values that every broker concerned must describe at the end of a history, None for deleted ones."""
     reading = Reading(history.example, [ResourceStory])
     reading.feed(history.events)
     stories = [story for story in reading.stories(ResourceStory) if isinstance(story, ResourceStory) and story.changes]
@@ -195,7 +193,7 @@ def _case(resource: Resource) -> str:
 
 
 def _may_be_described(described: Described, key: str, rival: ResourceChange) -> bool:
-    """True if the answer is right in case the rival took effect last."""
+    """True if the answer is right provided that the rival change took effect last."""
     if rival.kind == "delete":
         return described.error == Error.UNKNOWN_TOPIC_OR_PARTITION
     return described.error == NONE and described.own(key) == rival.configs.get(key)
@@ -214,7 +212,7 @@ def _may_be_in_force(appended: TopicProduce, rival: ResourceChange) -> bool:
 
 
 def _is_limited(limit: str | None, appended: TopicProduce) -> bool | None:
-    """True if a Produce was answered as the limit asks for; None if its size or its error leaves that open."""
+    """True if a Produce was answered as the size limit demands; None if its size or its error leaves that open."""
     most = int(limit or 0)
     too_large = appended.payload > most
     if not most or appended.error not in (NONE, MESSAGE_TOO_LARGE):

@@ -18,7 +18,7 @@ def late_copy_of_a_deletion_deletes_nothing(story: ResourceStory) -> Iterator[Fi
 
 
 def _successor(story: ResourceStory, late: ResourceChange) -> ResourceChange | None:
-    """Return the topic that was created after the deletion of the one with that id was acknowledged."""
+    """Return the creation of a topic after the deletion by this id was acknowledged; None for none."""
     done = [one for one in story.changes if one.outcome == "done" and one.event < late.asked]
     deleted = next((one for one in done if (one.kind, one.topic_id) == ("delete", late.topic_id)), None)
     after = (one for one in done if one.kind == "create" and one.topic_id not in (None, late.topic_id))

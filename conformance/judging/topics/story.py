@@ -49,8 +49,8 @@ class ResourceStory(Story):
     def _with_outcome(self, change: ResourceChange) -> ResourceChange:
         """Return the change with its outcome.
 
-        A refusal is open if a fault may have cost a broker the answer to a first copy, which then was not refused. Without
-        such a fault, or if the topic was known to be as the refusal says, it is definite.
+        A refusal is open if a fault may have lost the answer to a first copy of the request, which took effect. Without such a
+        fault, or if the topic was known to be as the refusal says, it is definite.
         """
         before = self._partitions_before(change.asked)
         explained: dict[int, bool] = {
@@ -76,7 +76,7 @@ class ResourceStory(Story):
         return count
 
     def _controller_may_be_unheard(self, change: ResourceChange) -> bool:
-        """True if a fault delayed messages of a controller, or of the broker that was asked, while the request was under way."""
+        """True if a fault delayed messages of a controller, or of the requested broker, while the request was under way."""
         spans = (span for span in self.timeline.standing(change.asked, change.event) if span.effects.may_delay_messages)
         hit = {node for span in spans for node in span.nodes}
         return change.node in hit or not hit <= self.timeline.broker_names
@@ -86,7 +86,7 @@ class ResourceStory(Story):
         return [change for change in self.changes if change.asked < event and change.outcome != "refused"]
 
     def refusals(self) -> list[ResourceChange]:
-        """Return the refused changes, also those of which an earlier copy may have taken effect."""
+        """Return the refused changes, including those of which an earlier copy may have taken effect."""
         return [change for change in self.changes if change.outcome == "refused" or change.left_open == SENT_TWICE]
 
     # --- configuration
@@ -102,17 +102,17 @@ class ResourceStory(Story):
         return found
 
     def rivals(self, asked: int, key: str) -> list[ResourceChange]:
-        """Return the changes of open outcome that may have changed a key, or may yet, even after a later change."""
+        """Return the changes of open outcome that may have changed a key or may still do so, even after a later change."""
         before = [change for change in self.before(asked) if change.outcome == "open"]
         return [change for change in before if change.replaces or key in change.configs]
 
     # --- topics of one name
 
     def may_show(self, answer: TopicSeen | Described) -> list[ResourceChange]:
-        """Return the changes that a broker's answer may show. Changes that were over before the topic it knew was
-        created do not count.
+        """Return the changes that a broker's answer may show. Changes that ended before the creation of the topic that the
+        broker knew do not count.
 
-        A broker knows of a topic once it has told its id. A request of open outcome may take effect at any time.
+        A broker knows a topic once it has answered the topic's id. A request of open outcome may take effect at any time.
         """
         known = self._known_creation(answer)
         return [
@@ -132,7 +132,7 @@ class ResourceStory(Story):
     def is_accounted_for(self, seen: TopicSeen, refused: ResourceChange) -> bool:
         """True if the answer shows the topic of an acknowledged creation, or existed before the refused request.
 
-        A creation by a version that tells no id accounts for any.
+        A creation in a version whose answer has no topic id accounts for any topic.
         """
         earlier = {one.topic_id for one in self.seen if one.event < refused.asked}
         created = {one.topic_id for one in self.changes if one.kind == "create" and one.outcome == "done"}

@@ -116,7 +116,7 @@ def test_a_value_may_be_in_force_from_its_request_until_another_is_acknowledged(
     history: LogHistory, expected: set[str]
 ) -> None:
     end = len(history.events)
-    assert unclean(history).possible(end, NEVER) == expected
+    assert unclean(history).possible_values(end, NEVER) == expected
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_description_settles_a_request_of_unknown_outcome_that_is_long_over(
 ) -> None:
     history = altered("true", lost=True).later(after).configured(UNCLEAN_ELECTION, described, OWN)
     end = len(history.events)
-    assert unclean(history).possible(end, NEVER) == expected
+    assert unclean(history).possible_values(end, NEVER) == expected
 
 
 def test_an_earlier_request_of_unknown_outcome_was_possible_until_the_description() -> None:
@@ -141,7 +141,7 @@ def test_an_earlier_request_of_unknown_outcome_was_possible_until_the_descriptio
     history.later(SETTLED_AFTER + 1).configured(UNCLEAN_ELECTION, "false", OWN)
     end = len(history.events)
     found = unclean(history)
-    assert [found.possible(event, event) for event in (before, end)] == [{"false", "true"}, {"false"}]
+    assert [found.possible_values(event, event) for event in (before, end)] == [{"false", "true"}, {"false"}]
 
 
 def test_a_value_begins_at_its_request_or_where_it_is_in_force_already() -> None:
@@ -156,8 +156,8 @@ def test_a_value_that_is_changed_meanwhile_may_be_in_force_as_well_as_the_one_be
     history = altered("true")
     first = len(history.events)
     found = unclean(history.altered(UNCLEAN_ELECTION, "false"))
-    assert found.possible(first, first) == {"true"}
-    assert found.possible(first, NEVER) == {"false", "true"}
+    assert found.possible_values(first, first) == {"true"}
+    assert found.possible_values(first, NEVER) == {"false", "true"}
 
 
 def test_a_value_was_ever_set_even_if_it_is_not_any_more() -> None:
