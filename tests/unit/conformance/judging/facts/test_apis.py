@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from conformance.catalogue import shipped_rows
+from conformance.catalogue.floors import floor_of
 from conformance.judging.facts.apis import API_OF, BATCHES, DUPLICATES, PARTS, SEVERAL, case_of
 from protocol.codes import Error
 from protocol.operations import OPERATIONS
@@ -105,4 +106,4 @@ def test_the_rows_have_a_case_for_each_api() -> None:
     batches = {case_of(API_OF[op]) for op in BATCHES}
     assert {case.id for case in shipped_rows()["GEN-03"].cases} == batches | {DUPLICATES, SEVERAL}
     assert {case.id for case in shipped_rows()["GEN-12"].cases} == {case_of(api) for api in API_OF.values()}
-    assert {shipped_rows()[row].floor for row in ("GEN-03", "GEN-12")} == {5}
+    assert {floor_of(shipped_rows()[row]).observations for row in ("GEN-03", "GEN-12")} == {5}
