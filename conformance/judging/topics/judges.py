@@ -46,7 +46,10 @@ def refused_changes_leave_no_trace(story: ResourceStory) -> Iterator[Claim]:
             for described in _later(story.described, refused):
                 possible = story.may_show(described)
                 for key in refused.configs:
-                    yield from _claims(refused, possible, partial(_value_untouched, refused, described, key))
+                    untouched = partial(
+                        _value_untouched, refused, described, key, story.described_before(refused, described, key)
+                    )
+                    yield from _claims(refused, possible, untouched)
 
 
 Look = Callable[[list[ResourceChange]], Finding | None]
@@ -91,7 +94,7 @@ def _topic_untouched(
 
 
 def _value_untouched(
-    refused: ResourceChange, described: Described, key: str, possible: list[ResourceChange]
+    refused: ResourceChange, described: Described, key: str, told: str | None, possible: list[ResourceChange]
 ) -> Finding | None:
     value = refused.configs[key]
     others = {change.configs[key] for change in possible if key in change.configs}
@@ -99,7 +102,8 @@ def _value_untouched(
         return None
     case = "topic" if refused.kind == "create" else "configuration"
     shown = f"{refused}; {described.node} describes {key}={value} for the {described.resource}"
-    return Finding(described.own(key) != value, case, (refused.event, described.event), shown, "refused-left-trace")
+    untouched = value == told or described.own(key) != value
+    return Finding(untouched, case, (refused.event, described.event), shown, "refused-left-trace")
 
 
 def _later(answers: list[T], change: ResourceChange) -> Iterator[T]:
@@ -129,7 +133,7 @@ def _described_and_in_force(story: ResourceStory) -> Iterator[Claim]:
     for described in story.described:
         if story.is_at_rest(described.asked) and _concerns(described):
             for key, change in story.acknowledged_changes(described.asked).items():
-                if described.shows(key) and (change.configs[key] is not None or _was_set(story, key, change)):
+                if described.shows(key) and (change.configs.get(key) is not None or _was_set(story, key, change)):
                     rivals, explains = story.rivals(described.asked, key), partial(_may_be_described, described, key)
                     yield from _beside(rivals, _as_acknowledged(described, key, change), explains)
     for appended in story.appended:
@@ -152,7 +156,7 @@ def _beside(
 
 
 def _was_set(story: ResourceStory, key: str, deletion: ResourceChange) -> bool:
-    """True if an acknowledged request set the value that was deleted."""
+    """True if an acknowledged request set the value that was deleted, by itself or with its topic."""
     earlier = [change for change in story.before(deletion.asked) if change.outcome == "done"]
     return any(change.configs.get(key) is not None for change in earlier)
 
@@ -170,7 +174,7 @@ def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None
     stories = [story for story in reading.stories(ResourceStory) if isinstance(story, ResourceStory) and story.changes]
     return {
         story.changes[0].resource: {
-            key: change.configs[key]
+            key: change.configs.get(key)
             for key, change in story.acknowledged_changes(sys.maxsize).items()
             if not story.rivals(sys.maxsize, key)
         }
@@ -179,8 +183,9 @@ def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None
 
 
 def _as_acknowledged(described: Described, key: str, change: ResourceChange) -> Finding:
-    wanted, own = change.configs[key], described.own(key)
-    case = "deleted" if wanted is None else _case(described.resource)
+    wanted, own = change.configs.get(key), described.own(key)
+    unset = "created-again" if change.kind == "create" else "deleted"
+    case = unset if wanted is None else _case(described.resource)
     shown = f"{change}; {described.node} describes {key}={own} (error {described.error}) for the {described.resource}"
     held = own == wanted and described.error == NONE
     return Finding(held, case, (change.event, described.event), shown, "configuration-not-described")
@@ -200,7 +205,7 @@ def _may_be_described(described: Described, key: str, rival: ResourceChange) -> 
 
 
 def _in_force(change: ResourceChange, appended: TopicProduce) -> Finding | None:
-    held = _is_limited(change.configs[LIMIT], appended)
+    held = _is_limited(change.configs.get(LIMIT), appended)
     if held is None:
         return None
     shown = f"{change}; {appended.node} answered {appended.payload} bytes of values with error {appended.error}"

@@ -92,12 +92,17 @@ class ResourceStory(Story):
     # --- configuration
 
     def acknowledged_changes(self, asked: int) -> dict[str, ResourceChange]:
-        """Return the change of each key that was acknowledged last."""
+        """Return the change of each key that was acknowledged last.
+
+        The creation of a topic is the change of each key that an earlier topic of its name had, too.
+        """
         found: dict[str, ResourceChange] = {}
+        former: set[str] = set()
         for change in self.before(asked):
             if change.outcome == "done":
                 if change.replaces:
-                    found.clear()
+                    former |= found.keys()
+                    found = dict.fromkeys(former, change) if change.kind == "create" else {}
                 found |= dict.fromkeys(change.configs, change)
         return found
 
@@ -105,6 +110,11 @@ class ResourceStory(Story):
         """Return the changes of open outcome that may have changed a key or may still do so, even after a later change."""
         before = [change for change in self.before(asked) if change.outcome == "open"]
         return [change for change in before if change.replaces or key in change.configs]
+
+    def described_before(self, change: ResourceChange, answer: Described, key: str) -> str | None:
+        """Return the value of a key as the process that answers described it last before a change; None for none."""
+        earlier = [one for one in self.described if one.event < change.asked and _same_process(one, answer)]
+        return earlier[-1].own(key) if earlier and earlier[-1].shows(key) else None
 
     # --- topics of one name
 
@@ -145,7 +155,7 @@ class ResourceStory(Story):
         return 0 <= max(self.timeline.rest, self.timeline.disagreed) < asked
 
 
-def _same_process(one: TopicSeen, other: TopicSeen | Described) -> bool:
+def _same_process(one: TopicSeen | Described, other: TopicSeen | Described) -> bool:
     return (one.node, one.incarnation) == (other.node, other.incarnation)
 
 

@@ -62,6 +62,14 @@ def test_a_refused_creation_does_not_change_the_topic_that_is_there() -> None:
     assert results(history, REFUSED_TRACE).count(("topic", "violated")) == 2
 
 
+def test_a_value_that_a_broker_described_before_the_refusal_is_no_trace_of_it() -> None:
+    history = AdministrationHistory().create(2).described(THE_TOPIC, {"retention.ms": "5"})
+    history.create(9, {"retention.ms": "5"}, error=TOPIC_ALREADY_EXISTS)
+    assert results(history.described(THE_TOPIC, {"retention.ms": "5"}), REFUSED_TRACE) == [("topic", "held")]
+    history.described(THE_TOPIC, {"retention.ms": "5"}, on="broker-2")
+    assert ("topic", "violated") in results(history, REFUSED_TRACE)
+
+
 def test_what_was_refused_is_created_plainly_afterwards_without_leftovers() -> None:
     refused = AdministrationHistory().create(9, {"retention.ms": "5"}, error=INVALID_CONFIG).create(2)
     assert results(refused.seen(2).described(THE_TOPIC, {}), REFUSED_TRACE) == [("topic", "held"), ("topic", "held")]
@@ -295,6 +303,20 @@ def test_the_deletion_of_a_value_that_was_never_set_shows_nothing() -> None:
     assert results(history, AS_ACKNOWLEDGED) == []
 
 
+def test_a_topic_created_again_has_no_value_of_the_former_one() -> None:
+    again = AdministrationHistory().create(1, {"k": "1"}).delete().create(1, {"other": "3"}).at_rest()
+    honest = [("created-again", "held"), ("topic", "held")]
+    assert sorted(results(again.described(THE_TOPIC, {"other": "3"}), AS_ACKNOWLEDGED)) == honest
+    again.described(THE_TOPIC, {"other": "3", "k": "1"}, on="broker-2")
+    assert results(again, AS_ACKNOWLEDGED).count(("created-again", "violated")) == 1
+    assert acknowledged_values(again.history) == {THE_TOPIC: {"k": None, "other": "3"}}
+
+
+def test_a_value_of_the_former_topic_may_be_set_again() -> None:
+    again = AdministrationHistory().create(1, {"k": "1"}).delete().create(1).alter(THE_TOPIC, {"k": "1"}).at_rest()
+    assert results(again.described(THE_TOPIC, {"k": "1"}), AS_ACKNOWLEDGED) == [("topic", "held")]
+
+
 def test_an_answer_with_an_error_does_not_describe_what_was_acknowledged() -> None:
     history = AdministrationHistory().create(1, {"k": "1"}).at_rest().described(THE_TOPIC, {}, error=3)
     assert results(history, AS_ACKNOWLEDGED) == [("topic", "violated")]
@@ -353,11 +375,11 @@ def test_an_open_creation_explains_its_own_values() -> None:
     assert results(history.described(THE_TOPIC, {"k": "8"}), AS_ACKNOWLEDGED) == [("topic", "violated")]
 
 
-def test_a_topic_that_was_deleted_keeps_no_value() -> None:
+def test_a_topic_that_was_deleted_has_no_value() -> None:
     history = AdministrationHistory().create(1, {"k": "1"}).delete().at_rest().described(THE_TOPIC, {}, error=3)
     assert results(history, AS_ACKNOWLEDGED) == []
     again = AdministrationHistory().create(1, {"k": "1"}).delete().create(1).at_rest().described(THE_TOPIC, {})
-    assert results(again, AS_ACKNOWLEDGED) == []
+    assert results(again, AS_ACKNOWLEDGED) == [("created-again", "held")]
 
 
 @pytest.mark.parametrize(
