@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers, lists, tuples
 
-from conformance.core.bench import File
+from conformance.core.bench import Bench, File
 from conformance.kip101.leader_epoch_checkpoint import has_entry, is_documented
-from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of
-from conformance.rigs.log.partition import Boundary
+from conformance.rigs.log.epoch_checkpoint import WRITTEN_WITHIN, entries_of, entry_of, read_epochs
+from conformance.rigs.log.partition import Boundary, Partition, PartitionData
+from fixtures.waiting import Overdue
+from protocol.messages import Topic
+from tests.support.clocked_bench import ClockedBench
 
 
 def file(*lines: str) -> File:
@@ -50,3 +55,40 @@ def test_an_entry_is_found_by_its_epoch() -> None:
     assert has_entry(Boundary(4, 7), found)
     assert not has_entry(Boundary(4, 6), found)
     assert not has_entry(Boundary(1, 0), found)
+
+
+class Disk(ClockedBench):
+    """A broker that writes its second entry so many seconds after the first look."""
+
+    def __init__(self, written_after: float, late: float = 0.0) -> None:
+        super().__init__(late=late)
+        self._written_at = self.seconds + written_after
+
+    def read_file(self, name: str, path: str) -> File:
+        assert (name, path) == ("broker-2", "topic-0/leader-epoch-checkpoint")
+        return BOTH if self.seconds >= self._written_at else ONE
+
+
+ONE, BOTH = file("0", "1", "0 0"), file("0", "2", "0 0", "4 7")
+
+
+def read_of(disk: Disk) -> File:
+    partition = Partition(cast(Bench, disk), PartitionData(Topic("topic", "id"), 0))
+    return read_epochs(partition, 2, lambda found: has_entry(Boundary(4, 7), found))
+
+
+@pytest.mark.parametrize("after", [0.0, 1.0, WRITTEN_WITHIN - 1])
+@pytest.mark.parametrize("late", [0.0, WRITTEN_WITHIN])
+def test_a_file_that_is_written_in_time_is_read_as_it_is_then(after: float, late: float) -> None:
+    assert read_of(Disk(after, late)) == BOTH
+
+
+@pytest.mark.parametrize("after", [WRITTEN_WITHIN + 1, 1_000.0])
+def test_one_that_is_not_is_read_as_it_is_when_it_is_due(after: float) -> None:
+    assert read_of(Disk(after)) == ONE
+
+
+def test_one_for_which_the_kit_starved_proves_nothing() -> None:
+    with pytest.raises(Overdue) as overdue:
+        read_of(Disk(1_000.0, late=WRITTEN_WITHIN))
+    assert (overdue.value.due, overdue.value.within, overdue.value.late) == ("step", WRITTEN_WITHIN, WRITTEN_WITHIN)
