@@ -14,7 +14,8 @@ import org.apache.kafka.server.common.MetadataVersion;
 /**
  * A partition of the brokers 1, 2 and 3 as a controller registers it, led by 1 at epoch 0 with all in the ISR. Prints leader,
  * epoch and ISR after the loss of 1, after that of 2; after the loss of 1 where a reassignment has added it; and after one
- * unclean election of 2 and another; then of a partition with the replica 1 only, and of another, after the loss of 1. Run as a single source file.
+ * unclean election of 2 and another; then of a partition with the replica 1 only, and of another, after the loss of 1. Run
+ * as a single source file.
  */
 public class PartitionChanges {
     private static final Uuid TOPIC = Uuid.randomUuid();
