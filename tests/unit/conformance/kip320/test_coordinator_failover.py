@@ -1,4 +1,4 @@
-"""What a new topic of a deleted one's name has of committed offsets, by the answers of its coordinator (GEN-22)."""
+"""Committed offsets of a new topic with the name of a deleted one, by the answers of its coordinator (GEN-22)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REFUSED = CommittedOffset(version=8, partition=0, error=Error.UNKNOWN_TOPIC_OR_P
 
 
 class Answered(Commits):
-    """Groups that committed for a topic which is deleted; each has these answers about the new one, the last for ever."""
+    """Groups that committed for a topic which is deleted; each has these answers about the new one, the last one forever."""
 
     def __init__(self, *answers: list[CommittedOffset], late: float = 0.0) -> None:
         self.bench = cast(Bench, ClockedBench(late=late))

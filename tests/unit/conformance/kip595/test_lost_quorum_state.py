@@ -1,4 +1,4 @@
-"""What is recorded of a voter that lost quorum-state: whether it answers when it had time to end itself (KIP595-QS-05)."""
+"""A voter that lost quorum-state: whether it answers when it had time to end itself is recorded (KIP595-QS-05)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Injected:
 
 
 class OneVoterLeft:
-    """Three voters, one of which is stopped; the leader loses its file, and ends itself so long after its start, if it does."""
+    """Three voters, one of which is stopped; the leader loses its file, and ends itself `ends_after` seconds after its start."""
 
     def __init__(self, ends_after: float) -> None:
         self.bench = ClockedBench()

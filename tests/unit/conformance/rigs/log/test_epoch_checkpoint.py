@@ -58,7 +58,7 @@ def test_an_entry_is_found_by_its_epoch() -> None:
 
 
 class Disk(ClockedBench):
-    """A broker that writes its second entry so many seconds after the first look."""
+    """A broker that writes its second entry `written_after` seconds after the first look."""
 
     def __init__(self, written_after: float, late: float = 0.0) -> None:
         super().__init__(late=late)
