@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, repeat
 from typing import cast
+from uuid import UUID
 
 import pytest
 
@@ -16,7 +17,7 @@ from protocol.groups import CommittedOffset
 from protocol.messages import Topic
 from tests.support.clocked_bench import ClockedBench, results
 
-NEW = Topic("topic", "new id")
+NEW = Topic("topic", UUID(int=2))
 OLD = CommittedOffset(version=8, partition=0, error=Error.NONE, offset=7, leader_epoch=2)
 AT_ZERO = CommittedOffset(version=8, partition=0, error=Error.NONE, offset=0)
 NONE = CommittedOffset(version=8, partition=0, error=Error.NONE)

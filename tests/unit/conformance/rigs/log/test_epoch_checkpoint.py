@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import cast
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -73,7 +74,7 @@ ONE, BOTH = file("0", "1", "0 0"), file("0", "2", "0 0", "4 7")
 
 
 def read_of(disk: Disk) -> File:
-    partition = Partition(cast(Bench, disk), PartitionData(Topic("topic", "id"), 0))
+    partition = Partition(cast(Bench, disk), PartitionData(Topic("topic", UUID(int=1)), 0))
     return read_epochs(partition, 2, lambda found: has_entry(Boundary(4, 7), found))
 
 
