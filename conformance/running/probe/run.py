@@ -178,15 +178,17 @@ def end_of(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
     return "error" if replaced and not hindrance(history) else outcome
 
 
-def _has_enough(row: str, case: str, found: list[Observation]) -> bool:
-    if shipped_rows()[row].level in RECORDED:
+def _has_enough(id: str, case: str, found: list[Observation]) -> bool:
+    row = shipped_rows()[id]
+    if row.level in RECORDED:
         return True
-    floor = floor_of(shipped_rows()[row], case)
+    floor = floor_of(row, case)
+    filling = [one for one in found if may_fill(row, case, calm=one.calm)]
     # More rounds of a check that disturbs nothing would not help.
-    counted = [one for one in found if may_fill(shipped_rows()[row], case, calm=one.calm)] or found
-    shaped = {shaping(one.inputs, shipped_rows()[row].incidental) for one in counted}
-    situations = {(one.example, one.situation) for one in counted}
-    number = len(situations if by_situation(shipped_rows()[row], case) else counted)
+    counted = filling or found
+    shaped = {shaping(one.inputs, row.incidental) for one in counted}
+    situations = {(one.example, one.situation) for one in filling}
+    number = len(situations) if filling and by_situation(row, case) else len(counted)
     return number >= floor.observations and len(shaped) >= floor.inputs
 
 
