@@ -20,6 +20,12 @@ class Codes(IntEnum):
         unlisted._value_ = value
         return unlisted
 
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else self.name
+
 
 class Error(Codes):
     """The codes of org.apache.kafka.common.protocol.Errors, as of Kafka 4.4.0, under Kafka's own names."""

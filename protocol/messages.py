@@ -10,12 +10,15 @@ from uuid import UUID
 import msgspec
 
 from protocol.codes import Error
+from protocol.words import say_fields
 
 A = TypeVar("A")
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename={"error": "error_code"}):
-    """Base of answers and of the structs inside them."""
+    """Base of answers and of the structs inside them. Its `str` says it in words."""
+
+    __str__ = say_fields
 
 
 class Answer(Part, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from protocol.codes import Codes
+from protocol.words import say
 
 
 class Codec(Codes):
@@ -98,3 +99,9 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     size: int
     """Bytes on the wire, lengths included."""
     records: tuple[Record, ...] = ()
+
+    def __str__(self) -> str:
+        """Return its offsets and epoch, its producer, and what is in it."""
+        producer = f" by producer {self.producer_id} at epoch {self.producer_epoch}" if self.producer_id >= 0 else ""
+        inside = say([one.control_type.name if one.control_type else one.value for one in self.records])
+        return f"{self.base_offset}-{self.last_offset} of epoch {self.leader_epoch}{producer}: {inside}"

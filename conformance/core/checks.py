@@ -39,6 +39,7 @@ from conformance.judging.judges import rows_about
 from fixtures.cluster import Topology
 from history.observations import KEEPS, KEEPS_NOT, Observation, Result
 from history.subjects import Kind
+from protocol.words import say
 
 S = TypeVar("S", bound=msgspec.Struct)
 H = TypeVar("H")
@@ -149,16 +150,16 @@ def held_if(
     """Return the observation that the row held or was violated. `by` are the answers that show it.
 
     `row` defaults to the probe's first row, `case` to the case that the probe runs for. `variant` names which of
-    several legal answers was seen. A wait that ended while the kit starved is an excuse.
+    several legal answers was seen. A wait that ended while the kit starved is an excuse. The answers are told by the sentence of
+    a violation; `detail` is what else belongs into it, in words (`protocol.words.say`).
     """
     if isinstance(held, Settled):
         if held.excuse:
             return excuse(held.excuse, row=row, case=case)
         held = held.outcome is True
     result: Result = "held" if held else "violated"
-    shown = detail or _text_of(by)
     seen = Observation(
-        requirement=row, case=case, result=result, example="", detail=shown, label=label, variant=variant
+        requirement=row, case=case, result=result, example="", detail=detail, label=label, variant=variant
     )
     return ObservationClaim(seen, by)
 
@@ -170,7 +171,7 @@ def excuse(evidence: Evidence, *, row: str = "", case: str = "") -> ExcuseClaim:
 
 def record_only(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationClaim:
     """Return an observation that is never judged (level informational)."""
-    shown = detail or _text_of(by)
+    shown = detail or say(by)
     seen = Observation(requirement=row, case=case, result="recorded", example="", detail=shown, variant=variant)
     return ObservationClaim(seen, by)
 
@@ -182,10 +183,6 @@ def kept_if(row: str, kept: bool | Settled, *by: object, case: str = "", detail:
             return excuse(kept.excuse, row=row, case=case)
         kept = kept.outcome is True
     return record_only(*by, row=row, case=case, detail=detail, variant=KEEPS if kept else KEEPS_NOT)
-
-
-def _text_of(by: Sequence[object]) -> str:
-    return "; ".join(repr(answer) for answer in by)[:2000]
 
 
 Body = Callable[..., Claims]

@@ -19,6 +19,7 @@ from conformance.judging.excuses import INAPPLICABLE, Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
+from conformance.judging.sentences import sentence
 from conformance.judging.situations import situation_of
 from fixtures.spending import spending
 from history.events import History, Premise
@@ -86,7 +87,7 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
                 bench.tape.premise(claim.what, claim.met)
                 if not claim.met:
                     # An unmet premise ends the example.
-                    observations += _broken_promise(bench, claim)
+                    observations += _broken_promise(check, bench, claim)
                     excuses.update(_excused_promises(claim))
                     return ExampleOutcome(
                         "premise lost", claim.what, observations, _count_excuses(check, bench, excuses)
@@ -173,15 +174,18 @@ def _cases_by_id() -> dict[tuple[str, str], Case]:
     return {(row.id, case.id): case for row in shipped_rows() for case in row.cases}
 
 
-def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:
+def _broken_promise(check: Check, bench: Bench, claim: PremiseClaim) -> list[Observation]:
     """Return the violations of the rows that promised a premise that was not met."""
     promises = claim.promises if not claim.excuse else ()
-    return applicable_claims([_violation_of(bench, one) for one in promises], _facts_of_column(bench))
+    return applicable_claims([_violation_of(check, bench, one) for one in promises], _facts_of_column(bench))
 
 
-def _violation_of(bench: Bench, one: Promise) -> Observation:
-    broken = Observation(requirement=one.row, case=one.case, result="violated", example="", detail=one.what)
-    return _observation_of(bench, one.row, one.case, ObservationClaim(broken, ()))
+def _violation_of(check: Check, bench: Bench, one: Promise) -> Observation:
+    came_not = f"it was not so that {one.what}"
+    broken = Observation(requirement=one.row, case=one.case, result="violated", example="", detail=came_not)
+    return _observation_of(
+        bench, one.row, one.case, ObservationClaim(broken, ()), _promise(check, one.row, one.case)
+    )
 
 
 def _excused_promises(claim: PremiseClaim) -> Iterator[tuple[str, str, str]]:
@@ -215,16 +219,26 @@ def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observa
         raise KitError(
             f"{check.id} observes {row} case {case!r}, which it does not declare or the catalogue does not have"
         )
-    return _observation_of(bench, row, case, claim)
+    return _observation_of(bench, row, case, claim, _promise(check, row, case))
 
 
-def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim) -> Observation:
+def _promise(check: Check, row: str, case: str) -> str:
+    """Return what was promised: what the check says of its first row, or the title of another row; and in which case."""
+    title = check.title if row == check.rows[0] else shipped_rows()[row].title
+    return f"{title.rstrip('.')} ({_cases_by_id()[row, case].about})"
+
+
+def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim, promise: str) -> Observation:
     example = bench.tape.example
     shown_by = sorted(n for answer in claim.by if (n := bench.tape.event_of(answer)) >= 0)
+    detail = claim.observation.detail
+    if claim.observation.result == "violated":
+        detail = sentence(bench.tape.history, shown_by, detail, promise)
     return msgspec.structs.replace(
         claim.observation,
         requirement=row,
         case=case,
+        detail=detail,
         example=example.example,
         inputs=canonical_text(example.inputs),
         events=shown_by,

@@ -13,6 +13,7 @@ from conformance.judging.excuses import HOST_SLEPT, STARVED, Evidence
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue
 from history.due import NOT_KNOWN, Due, is_starved
+from protocol.words import say
 
 WITHIN = 30.0
 """Seconds within which the tested system does what it owes (`conformance.judging.due`)."""
@@ -71,7 +72,7 @@ class Settled(msgspec.Struct, frozen=True):
         raise TypeError("whether a wait was met may be unknown: hand it to held_if or premise, or look at its outcome")
 
     def __str__(self) -> str:
-        return str(self._met) if self.outcome is not None else f"{self._met}, the kit woke {self.late:.1f} s late"
+        return say(self._met) if self.outcome is not None else f"not known: the kit woke {self.late:.1f} s late"
 
 
 class Waiting:

@@ -12,6 +12,7 @@ from conformance.judging.transactions_in_words import by_producer, control
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Note, Overdue, Premise
 from history.subjects import Subject, subjects_of_exchange
 from protocol.codes import Error
+from protocol.words import say
 
 LONGEST = 400
 KIT = "kit"
@@ -340,17 +341,18 @@ def _without_nothing(value: Any) -> Any:
     if isinstance(value, dict):
         nothing: tuple[Any, ...] = (None, "", [], {}, -1)
         kept = {k: _without_nothing(v) for k, v in value.items() if k not in ("throttle_time_ms", "version")}
-        return {k: v for k, v in kept.items() if v not in nothing and not (k.endswith(_ERRORS) and v == 0)}
+        return {k: v for k, v in kept.items() if (v != 0 if k.endswith(_ERRORS) else v not in nothing)}
     return [_without_nothing(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _words(value: Any) -> str:
-    """Return plain data in words: `producer id 7, partitions [(topic a, partition 0)]`."""
+    """Return plain data in words: `producer id 7, partitions (topic a, partition 0)`."""
     if isinstance(value, dict):
         return ", ".join(_field(str(name), item) for name, item in value.items())
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_inner(item) for item in value)}]"
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        items = ", ".join(map(_inner, value))
+        return items if items.startswith("(") else f"[{items}]"
+    return say(value)
 
 
 def _field(name: str, value: Any) -> str:
@@ -362,6 +364,8 @@ def _field(name: str, value: Any) -> str:
 
 
 def _inner(value: Any) -> str:
+    if isinstance(value, dict) and value.keys() == {"id", "name"}:
+        return str(value["name"])
     return f"({_words(value)})" if isinstance(value, dict) else _words(value)
 
 
