@@ -60,9 +60,9 @@ def say_fields(value: object) -> str:
     return ", ".join([*error, *fields]) or "nothing"
 
 
-def say_error(error: object) -> str:
+def say_error(error: int) -> str:
     """Return an error code by Kafka's name and number; `no error` for none."""
-    return f"{error.name} ({error.value})" if isinstance(error, Error) and error else "no error"
+    return f"{Error(error).name} ({error:d})" if error else "no error"
 
 
 def _telling_fields(value: object) -> Iterator[tuple[str, Any]]:
@@ -83,7 +83,8 @@ def _names(value: object) -> tuple[str, ...]:
 def _inner(value: object) -> str:
     """Return a part of a value in words, in brackets if it has parts of its own."""
     if isinstance(value, list | tuple | Set) and not _names(value):
-        return "none" if not value else say(value) if say(value).startswith("(") else f"[{say(value)}]"
+        text = say(value)
+        return text if not value or text.startswith(("(", "'")) else f"[{text}]"
     if isinstance(value, Mapping) or (_names(value) and type(value).__str__ in (object.__str__, say_fields)):
         return f"({say(value)})"
     return say(value)

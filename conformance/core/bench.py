@@ -47,6 +47,7 @@ from history.shards import Column
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.messages import Answer, Operation, Topic
+from protocol.words import say
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Answer)
@@ -123,7 +124,7 @@ class Bench:
         for member in self.members.values():
             if member.id == id:
                 return member.name
-        raise KitError(f"no node has id {id}; the cluster has {sorted(m.id for m in self.members.values())}")
+        raise KitError(f"no node has id {id}; the cluster has {say(sorted(m.id for m in self.members.values()))}")
 
     def id_of(self, name: str) -> int:
         return self.members[name].id

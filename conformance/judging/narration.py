@@ -11,8 +11,7 @@ from conformance.judging.record_values import value_in_words
 from conformance.judging.transactions_in_words import by_producer, control
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Note, Overdue, Premise
 from history.subjects import Subject, subjects_of_exchange
-from protocol.codes import Error
-from protocol.words import say
+from protocol.words import say, say_error
 
 LONGEST = 400
 KIT = "kit"
@@ -230,7 +229,7 @@ def _outcome(call: Call, answer: Answer) -> str:
     if tell is None or not isinstance(answer.value, dict):
         return _words(_without_nothing(answer.value)) or "done"
     error = answer.value.get("error_code", 0)
-    return _name_of(error) + _hint(answer.value) if error else tell(answer.value)
+    return say_error(error) + _hint(answer.value) if error else tell(answer.value)
 
 
 def _epochs(request: Plain) -> str:
@@ -318,15 +317,8 @@ _OUTCOMES: dict[str, Callable[[Plain], str]] = {
 # --- words
 
 
-def _name_of(code: int) -> str:
-    try:
-        return f"{Error(code).name} ({code})"
-    except ValueError:
-        return f"error {code}"
-
-
 def _error(code: int) -> str:
-    return f", {_name_of(code)}" if code else ""
+    return f", {say_error(code)}" if code else ""
 
 
 def _hint(value: Plain) -> str:
@@ -339,10 +331,16 @@ def _hint(value: Plain) -> str:
 def _without_nothing(value: Any) -> Any:
     """Return a value without its empty parts: null, empty, -1, no error."""
     if isinstance(value, dict):
-        nothing: tuple[Any, ...] = (None, "", [], {}, -1)
         kept = {k: _without_nothing(v) for k, v in value.items() if k not in ("throttle_time_ms", "version")}
-        return {k: v for k, v in kept.items() if (v != 0 if k.endswith(_ERRORS) else v not in nothing)}
+        return {k: v for k, v in kept.items() if _tells(k, v)}
     return [_without_nothing(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _tells(name: str, value: Any) -> bool:
+    """True if a field tells something: any error code does, that of a whole response if it is an error."""
+    if name.endswith(_ERRORS):
+        return value != 0 or name == "error_code"
+    return value not in (None, "", [], {}, -1)
 
 
 def _words(value: Any) -> str:
@@ -357,7 +355,7 @@ def _words(value: Any) -> str:
 
 def _field(name: str, value: Any) -> str:
     if name.endswith(_ERRORS) and isinstance(value, int):
-        return _name_of(value)
+        return say_error(value)
     if name == "value" and isinstance(value, str):
         return f"value {value_in_words(value)}"
     return f"{name.replace('_', ' ')} {_inner(value)}"

@@ -27,6 +27,7 @@ from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.log import EpochEnd
+from protocol.words import say
 
 OFTEN = 0.1
 
@@ -102,7 +103,7 @@ def alternating_tails(partition: Partition, first: int, second: int, more: list[
     cut = {
         id: set(epochs_and_checksums(turn.read)) - set(epochs_and_checksums(winner.read)) for id, turn in newest.items()
     }
-    yield premise(all(cut.values()), f"each of {list(newest)} has a tail to cut: {cut}")
+    yield premise(all(cut.values()), f"each of {say(list(newest))} has a tail to cut: {cut}")
     known = {epoch for _, epoch, _ in epochs_and_checksums(winner.read)} - {winner.epoch}
     gone = [turn.epoch for turn in taken if turn.epoch not in known]
     yield premise(len(gone) >= 2 and max(gone) < winner.epoch, f"epochs {gone} passed {third} by")

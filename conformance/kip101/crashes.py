@@ -10,6 +10,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from protocol.codes import Error
 from protocol.log import EARLIEST, EpochEnd
+from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 
@@ -17,7 +18,7 @@ def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseClaim:
     """Return the premise that a stopped broker's leader-epoch-checkpoint has an entry at or beyond its log end."""
     held = partition.disk(id).holds()
     met = held.log_end == cut and held.epochs is not None and held.epochs[-1].start_offset >= cut
-    return premise(met, f"the log of broker {id} ends at {held.log_end}, its entries are {held.epochs}")
+    return premise(met, f"the log of broker {id} ends at {held.log_end}, its entries are {say(held.epochs)}")
 
 
 def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:

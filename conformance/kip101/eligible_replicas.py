@@ -8,6 +8,7 @@ from conformance.rigs.log.eligible_replicas import EligibleReplicas, eligible_re
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from history.due import STARTS_WITHIN
+from protocol.words import say
 
 
 @probe("GEN-10", rig=eligible_replicas(3), cases=["start"], examples=2, smoke=False, which=integers(1, 2))
@@ -45,7 +46,7 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     described = strict.until(lambda: strict.known_to(asked), "a description")
     yield premise(described.replicas == (kept,), f"{removed} is no replica: {described}")
     eligible = replicas.eligible()
-    detail = f"replicas {described.replicas}, eligible {eligible}"
+    detail = f"replicas {say(described.replicas)}, eligible {eligible}"
     yield held_if(set(eligible) <= set(described.replicas), case="partition", detail=detail)
     strict.start(removed)
     replicas.returns(removed)

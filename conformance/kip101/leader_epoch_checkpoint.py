@@ -13,6 +13,7 @@ from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.log import DEBUGGER, EARLIEST
+from protocol.words import say
 from strategies.inputs import RECORDS
 
 
@@ -80,10 +81,10 @@ def retention_rewrites_the_first_entry(several: SpreadPartitions, segments: int)
     partition = several.untrimmed_partition()
     leader = partition.leader()
     before = entries_of(read_epochs(partition, partition.await_agreement().leader, is_documented)) or ()
-    yield premise(len(before) >= 2 and before[0].start == 0, f"a leader epoch cache of several epochs: {before}")
+    yield premise(len(before) >= 2 and before[0].start == 0, f"a leader epoch cache of several epochs: {say(before)}")
     limit = {"retention.bytes": str(segments * (SEGMENT_BYTES + BATCH_HEAD))}
     changed = leader.incremental_alter_configs(ResourceType.TOPIC, partition.name, limit)
-    yield premise(changed.error is Error.NONE, f"{limit} accepted")
+    yield premise(changed.error is Error.NONE, f"{say(limit)} accepted")
     start = partition.bench.eventually(lambda: settled_start(partition, leader), "a log start behind some segments")
     yield from starts_with_its_epoch(partition, leader, before, start)
 

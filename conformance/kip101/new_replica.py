@@ -19,6 +19,7 @@ from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.log import FetchedPartition, FetchOptions
 from protocol.records import batch
+from protocol.words import say
 
 SLOW_MS = 200
 """The delay in milliseconds of every frame between leader and controller: heartbeats still arrive in time, even over a
@@ -83,7 +84,7 @@ def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch
     expected = with_records(leading, epochs)
     yield premise(len(expected) == len(epochs) > 1, f"the leader's cache holds the {len(epochs)} epochs with records")
     file = read_epochs(partition, added, lambda file: entries_of(file) == expected)
-    detail = f"{added} holds {entries_of(file)}, the leader {entries_of(leading)}, records are of {sorted(epochs)}"
+    detail = f"{added} holds {entries_of(file)}, the leader {entries_of(leading)}, records are of {say(sorted(epochs))}"
     yield held_if(entries_of(file) == expected, file, leading, row="KIP101-CACHE-07", case="added", detail=detail)
 
 

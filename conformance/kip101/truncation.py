@@ -11,6 +11,7 @@ from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from protocol.codes import Error
+from protocol.words import say
 
 # --- KIP101-SC-01: an acknowledged record and truncation to the high watermark
 
@@ -24,7 +25,7 @@ def acknowledged_records_survive(
     """Check that the log end of the replica that now leads never fell, and that it has all acknowledged records."""
     read = partition.read(leader)
     rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
-    detail = f"{written}; its log ended at {list(dict.fromkeys(ends))}; now it has {read}"
+    detail = f"{written}; its log ended at {say(list(dict.fromkeys(ends)))}; now it has {read}"
     yield held_if(rose and all(one.kept_in(read) for one in written), read, case=case, detail=detail)
 
 

@@ -9,6 +9,7 @@ from conformance.rigs.groups.group_log import GroupLog, GroupState
 from conformance.rigs.groups.members import Members
 from conformance.rigs.groups.transactions import TxnGroup, fresh_txn_group
 from protocol.groups import DescribedGroup
+from protocol.words import say
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=6, max_size=7)
 OFFSET_CHANGES = lists(sampled_from(["plain", "committed", "aborted", "back"]), min_size=8, max_size=10)
@@ -25,7 +26,7 @@ def group_as_logged(group: TxnGroup, log: GroupLog, case: str) -> Claim:
     """Check that the group at rest is described as its records give it."""
     shown = group.describe()
     replayed = log.replay()
-    return held_if(replayed == state_in(group, shown), shown, case=case, detail=f"{shown}; in the log: {replayed}")
+    return held_if(replayed == state_in(group, shown), shown, case=case, detail=f"{shown}; in the log: {say(replayed)}")
 
 
 def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str, tried: Iterable[int]) -> Claims:

@@ -12,6 +12,7 @@ from conformance.rigs.groups.group_log import GroupLog
 from fixtures.views.member import ASSIGNOR
 from protocol.assignments import subscription
 from protocol.groups import ClassicGroup
+from protocol.words import say
 
 STEPS = lists(
     fixed_dictionaries({"do": sampled_from(["rejoin", "rejoin", "replace", "leave"]), "partitions": integers(0, 4)}),
@@ -57,7 +58,7 @@ def as_logged(lone: Lone, case: str) -> Claims:
     shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _rests)
     held = logged is not None and logged.is_described_by(shown)
     answered = not lone.member.id or (logged is not None and logged.generation == lone.member.generation)
-    detail = f"{shown}, answered generation {lone.member.generation}; in the log: {logged}"
+    detail = f"{shown}, answered generation {lone.member.generation}; in the log: {say(logged)}"
     yield held_if(held and answered, shown, case=case, detail=detail)
 
 

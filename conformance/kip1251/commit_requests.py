@@ -10,6 +10,7 @@ from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.groups import NewOffset
 from protocol.messages import Topic
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 LONGEST_METADATA = 4096
@@ -64,8 +65,8 @@ def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Claims:
     member.owned = frozenset()
     group.settle(member)
     yield group.holding(member, member.epoch, 0)
-    yield premise(group.topic.id != old.id, f"{group.topic} has another id than {old}")
-    group.bench.eventually(lambda: group.committed_offset(0).shows(-1), f"the offset of {old} gone with it")
+    yield premise(group.topic.id != old.id, f"{say(group.topic)} has another id than {say(old)}")
+    group.bench.eventually(lambda: group.committed_offset(0).shows(-1), f"the offset of {say(old)} gone with it")
     alone = group.commit_all(member, [NewOffset(old, 0, offset)], member.epoch, version=10)
     unset = group.committed_offset(0)
     unknown = alone.all_answered(Error.UNKNOWN_TOPIC_ID) and unset.shows(-1)

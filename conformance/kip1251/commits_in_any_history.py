@@ -11,6 +11,7 @@ from conformance.rigs.groups.members import Owners, Ownership
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refused_epoch_error
 from protocol.codes import Error
 from protocol.groups import OffsetFetchAnswer
+from protocol.words import say
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=4, max_size=5)
 """Changes of the group, after each of which members have to revoke partitions for a time."""
@@ -48,7 +49,7 @@ def as_known(group: Group, owners: Owners) -> PremiseClaim:
     known = {member.id: member.epoch for member in owners.present}
     back = any(0 <= shown.get(id, -1) < epoch for id, epoch in known.items())
     promised = ("KIP1251-BASE-08", "one-coordinator") if back else None
-    return premise(shown == known, f"members at the epochs {known}: {shown}", promised=promised)
+    return premise(shown == known, f"members at the epochs {say(known)}: {say(shown)}", promised=promised)
 
 
 class AlternatingOffsets:

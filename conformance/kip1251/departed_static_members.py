@@ -7,6 +7,7 @@ from conformance.rigs.groups.group import MANY, Group, fresh_group
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.configs import ResourceType
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 SESSION_MS = 6_000
@@ -28,7 +29,7 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
         yield held_if(
             partition in new.partitions or given.also(False),
             case="pending",
-            detail=f"{partition}; {sorted(new.partitions)}",
+            detail=f"{partition}; {say(sorted(new.partitions))}",
         )
     for _ in range(waits):
         new.keep_up()
@@ -37,7 +38,9 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
     group.settle(back, new)
     for partition in sorted(kept):
         reserved = partition in back.partitions and partition not in new.partitions
-        yield held_if(reserved, answer, case="assigned", detail=f"{partition}; back with {sorted(back.partitions)}")
+        yield held_if(
+            reserved, answer, case="assigned", detail=f"{partition}; back with {say(sorted(back.partitions))}"
+        )
 
 
 @probe("KIP1251-STATIC-07", rig=fresh_group(), examples=2, smoke=False, bumps=integers(1, 3), offset=OFFSETS)

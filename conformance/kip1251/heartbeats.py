@@ -7,6 +7,7 @@ from conformance.rigs.groups.group import Group, HandOver, fresh_group
 from fixtures.views.member import list_partitions
 from protocol.codes import Error
 from protocol.groups import JOIN, HeartbeatAnswer
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS
 
 
@@ -85,7 +86,7 @@ def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Claims:
     lost = group.revoking(old)
     waiting = new.keep_up()
     held_back = not group.assigned_in(waiting) & lost
-    what = f"{sorted(lost)} is still held back: {waiting}"
+    what = f"{say(sorted(lost))} is still held back: {waiting}"
     yield premise(held_back, what, promised=("KIP1251-BASE-02", "acknowledged"))
     back = old.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)
     given = new.keep_up()

@@ -7,6 +7,7 @@ from hypothesis.strategies import booleans, integers, lists, sampled_from
 from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.groups.classic import MixedMember, classic_alone, upgrade_group
 from conformance.rigs.groups.group import MANY, Group, GroupMember, classic_member, fresh_group
+from protocol.words import say
 
 CHANGES = lists(sampled_from(["classic", "consumer", "leave"]), min_size=4, max_size=5)
 TURNS = 4
@@ -84,7 +85,7 @@ class MixedGroup:
         partitions = member.owned if isinstance(member, MixedMember) else member.partitions
         new, shared = self._holders.give(member, partitions)
         if new:
-            detail = f"{member.id} is given {sorted(new)}, of which others have {sorted(shared)}; {answer}"
+            detail = f"{member.id} is given {say(sorted(new))}, of which others have {say(sorted(shared))}; {answer}"
             yield held_if(not shared, answer, case="single-owner", detail=detail)
 
     def names_one_owner(self) -> Claim:
@@ -141,7 +142,7 @@ def classic_member_is_told_before_the_next_owner(group: Group, rejoins: int, wai
         noticed if not shown else False,
         *early,
         case="classic-revocation",
-        detail=f"noticed: {noticed}; {sorted(shown)} given",
+        detail=f"noticed: {noticed}; {say(sorted(shown))} given",
     )
     classic.rejoin()
     classic.sync()
@@ -153,5 +154,5 @@ def classic_member_is_told_before_the_next_owner(group: Group, rejoins: int, wai
         classic.sync()
     given = group.is_given(newcomer, frozenset(range(group.partitions)) - kept)
     apart = not newcomer.partitions & classic.owned and bool(kept) and classic.owned == kept
-    detail = f"{sorted(kept)} kept, {sorted(newcomer.partitions)} given"
+    detail = f"{say(sorted(kept))} kept, {say(sorted(newcomer.partitions))} given"
     yield held_if(given if apart else False, case="classic-revocation", detail=detail)

@@ -8,6 +8,7 @@ from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_wh
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.configs import ResourceType
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 HEARTBEATS = integers(6, 8)
@@ -144,13 +145,15 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
         shown = new.partitions & lost
         if case == "removed" and group.describe_member(old) is None:
             break
-        yield held_if(not shown, answer, case=case, detail=f"{answer}; the former owner has to revoke {sorted(lost)}")
+        yield held_if(
+            not shown, answer, case=case, detail=f"{answer}; the former owner has to revoke {say(sorted(lost))}"
+        )
     if case == "acknowledged":
         group.acknowledge(old)
     elif case == "left":
         old.leave()
     given = group.is_given(new, lost)
-    yield held_if(given, case=case, detail=f"{sorted(new.partitions)} assigned, {sorted(lost)} free")
+    yield held_if(given, case=case, detail=f"{say(sorted(new.partitions))} assigned, {say(sorted(lost))} free")
 
 
 @probe(
@@ -206,4 +209,6 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     refused = gone.also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1))
     yield held_if(refused, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
     given = group.is_given(new, lost)
-    yield held_if(given, case="handed-over", detail=f"{sorted(new.partitions)} assigned, {sorted(lost)} were revoked")
+    yield held_if(
+        given, case="handed-over", detail=f"{say(sorted(new.partitions))} assigned, {say(sorted(lost))} were revoked"
+    )

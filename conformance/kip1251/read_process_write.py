@@ -16,6 +16,7 @@ from protocol.groups import HeartbeatAnswer, NewOffset
 from protocol.log import READ_COMMITTED, FetchedPartition, FetchOptions
 from protocol.records import batch
 from protocol.transactions import TxnOffsetCommitAnswer
+from protocol.words import say
 
 INPUTS = 12
 """Records in each partition that is read."""
@@ -62,7 +63,7 @@ class Copying:
         found, read = self.read_copies()
         offsets = [self.group.stable_offset(partition) for partition in range(self.group.partitions)]
         done = all(answer.shows(INPUTS) for answer in offsets)
-        detail = f"twice or never: {odd(found, wanted)}; offsets {[answer.only.offset for answer in offsets]}"
+        detail = f"twice or never: {odd(found, wanted)}; offsets {say([answer.only.offset for answer in offsets])}"
         return held_if(met.also(done), read, *offsets, detail=detail)
 
 

@@ -8,6 +8,7 @@ from conformance.rigs.groups.group import SESSION, Group, GroupMember, fresh_gro
 from conformance.rigs.groups.group_log import GroupLog
 from protocol.codes import Error
 from protocol.groups import OffsetCommitAnswer
+from protocol.words import say
 from strategies.inputs import EPOCHS_AHEAD, OFFSETS
 
 WRONGS = lists(sampled_from(["unknown-member", "newer-epoch", "without-epoch"]), min_size=6, max_size=8)
@@ -37,7 +38,7 @@ def refused_commit_is_not_stored(group: Group, wrongs: list[str], ahead: int, of
         after, stored = group.committed_offset(0), log.offsets(0)
         error = answer.all_answered(STRANGERS.get(wrong, Error.STALE_MEMBER_EPOCH))
         yield held_if(error and after.shows(offset), answer, after, case="offset-fetch")
-        yield held_if(error and stored == [offset], answer, case="log", detail=f"{answer}; in the log: {stored}")
+        yield held_if(error and stored == [offset], answer, case="log", detail=f"{answer}; in the log: {say(stored)}")
 
 
 @probe(
@@ -86,7 +87,7 @@ def refused_generation_is_not_stored(
         answer = commit_offset(group, classic, 0, offset + step, max(0, classic.generation + distance))
         after, stored = group.committed_offset(0), log.offsets(0)
         held = answer.all_answered(Error.ILLEGAL_GENERATION) and after.shows(offset) and stored == [offset]
-        yield held_if(held, answer, after, detail=f"{answer}; {after}; in the log: {stored}")
+        yield held_if(held, answer, after, detail=f"{answer}; {after}; in the log: {say(stored)}")
 
 
 @probe("KIP1251-COMMIT-14", rig=fresh_group(), bumps=integers(5, 6), back=integers(1, 100), offset=OFFSETS)

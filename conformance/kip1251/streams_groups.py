@@ -7,6 +7,7 @@ from conformance.rigs.groups.group import new_topic
 from conformance.rigs.groups.streams import STREAMS_GROUP, StreamsGroup
 from protocol.codes import Error
 from protocol.groups import NewOffset
+from protocol.words import say
 
 BACK = integers(1, 5)
 OFFSET = integers(1, 1000)
@@ -48,7 +49,7 @@ def standby_task(group: StreamsGroup, back: int, offset: int) -> Claims:
     group.with_standbys()
     hand = group.hand_over_tasks()
     yield group.at_epoch(hand.old)
-    yield premise(hand.lost in hand.old.standby, f"{hand.lost} is a standby task of {sorted(hand.old.standby)}")
+    yield premise(hand.lost in hand.old.standby, f"{hand.lost} is a standby task of {say(sorted(hand.old.standby))}")
     epoch = max(1, hand.old.epoch - back)
     yield premise(epoch < hand.old.epoch, f"{epoch} is below {hand.old.epoch}")
     answer = group.commit_by(hand.old, {hand.lost: offset}, epoch)

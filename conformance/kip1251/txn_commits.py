@@ -13,6 +13,7 @@ from conformance.rigs.producers.combined_node import StageProducer
 from protocol.codes import Error
 from protocol.messages import Topic
 from protocol.transactions import TxnOffsetCommitAnswer
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, EPOCHS_AHEAD, OFFSETS
 
 PICK = integers(0, 1)
@@ -377,4 +378,4 @@ def offsets_in_any_order(group: TxnGroup, moves: list[tuple[str, int]], pick: in
             ended = pending.pop(number)
             stored = max(stored, ended) if move == "commit" else stored
         now = group.node.offset_fetch(group.name, [(group.topic, 0)])
-        yield held_if(now.shows(stored[1]), now, detail=f"{moves[:moved]}: {stored[1]} expected, {now}")
+        yield held_if(now.shows(stored[1]), now, detail=f"{say(moves[:moved])}: {stored[1]} expected, {now}")

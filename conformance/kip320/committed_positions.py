@@ -14,6 +14,7 @@ from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.groups import CommittedOffset
 from protocol.log import EpochEnd, FetchedPartition
+from protocol.words import say
 
 
 def positions(log: FetchedLog) -> list[tuple[int, int]]:
@@ -74,6 +75,6 @@ def committed_position_is_not_diverged(partition: Partition, commit_back: int, f
     confirmations = [confirm(partition, one, nodes, back) for one in found.values()]
     yield same_leader_and_epoch(partition, state)
     as_committed = all(holds_commit(one, *position) for position, one in found.items())
-    yield premise(as_committed, f"positions as they were committed: {found}", promised=("KIP320-OC-01", "stored"))
+    yield premise(as_committed, f"positions as they were committed: {say(found)}", promised=("KIP320-OC-01", "stored"))
     for one in confirmations:
         yield from one.claims()

@@ -21,6 +21,7 @@ from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import FetchOptions
+from protocol.words import say
 from strategies.inputs import EPOCHS_AHEAD, PAST_END, RECORDS, near_or_far
 
 
@@ -87,7 +88,9 @@ def epoch_without_records_diverges_at_the_one_below(gap: Gap, past: int, with_ep
     partition = gap.partition
     node, _, state = sender_for(partition, "consumer")
     log = replica_log(partition, node)
-    yield premise(gap.gap not in log.stamps and gap.floor in log.stamps, f"no record of epoch {gap.gap}: {log.stamps}")
+    yield premise(
+        gap.gap not in log.stamps and gap.floor in log.stamps, f"no record of epoch {gap.gap}: {say(log.stamps)}"
+    )
     end = log.end_of(gap.floor)
     answer = node.fetch(
         partition.at(

@@ -244,11 +244,9 @@ def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Claims:
     strict = pairs.produce(pairs.data.strict, b"needs two", timeout_ms=AT_ONCE_MS)
     yield premise(all(one.error is Error.NONE for one in tempted.fetched.partitions), "a fetch answered 0")
     for written in free.partitions:
-        yield held_if(
-            written.error is Error.NONE, free, row="KIP320-REPL-03", case="not-blocking", detail=repr(written)
-        )
+        yield held_if(written.error is Error.NONE, free, row="KIP320-REPL-03", case="not-blocking", detail=str(written))
     for written in strict.partitions:
-        yield held_if(written.error in TOO_FEW, strict, row="KIP320-REPL-03", case="not-counted", detail=repr(written))
+        yield held_if(written.error in TOO_FEW, strict, row="KIP320-REPL-03", case="not-counted", detail=str(written))
 
 
 def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Claims:

@@ -23,6 +23,7 @@ from protocol.cluster import CoordinatorType, PartitionMetadata
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.groups import CommittedOffset, NewOffset
+from protocol.words import say
 
 SESSION_MS, REBALANCE_MS = 1_500, 3_000
 """The session time-out, after which a vanished member is removed, and the rebalance time-out, in milliseconds."""
@@ -159,7 +160,7 @@ def group_restarts(
     for one in (group, control):
         one.join()
         new = len(set(one.members)) == 2 and one.coordinator().node != first
-        yield premise(new, f"a new member at another coordinator: {one.members}, {one.coordinator().node}")
+        yield premise(new, f"a new member at another coordinator: {say(one.members)}, {one.coordinator().node}")
     yield truncation_goes_undetected(couple, control, state, position, fetches)
     yield from truncation_is_detected(couple, group, state, reader, kept, fetches)
     bench.processes.start(first)

@@ -16,6 +16,7 @@ from fixtures.wire import NodeClient
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, FetchedPartition, FetchOptions
+from protocol.words import say
 
 ENOUGH = 1.0
 """Seconds that a leader and the controller have to add a replica to the ISR, at least, if that is to be judged."""
@@ -165,7 +166,7 @@ def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Clai
         took = bench.now().seconds - began
     partition.whole()
     yield premise(took < PATIENCE, f"a broker frozen for {took:.1f} s, too short a time to be fenced")
-    yield premise(all(map(is_failed, answers)), f"fetches that all failed: {answers[:4]}")
+    yield premise(all(map(is_failed, answers)), f"fetches that all failed: {say(answers[:4])}")
     yield enough_time(joined)
     yield premise(joined, f"a served fetch at {end} leads into the ISR", promised=("KIP320-REPL-06", "reached"))
-    yield held_if(not inside, *answers[:4], detail=f"in the ISR after {len(answers)} such fetches: {inside}")
+    yield held_if(not inside, *answers[:4], detail=f"in the ISR after {len(answers)} such fetches: {say(inside)}")

@@ -27,6 +27,7 @@ from protocol.log import (
 )
 from protocol.records import NewBatch, NewRecord
 from protocol.since import since
+from protocol.words import say
 from strategies.inputs import EPOCHS_AHEAD, EPOCHS_BACK, RECORDS
 
 API = "ListOffsets"
@@ -66,7 +67,7 @@ def latest_offset_carries_the_current_epoch(partition: Partition, records: int, 
     still_open = node.fetch(partition.at(0))
     transaction.end(committed=False)
     yield same_leader_and_epoch(partition, state)
-    yield premise(state.leader_epoch not in log.stamps, f"epoch {state.leader_epoch} had no record: {log.stamps}")
+    yield premise(state.leader_epoch not in log.stamps, f"epoch {state.leader_epoch} had no record: {say(log.stamps)}")
     yield premise(still_open.last_stable_offset == stable < log.end, f"open from {stable}: {still_open}")
     yield held_if(is_listed(limits[0], log.end, state.leader_epoch), limits[0])
     yield held_if(is_listed(limits[1], stable, state.leader_epoch), limits[1], case="last-stable-offset")
@@ -150,7 +151,9 @@ def largest_timestamp_carries_the_records_epoch(
     later = node.list_offsets(partition.name, 0, MAX_TIMESTAMP, version=version)
     yield same_leader_and_epoch(partition, state)
     as_written = stamps_then == {before} and stamps == {before, state.leader_epoch}
-    yield premise(as_written, f"epoch {state.leader_epoch} without and then with records: {stamps_then}, {stamps}")
+    yield premise(
+        as_written, f"epoch {state.leader_epoch} without and then with records: {say(stamps_then)}, {say(stamps)}"
+    )
     for answer, where in ((empty, "empty-epoch"), (later, "written-epoch")):
         found = is_listed(answer, written.base_offset + order.index(2), before)
         yield held_if(found and answer.timestamp == first + (ahead + 2) * STEP_MS, answer, case=where)
@@ -227,6 +230,6 @@ def isolated_follower_answers_its_own_log_end(partition: Partition, records: int
             for sent in (epoch, -1)
         ]
         ends = before, log_end(partition, follower), log_end(partition, leader)
-    yield premise(ends[0] == ends[1] < ends[2], f"a follower that ends at {ends[:2]}, and its leader at {ends[2]}")
+    yield premise(ends[0] == ends[1] < ends[2], f"a follower that ends at {say(ends[:2])}, and its leader at {ends[2]}")
     for answer in answers:
         yield held_if((answer.error, answer.offset) == (Error.NONE, ends[0]), answer)

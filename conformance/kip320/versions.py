@@ -14,6 +14,7 @@ from protocol.codes import Error
 from protocol.groups import CommittedOffset, NewOffset
 from protocol.log import LATEST, FetchPartition
 from protocol.messages import Versions
+from protocol.words import say
 from strategies.inputs import EPOCHS_AHEAD
 
 RANGE = re.compile(r"(\w+) (\d+)-(\d+)")
@@ -154,7 +155,7 @@ def removed_versions_close_the_connection(
     node = partition.leader()
     kept = [node.reception(api, version, body) for api, (version, body) in KEPT.items()]
     removed = [node.reception(api, version, body) for (api, version), body in BODIES.items()]
-    yield premise(all(reception.answered for reception in kept), f"versions that were kept are answered: {kept}")
+    yield premise(all(reception.answered for reception in kept), f"versions that were kept are answered: {say(kept)}")
     closed = not any(reception.answered for reception in removed)
     yield held_if(closed, *removed)
     yield kept_if("KIP320-VER-01-L", closed, *removed)

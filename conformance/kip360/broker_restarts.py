@@ -29,6 +29,7 @@ from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.records import Batch, batch
 from protocol.transactions import ProducerState
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS
 
 Part = Generator[Claim | None, None, None]
@@ -118,7 +119,7 @@ def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     known = log.producer(producer.producer_id)
     again = producer.send(log, newest.batch)
     recognised = is_appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
-    detail = f"the partition knows {known}; {again}"
+    detail = f"the partition knows {say(known)}; {again}"
     yield held_if(recognised, newest.answer, again, row="KIP360-SEQ-11", case="duplicate", detail=detail)
 
 
@@ -150,7 +151,7 @@ def newest_batch_is_kept_by_an_older_snapshot(stage: Stage, epoch: int, sizes: l
     found = damaged_while_down(stage, disk, partial(disk.lose_snapshots, above=older))
     yield None
     log.await_leader()
-    yield premise(found[-1].offsets[-1:] == (older,), f"the newest snapshot is at {older}: {found}")
+    yield premise(found[-1].offsets[-1:] == (older,), f"the newest snapshot is at {older}: {say(found)}")
     yield premise(log.end() == end, "every batch is there once", promised=KEPT)
     for sent in (newest, second):
         again = producer.send(log, sent.batch)
@@ -168,7 +169,7 @@ def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) 
     yield None
     log.await_leader()
     known, before = log.producer(zombie.producer_id), log.end()
-    yield premise(known is None and before == records + 1, f"the partition knows {known}")
+    yield premise(known is None and before == records + 1, f"the partition knows {say(known)}")
     answer = zombie.send(log, zombie.batch(log, sequence=0))
     end, stable_end = log.end(), log.stable_end()
     detail = f"{answer}; end {end}, before {before}, stable end {stable_end}"
@@ -185,7 +186,7 @@ def producer_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int
     yield None
     log.await_leader()
     known, end = log.producer(producer.producer_id), log.end()
-    yield premise(known is None, f"the partition knows {known}")
+    yield premise(known is None, f"the partition knows {say(known)}")
     join_transaction(producer, log)
     answer = producer.send(log, producer.batch(log, records))
     admitted = is_appended(answer, end) and log.end() == end + records
@@ -222,7 +223,7 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     )
     state = log.state(producer.producer_id)
     still_open = state.producer is not None and state.producer.current_txn_start_offset >= 0
-    detail = f"{decided}; {shown}; marker {wanted.name} in the log: {marked}; {state}"
+    detail = f"{decided}; {shown}; marker {wanted.name} in the log: {marked}; {say(state)}"
     complete = marked.also(not still_open and state.stable_end == state.end)
     yield held_if(complete, decided, shown, row="KIP360-TXN-12", case=dialect, detail=detail)
 
@@ -369,7 +370,9 @@ def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: s
     yield None
     log.await_leader()
     before, after = (one.offsets for one in found)
-    yield premise(snapshot in before and (snapshot in after) == (case != "snapshot-lost"), f"{before}, then {after}")
+    yield premise(
+        snapshot in before and (snapshot in after) == (case != "snapshot-lost"), f"{say(before)}, then {say(after)}"
+    )
     yield premise(case != "snapshot-ahead" or log.end() == lost_from, f"the log ends at {lost_from}: {log.end()}")
     left = {producer: sent for producer, sent in last.items() if log.end() > sent.answer.base_offset}
     yield state_matches_the_log(log, left, case, forgotten=[one for one in producers if one not in left])
@@ -414,7 +417,7 @@ def state_matches_the_log(
     again = [producer.send(log, sent.batch) for producer, sent in last.items()]
     retries = zip(again, last.values(), strict=True)
     recognised = all(is_appended(retry, sent.answer.base_offset) for retry, sent in retries) and log.end() == end
-    detail = f"the log says {logged}, the partition {known}; {again}"
+    detail = f"the log says {say(logged)}, the partition {say(known)}; {say(again)}"
     held = whole and known == logged and recognised
     return held_if(held, *again, row="KIP360-SEQ-13", case=case, detail=detail)
 

@@ -9,6 +9,7 @@ from conformance.rigs.coordinator_logs import described_at_rest
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.transaction_log import TransactionLog
 from protocol.transactions import DescribedTransaction
+from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 TIMEOUTS_MS = integers(60_000, 600_000)
@@ -64,7 +65,7 @@ def as_logged(instance: Instance, case: str) -> Claims:
     """Check that the transaction at rest is described as its newest record gives it."""
     shown, logged = yield from described_at_rest(instance.describe, instance.log.newest, _rests)
     held = logged is not None and logged.is_described_by(shown)
-    yield held_if(held, shown, case=case, detail=f"{shown}; in the log: {logged}")
+    yield held_if(held, shown, case=case, detail=f"{shown}; in the log: {say(logged)}")
 
 
 def _rests(shown: DescribedTransaction) -> bool:

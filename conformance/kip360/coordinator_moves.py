@@ -21,6 +21,7 @@ from conformance.rigs.restarts import answering_again
 from fixtures.views.nodes import ask_until_served
 from protocol.codes import Error
 from protocol.transactions import InitProducerIdAnswer, ProducerIdsAnswer
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS
 
 HOW = sampled_from(["move", "kill", "freeze"])
@@ -215,7 +216,9 @@ def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
     twice = len(set(answer.producer_ids)) < len(answer.producer_ids)
     given.update(answer.producer_ids)
     return held_if(
-        bool(answer.producer_ids) and not again and not twice, answer, detail=f"{answer}; given before: {sorted(again)}"
+        bool(answer.producer_ids) and not again and not twice,
+        answer,
+        detail=f"{answer}; given before: {say(sorted(again))}",
     )
 
 

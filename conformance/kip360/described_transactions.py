@@ -9,6 +9,7 @@ from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from protocol.codes import Error
 from protocol.transactions import DescribedTransaction
+from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 TIMEOUTS_MS = integers(60_000, 600_000)
@@ -29,7 +30,7 @@ class Known(msgspec.Struct):
         """Return text that is the same in every process, so that a stored example is judged as it was."""
         mine = self.producer
         known = f"id {mine.producer_id}, {self.state} at epoch {self.epoch}, time-out {mine.timeout_ms} ms"
-        return f"{known}, partitions {sorted(self.partitions)}, began {self.began}"
+        return f"{known}, partitions {say(sorted(self.partitions))}, began {say(self.began)}"
 
     def open(self, *partitions: tuple[str, int], around: tuple[int, int]) -> None:
         if self.state != "Ongoing":

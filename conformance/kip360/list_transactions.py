@@ -9,6 +9,7 @@ from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from protocol.codes import Error
 from protocol.transactions import ListTransactionsAnswer
+from protocol.words import say
 
 STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort")
 SOME_STATES = sets(sampled_from(STATES), min_size=1, max_size=3).map(sorted)
@@ -32,7 +33,7 @@ def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str])
     """ListTransactions returns all that match its filter, and nothing else."""
     producers = in_each_state(stage)
     shown = {producer.transactional_id: producer.describe().state for producer in producers.values()}
-    yield premise(sorted(shown.values()) == sorted(STATES), f"{shown}", promised=("KIP360-TXN-06", "legacy"))
+    yield premise(sorted(shown.values()) == sorted(STATES), f"{say(shown)}", promised=("KIP360-TXN-06", "legacy"))
     admitted = {id for id, state in shown.items() if state in wanted}
     filters: dict[str, dict[str, Any]] = {
         "state": {"states": wanted},
@@ -47,7 +48,9 @@ def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str])
         held = only_wanted and found & set(shown) == admitted
     else:
         held = found == admitted
-    yield held_if(listed.error is Error.NONE and held, listed, detail=f"{case} {wanted}: {sorted(admitted)}; {listed}")
+    yield held_if(
+        listed.error is Error.NONE and held, listed, detail=f"{case} {say(wanted)}: {say(sorted(admitted))}; {listed}"
+    )
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["unknown-state"], name=text("abcdefgh", min_size=3, max_size=8))
@@ -74,5 +77,8 @@ def duration_filter_is_applied(stage: Stage, longer_ms: int, count: int) -> Clai
     ids = {owner.transactional_id for owner in owners}
     listed = [ids & {found.transactional_id for found in answer.transaction_states} for answer in (short, long)]
     yield held_if(
-        listed == [ids, set()], short, long, detail=f"open: {sorted(ids)}; by duration: {[*map(sorted, listed)]}"
+        listed == [ids, set()],
+        short,
+        long,
+        detail=f"open: {say(sorted(ids))}; by duration: {say([*map(sorted, listed)])}",
     )

@@ -10,6 +10,7 @@ from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import READ_COMMITTED, FetchOptions
 from protocol.since import since
+from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 LOWEST = since("FetchRequest", "IsolationLevel")
@@ -92,7 +93,7 @@ class StableOffsets:
         stable, highest = read.last_stable_offset, min([read.high_watermark, *above_start])
         answered, shown = (
             read.error is Error.NONE,
-            f"open from {open_from}, {self._seen} before, listed {listed}; {read}",
+            f"open from {say(open_from)}, {self._seen} before, listed {listed}; {read}",
         )
         yield held_if(answered and read.log_start_offset <= stable <= highest, read, case="bounds", detail=shown)
         yield held_if(answered and stable >= self._seen, read, case="monotone", detail=shown)
@@ -169,4 +170,4 @@ def described_by_the_log(log: Log, producer: StageProducer, *, open_from: int) -
         known.coordinator_epoch,
         known.current_txn_start_offset,
     )
-    return held_if(shown == wanted, detail=f"the log has {wanted}; {known}")
+    return held_if(shown == wanted, detail=f"the log has {say(wanted)}; {known}")

@@ -13,6 +13,7 @@ from protocol.codes import Error
 from protocol.groups import OffsetFetchAnswer
 from protocol.messages import Answer
 from protocol.since import since
+from protocol.words import say
 from strategies.inputs import RECORDS
 
 OFFSETS = "__consumer_offsets"
@@ -66,7 +67,7 @@ def old_epoch_is_refused_by_the_coordinator(stage: Stage, case: str, version: in
     for is_open in closed_and_open(stage, owner):
         before = owner.describe()
         at_hand = (before.producer_epoch, before.state == "Ongoing") == (owner.epoch, is_open)
-        what = f"the owner is at epoch {owner.epoch}, open: {is_open}"
+        what = f"the owner is at epoch {owner.epoch}, open: {say(is_open)}"
         yield described_as(at_hand and zombie.epoch < owner.epoch, what, owner)
         answer = send(zombie, request, log, committed, version_of(case, request, version))
         after = owner.describe()
@@ -95,7 +96,7 @@ def foreign_ids_are_refused_by_the_coordinator(stage: Stage, case: str, version:
     for is_open in closed_and_open(stage, owner):
         before = owner.describe()
         differ = before.producer_id not in (-1, foreigner.producer_id) and (before.state == "Ongoing") == is_open
-        yield premise(differ, f"the ids differ, open: {is_open}")
+        yield premise(differ, f"the ids differ, open: {say(is_open)}")
         answer = send(foreigner, REQUESTS[request], log, committed, spoken)
         after = owner.describe()
         unmapped = error_of(answer) is Error.INVALID_PRODUCER_ID_MAPPING
@@ -124,14 +125,16 @@ def zombie_cannot_write_to_a_partition_without_the_epoch(
     before = log.state(zombie.producer_id)
     yield premise(
         before.producer is None or before.producer.producer_epoch <= zombie.epoch < owner.epoch,
-        f"the partition knows {before.producer}, the coordinator epoch {owner.epoch}",
+        f"the partition knows {say(before.producer)}, the coordinator epoch {owner.epoch}",
     )
     version = min(version, 11) if case == "legacy" else stage.at_most("Produce", max(version, 12))
     answer = zombie.send(log, zombie.batch(log, records), version=stage.at_most("Produce", version))
     after = log.state(zombie.producer_id)
     nothing_left = after == before and after.stable_end == after.end
     fenced = answer.error is Error.INVALID_PRODUCER_EPOCH
-    yield held_if(fenced and nothing_left, answer, detail=f"{answer}; {before} became {after}", label="zombie write")
+    yield held_if(
+        fenced and nothing_left, answer, detail=f"{answer}; {say(before)} became {say(after)}", label="zombie write"
+    )
 
 
 def committed_offset(stage: Stage, group: str, log: Log) -> OffsetFetchAnswer:
@@ -158,7 +161,7 @@ def fenced_offset_commit_leaves_nothing(stage: Stage, case: str, owned: int, off
         owner.end(committed=True)
     kept = owned if case == "epoch-seen" else -1
     known = stage.broker.describe_producers(OFFSETS, 0).producer(zombie.producer_id)
-    yield premise((known is not None) == (case == "epoch-seen"), f"the offsets partition knows {known}")
+    yield premise((known is not None) == (case == "epoch-seen"), f"the offsets partition knows {say(known)}")
     before = committed_offset(stage, group, log)
     dialect = owner.dialect.name
     yield premise(before.shows(kept), f"offset {kept} is committed", promised=("KIP360-INV-06", dialect))

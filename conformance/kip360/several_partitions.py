@@ -15,6 +15,7 @@ from protocol.log import ProduceAnswer, ProducedPartition, ProducePartition
 from protocol.records import NewBatch
 from protocol.since import since
 from protocol.transactions import AddPartitionsToTxnAnswer, TxnPartitions
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS
 
 # --- Produce
@@ -101,7 +102,7 @@ def partitions_of_a_produce_are_answered_for_themselves(
     after = [log.state(producer.producer_id) for log in logs]
     right = [is_answered(*one, answer) for one in zip(items, before, after, logs, strict=True)]
     once = len(answer.partitions) == len(logs)
-    detail = f"{list(zip(ways, right, strict=True))}; {answer}; {before} became {after}"
+    detail = f"{say(list(zip(ways, right, strict=True)))}; {answer}; {say(before)} became {say(after)}"
     yield held_if(once and all(right), answer, detail=detail[:2000])
 
 

@@ -10,6 +10,7 @@ from fixtures.wire.retriable import error_of, require_accepted
 from protocol.codes import Error
 from protocol.since import since
 from protocol.transactions import ProducerState, TxnMarker, WriteTxnMarkersAnswer
+from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 TRANSACTION_VERSION_FROM = since("WriteTxnMarkersRequest", "TransactionVersion")
@@ -85,13 +86,13 @@ def older_marker_is_refused(
     yield at_epoch(known, producer.epoch)
     is_open = known is not None and known.current_txn_start_offset >= 0
     named = ("KIP360-TXN-07", producer.dialect.name)
-    yield premise(is_open == (case == "older-epoch-open"), f"open: {is_open}", promised=named)
+    yield premise(is_open == (case == "older-epoch-open"), f"open: {say(is_open)}", promised=named)
     coordinator_epoch = max(0, known.coordinator_epoch) if known else 0
     version = stage.at_most("WriteTxnMarkers", version)
     answer = mark(log, producer.producer_id, old, coordinator_epoch, committed, version, strict)
     after = log.state(producer.producer_id)
     fenced = error_of(answer) is Error.INVALID_PRODUCER_EPOCH
-    yield held_if(fenced and after == before, answer, detail=f"{answer}; {before} became {after}")
+    yield held_if(fenced and after == before, answer, detail=f"{answer}; {say(before)} became {say(after)}")
 
 
 def at_large(state: ProducerState) -> tuple[int, ...]:
@@ -121,7 +122,7 @@ def marker_of_the_same_epoch(stage: Stage, case: str, finished: int, committed: 
         yield premise(False, "the partition knows the producer", promised=("KIP360-TXN-07", dialect))
         return
     is_open = before.current_txn_start_offset >= 0
-    yield premise(is_open == (case == "equal-epoch-open"), f"open: {is_open}", promised=("KIP360-TXN-07", dialect))
+    yield premise(is_open == (case == "equal-epoch-open"), f"open: {say(is_open)}", promised=("KIP360-TXN-07", dialect))
     answer = mark(log, producer.producer_id, before.producer_epoch, before.coordinator_epoch, committed, 2)
     after = log.producer(producer.producer_id)
     if case == "repeated":

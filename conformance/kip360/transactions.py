@@ -10,6 +10,7 @@ from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.records import batch
 from protocol.transactions import DescribedTransaction
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS, RECORDS
 
 TIMEOUTS_MS = integers(300, 500)
@@ -42,7 +43,9 @@ def finished_transaction_bumps_the_epoch(
     done = producer.await_completion()
     wanted = MARKERS[case == "commit"]
     ended = [(one.last_marker() is wanted, one.stable_end() == one.end()) for one in logs]
-    yield held_if(all(map(all, ended)), done, detail=f"{wanted.name} last in each log, and stable: {ended}; {done}")
+    yield held_if(
+        all(map(all, ended)), done, detail=f"{wanted.name} last in each log, and stable: {say(ended)}; {done}"
+    )
     late = producer.send(log, producer.batch(log))
     yield held_if(late.error is Error.INVALID_PRODUCER_EPOCH, answer, late, case="old-epoch-write")
     producer.go_on_at(producer.producer_id, producer.epoch + 1)

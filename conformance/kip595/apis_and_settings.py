@@ -12,6 +12,7 @@ from fixtures.wire import ConnectionClosed
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.messages import Versions
+from protocol.words import say
 
 CONTROLLER_ONLY = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot"}
 EVERYWHERE = "DescribeQuorum"
@@ -30,7 +31,7 @@ def raft_apis_are_on_controller_listeners_only(quorum: Quorum, case: str) -> Cla
         answer = client.api_versions()
         offered = set(answer.ranges)
         right = offered >= CONTROLLER_ONLY if case == "controller" else not offered & CONTROLLER_ONLY
-        detail = f"{name} offers {sorted(offered & {*CONTROLLER_ONLY, EVERYWHERE})}"
+        detail = f"{name} offers {say(sorted(offered & {*CONTROLLER_ONLY, EVERYWHERE}))}"
         yield held_if(answer.error is Error.NONE and right and EVERYWHERE in offered, answer, detail=detail)
 
 
@@ -71,7 +72,7 @@ def api_versions_match_the_release(quorum: Quorum, case: str, expected: str) -> 
         answer = quorum.client(name).api_versions()
         found = {api: str(answer.ranges.get(api)) for api in sorted(CASES[case])}
         right = found == {api: str(RANGES[expected][api]) for api in CASES[case]}
-        yield held_if(right, answer, detail=f"{name}: {found}")
+        yield held_if(right, answer, detail=f"{name}: {say(found)}")
 
 
 BASE = {
@@ -104,7 +105,7 @@ def settings_have_their_defaults(quorum: Quorum, expected: str) -> Claims:
         values = {config.name: config.value for config in found.values() if config.config_source == DEFAULT}
         read_only = all(config.read_only for config in found.values())
         right = values == SETTINGS[expected] and read_only and voters is not None and voters.read_only
-        yield held_if(right, answer, detail=f"{values}, voters {voters}")
+        yield held_if(right, answer, detail=f"{say(values)}, voters {voters}")
 
 
 @probe("KIP595-BOOT-02", rig=QUORUM, cases=["apis"])
@@ -116,7 +117,9 @@ def cluster_id_is_the_formatted_one(quorum: Quorum) -> Claims:
         broker = quorum.bench.node(quorum.bench.brokers[0])
         metadata, described = broker.metadata([]), broker.describe_cluster()
         ids = {f"cluster.id={metadata.cluster_id}", f"cluster.id={described.cluster_id}"}
-        yield held_if(set(on_disk) == ids and len(on_disk) == 1, metadata, described, detail=f"{on_disk}, {ids}")
+        yield held_if(
+            set(on_disk) == ids and len(on_disk) == 1, metadata, described, detail=f"{say(on_disk)}, {say(ids)}"
+        )
 
 
 @probe("KIP595-BOOT-02", rig=QUORUM, cases=["raft"], member=integers(0, 2))

@@ -9,6 +9,7 @@ from fixtures.wire import NodeClient
 from fixtures.wire.schemas import SchemaError
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC, Listener, QuorumAnswer, QuorumNode, QuorumReplica
+from protocol.words import say
 from strategies.inputs import CONTROLLERS, versions_back
 
 READS = 8
@@ -25,7 +26,7 @@ def leader_describes_the_quorum(quorum: Quorum) -> Claims:
     for _ in range(READS):
         before = quorum.agreed_leader()
         answer = quorum.client(quorum.bench.name_of(before.leader_id)).describe_quorum()
-        yield premise(quorum.agreed_leader() == before, f"still {before}")
+        yield premise(quorum.agreed_leader() == before, f"still {say(before)}")
         leader = (answer.leader_id, answer.leader_epoch) == (before.leader_id, before.leader_epoch)
         yield held_if(is_led(answer) and leader and answer.high_watermark >= 0, answer, case="leader")
         yield held_if(_voters_are_correct(quorum, answer), answer, case="voters")
@@ -50,7 +51,7 @@ def non_leader_does_not_describe_the_quorum(quorum: Quorum, follower: int, older
     answer = quorum.client(quorum.followers()[follower]).describe_quorum(
         version=quorum.version("DescribeQuorum", older)
     )
-    yield premise(quorum.agreed_leader() == before, f"still {before}")
+    yield premise(quorum.agreed_leader() == before, f"still {say(before)}")
     refused = answer.error is Error.NOT_LEADER_OR_FOLLOWER and answer.top_level_error is Error.NONE
     yield held_if(refused and not answer.current_voters and not answer.observers, answer)
 

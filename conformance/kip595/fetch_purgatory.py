@@ -14,6 +14,7 @@ from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, ms_between
 from protocol.log import FetchedPartition, FetchOptions, FetchPartition
 from protocol.quorum import METADATA
 from protocol.since import since
+from protocol.words import say
 from strategies.inputs import near_or_far
 
 NAMES_HIGH_WATERMARK_FROM = since("FetchRequest", "HighWatermark")
@@ -224,7 +225,7 @@ def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Claims:
     early = any(not one.answer.batches and one.wait.lasted < wait for one in found if one not in risen)
     yield premise(bool(risen) or early, "a high watermark that rose before the next append")
     answered = any(not one.answer.batches for one in risen)
-    yield held_if(answered and not early, *(one.answer for one in found), detail=f"{[one.wait for one in found]}")
+    yield held_if(answered and not early, *(one.answer for one in found), detail=f"{say([one.wait for one in found])}")
 
 
 @probe("KIP595-FETCH-07-L", rig=QUORUM, cases=["hw-rises"], wait=integers(150, 250))

@@ -26,6 +26,7 @@ from conformance.rigs.quorum.quorum import Stored
 from fixtures.cluster import Received
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
+from protocol.words import say
 from strategies.inputs import NEAR_EPOCHS_AHEAD
 
 LEADERS = sampled_from(PEERS)
@@ -144,7 +145,7 @@ def refused_follower_tries_again(frozen: Frozen, case: str, leader: int, ahead: 
         frozen.serve(fetches[-1], error=error)
         fetches += [fetch for fetch in (frozen.fetch_in(epoch, leader),) if fetch is not None]
     again = len(fetches) == times + 1 and all(log_end_of(fetch) == log_end_of(first) for fetch in fetches)
-    yield held_if(again and frozen.reported_leader() == LeaderAndEpoch(leader, epoch), detail=f"{fetches[1:]}")
+    yield held_if(again and frozen.reported_leader() == LeaderAndEpoch(leader, epoch), detail=f"{say(fetches[1:])}")
 
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["voter-asks-others"], examples=2, leader=LEADERS)

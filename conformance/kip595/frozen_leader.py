@@ -9,6 +9,7 @@ from fixtures.cluster import Received
 from protocol.codes import Error
 from protocol.log import CONSUMER, LeaderAndEpoch
 from protocol.quorum import QuorumAnswer
+from protocol.words import say
 from strategies.inputs import versions_back
 
 VOTERS = sampled_from(PEERS)
@@ -108,4 +109,4 @@ def leader_ignores_its_own_end_quorum_epoch(frozen: Frozen, successors: tuple[in
     resigned = [one for one in sent if one.api == "EndQuorumEpoch" or stands_again(one, epoch)]
     still = frozen.reported_leader() == LeaderAndEpoch(frozen.id, epoch)
     held = answer.error is Error.NONE and leads and still and not resigned
-    yield held_if(held, answer, after, detail=f"{answer}; {after}; {resigned}")
+    yield held_if(held, answer, after, detail=f"{answer}; {after}; {say(resigned)}")

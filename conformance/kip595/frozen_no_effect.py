@@ -12,6 +12,7 @@ from fixtures.cluster import Received
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.messages import PartitionAnswer
+from protocol.words import say
 from strategies.inputs import EPOCHS_AHEAD
 
 LEADERS = sampled_from(PEERS)
@@ -46,7 +47,8 @@ class WatchedFollower(NamedTuple):
 
     @property
     def text(self) -> str:
-        return f"{self.answer}; {self.before} -> {self.after}; {self.fetch} was open, then it sent {self.sent}"
+        became = f"{say(self.before)} became {say(self.after)}"
+        return f"{became}; {say(self.fetch)} was open, then it sent {say(self.sent)}"
 
 
 def watch(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> WatchedFollower:

@@ -8,6 +8,7 @@ from conformance.rigs.quorum.mixed import MIXED, Mixed
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
 from protocol.quorum import SnapshotPiece
+from protocol.words import say
 from strategies.inputs import PLACES, Place, near_or_far, versions_back
 
 
@@ -15,7 +16,7 @@ from strategies.inputs import PLACES, Place, near_or_far, versions_back
 def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, place: Place, older: int) -> Claims:
     """A FetchSnapshot answer has the host and port of the leader's controller listener."""
     found = mixed.snapshot()
-    yield premise(found is not None, f"a snapshot that the leader names: {found}")
+    yield premise(found is not None, f"a snapshot that the leader names: {say(found)}")
     name, version = mixed.one("leader"), mixed.version("FetchSnapshot", older, 1)
     position = _position_at(place, mixed, name, found, older)
 
@@ -27,7 +28,7 @@ def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, place: Place, older:
         )  # fmt: skip
 
     tried = mixed.attempt(name, ask, disk=False)
-    yield premise(tried.answer.error is Error.NONE, f"FetchSnapshot of {found}: {tried.answer.error}")
+    yield premise(tried.answer.error is Error.NONE, f"FetchSnapshot of {say(found)}: {tried.answer.error}")
     yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)
 
 
@@ -35,7 +36,7 @@ def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, place: Place, older:
 def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, place: Place, older: int) -> Claims:
     """A FetchSnapshot without a cluster id is answered with the same bytes as one with the right id."""
     found = mixed.snapshot()
-    yield premise(found is not None, f"a snapshot that the leader names: {found}")
+    yield premise(found is not None, f"a snapshot that the leader names: {say(found)}")
     name = mixed.one("leader")
     position = _position_at(place, mixed, name, found, older)
 
@@ -43,7 +44,7 @@ def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, place: Place, older: in
         return [_piece(mixed, name, settled, found, position, older, cluster_id=id) for id in (None, mixed.cluster_id)]
 
     without, with_id = mixed.attempt(name, ask, disk=False).answer
-    yield premise(with_id.error is with_id.top_level_error is Error.NONE, f"FetchSnapshot of {found}: {with_id}")
+    yield premise(with_id.error is with_id.top_level_error is Error.NONE, f"FetchSnapshot of {say(found)}: {with_id}")
     yield held_if(without == with_id and bool(without.unaligned_records), without, with_id)
 
 
@@ -51,14 +52,14 @@ def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, place: Place, older: in
 def position_past_the_snapshot_is_out_of_range(mixed: Mixed, beyond: int, older: int) -> Claims:
     """A FetchSnapshot at or beyond the end of the snapshot is refused with POSITION_OUT_OF_RANGE."""
     found = mixed.snapshot()
-    yield premise(found is not None, f"a snapshot that the leader names: {found}")
+    yield premise(found is not None, f"a snapshot that the leader names: {say(found)}")
     name = mixed.one("leader")
 
     def ask(settled: LeaderAndEpoch) -> SnapshotPiece:
         return _piece(mixed, name, settled, found, 0, older)
 
     whole = mixed.attempt(name, ask, disk=False).answer
-    yield premise(whole.error is whole.top_level_error is Error.NONE, f"FetchSnapshot of {found}: {whole}")
+    yield premise(whole.error is whole.top_level_error is Error.NONE, f"FetchSnapshot of {say(found)}: {whole}")
     end = whole.size + beyond
     tried = mixed.attempt(name, lambda settled: _piece(mixed, name, settled, found, end, older), disk=False)
     right = tried.answer.error is Error.POSITION_OUT_OF_RANGE and tried.answer.top_level_error is Error.NONE

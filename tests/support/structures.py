@@ -11,9 +11,9 @@ from conformance.core.checks import import_checks
 _TEXTS = re.compile(
     r"<[A-Z]\w*\.\w+: -?\d+>"  # an enum
     r"|\b(?:frozenset|set|dict_keys|dict_values|mappingproxy|defaultdict|OrderedDict|Counter|UUID|Decimal|PosixPath)\("
-    r"|\b[a-z_]+=(?:None|True|False|-?\d|['\"(\[{<]|[A-Z]\w*\()"  # a field of a struct
-    r"|\bb'|\b(?:None|True|False)\b"
-    r"|\{\}|\[\]|\(\)|\(-?\w+,\)|\('|\['|\{'|\{\d|\(-?\d+, "
+    r"|(?<![.\w])[a-z_]+=(?:None|True|False|-?\d|['\"(\[{<]|[A-Z]\w*\()"  # a field of a struct
+    r"|(?<!['\w])b'|\b(?:None|True|False)\b"
+    r"|\{\}|\[\]|\(\)|\(-?\w+,\)|\('|\['|\{'|\{\d|\(-?\d+, -?\d+[,)]"
     r"|<[\w.]+ object at "
 )
 

@@ -32,6 +32,7 @@ from protocol.topics import (
     DeleteTopics,
     TopicResults,
 )
+from protocol.words import say, say_error
 
 OPEN = frozenset(
     (
@@ -95,10 +96,10 @@ class ResourceChange(Exchange, frozen=True, gc=False):
 
     def __str__(self) -> str:
         wanted = f"{self.partitions} partitions" if self.partitions != -1 else ""
-        configs = ", ".join(f"{key}={value}" for key, value in self.configs.items())
+        configs = ", ".join(f"{key}={say(value)}" for key, value in self.configs.items())
         what = "; ".join(part for part in (wanted, configs) if part)
         return f"{self.kind} ({what}) {self.outcome}" + (
-            f" with error {self.error}" if self.outcome == "refused" else ""
+            f" with {say_error(self.error)}" if self.outcome == "refused" else ""
         )
 
 

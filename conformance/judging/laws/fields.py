@@ -10,6 +10,7 @@ from protocol.cluster import PartitionMetadata
 from protocol.groups import DescribedGroup
 from protocol.quorum import QuorumAnswer, QuorumReplica
 from protocol.transactions import DescribedTransaction
+from protocol.words import say
 
 
 @story_judge("GEN-06", DescriptionStory, "described")
@@ -64,7 +65,7 @@ def _of_group(group: DescribedGroup) -> str:
     The assignment epoch follows the group epoch, and members follow the assignment.
     """
     state, members, epoch = group.group_state, _member_epochs(group), group.group_epoch
-    shown = f"{state} with members at {members}, group epoch {epoch}, assignment epoch {group.assignment_epoch}"
+    shown = f"{state} with members at {say(members)}, group epoch {epoch}, assignment epoch {group.assignment_epoch}"
     fits = {
         "Empty": not members,
         "Assigning": bool(members) and group.assignment_epoch < epoch,
@@ -77,5 +78,5 @@ def _of_group(group: DescribedGroup) -> str:
 def _of_quorum(quorum: QuorumAnswer) -> str:
     leader, voters, observers = quorum.leader_id, _names(quorum.current_voters), _names(quorum.observers)
     if leader >= 0 and voters and leader not in {id for id, _ in voters}:
-        return f"leader {leader} is none of the voters {sorted(id for id, _ in voters)}"
-    return f"voters that are observers: {sorted(voters & observers)}" if voters & observers else ""
+        return f"leader {leader} is none of the voters {say(sorted(id for id, _ in voters))}"
+    return f"voters that are observers: {say(sorted(voters & observers))}" if voters & observers else ""

@@ -26,6 +26,7 @@ from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
 from history.due import STARTS_WITHIN
+from protocol.words import say
 
 LONG_ALIVE = 15.0
 """Seconds for which all brokers must have been alive at the end of the wait, so that replicas had the time to converge."""
@@ -127,7 +128,7 @@ def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:
     """Return the difference between the log ends, in words; both must equal the leader's high watermark. Empty for none."""
     if other.log_end == leader.log_end == leader.high_watermark:
         return ""
-    mark = f"log end and HW {leader.log_end, leader.high_watermark} on {leader.node}"
+    mark = f"log end and HW {leader.log_end} and {leader.high_watermark} on {leader.node}"
     return f"{mark}, log end {other.log_end} on {other.node}"
 
 
@@ -167,7 +168,7 @@ def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     if end.look.leader < 0 and _all_replaced(story, end.look):
         yield Excuse(DISK_REPLACED, "isr")
         return
-    shown = f"leader {end.look.leader} at {end.look.epoch}, ISR {end.look.isr} of {end.look.replicas}"
+    shown = f"leader {end.look.leader} at {end.look.epoch}, ISR {say(end.look.isr)} of {say(end.look.replicas)}"
     for id in end.look.replicas:
         yield Finding(id in end.look.isr and end.look.leader >= 0, "isr", (end.look.event,), shown, "stuck")
 
@@ -268,7 +269,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
             # A replica that is back at the epoch at which it left had nothing to truncate.
             yield from [Finding(True, case, by)] if case == "leader" or node in missed else []
         elif end.certain and (differs or story.timeline.rest < 0):
-            shown = f"{node} did not converge: ISR {end.look.isr} of {end.look.replicas} {differs}"
+            shown = f"{node} did not converge: ISR {say(end.look.isr)} of {say(end.look.replicas)} {differs}"
             label = "stuck" if story.timeline.rest < 0 else "divergent-prefix"
             yield Finding(False, case, by, shown, label)
         else:

@@ -26,6 +26,7 @@ from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.story import PartitionStory, log_judge
 from protocol.codes import Error
+from protocol.words import say
 
 WRITTEN_WITHIN = 30.0
 """Seconds within which leader-epoch-checkpoint must be written, asynchronously from 3.8 on: the general bound."""
@@ -250,7 +251,7 @@ def _caches(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         begins = held.batches[0][0] if held.batches and held.batches[0][1] >= start else start
         fine = entries[0][1] >= min(start, begins) and all(first > start for _, first in entries[1:])
         if fine or written:
-            shown = f"{held.node} starts at {start}, with the entries {entries}"
+            shown = f"{held.node} starts at {start}, with the entries {say(entries)}"
             yield Finding(fine, "entries", (held.event,), shown)
         else:
             yield Excuse(CHECKPOINT_NOT_DUE, "entries")

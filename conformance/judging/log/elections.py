@@ -13,6 +13,7 @@ from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
+from protocol.words import say
 
 UNCLEAN_ELECTIONS_EVERY = 300.0
 """Seconds between a controller's searches for leaderless partitions that may be elected uncleanly
@@ -67,7 +68,7 @@ class _Waiting:
 
     def __str__(self) -> str:
         return (
-            f"{self.since.node} named leader {self.since.leader} at {self.since.epoch} with the ISR {self.since.isr}, "
+            f"{self.since.node} named leader {self.since.leader} at {self.since.epoch} with the ISR {say(self.since.isr)}, "
             f"and no leader acted for {self.within:g} s"
         )
 
@@ -213,5 +214,5 @@ def _permits(story: PartitionStory, before: EpochRegistration) -> Evidence | Non
 
 
 def _in_words(before: EpochRegistration, elected: int) -> str:
-    known = f"ISR {before.isr}, ELR {before.eligible}, last known leader {before.last_known}"
+    known = f"ISR {say(before.isr)}, ELR {say(before.eligible)}, last known leader {before.last_known}"
     return f"{elected} leads at {before.epoch + 1}; without a leader at {before.epoch}: {known}"

@@ -17,6 +17,7 @@ from conformance.judging.log.settings import possible_min_isr
 from conformance.judging.log.story import PartitionStory, log_judge
 from history.due import SHARE
 from protocol.codes import Error
+from protocol.words import say, say_error
 
 TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT)
 AT_ONCE = 0.5
@@ -55,7 +56,11 @@ def isr_members_are_valid(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _membership(held: bool, case: str, seen: PartitionAtBroker) -> Finding:
-    shown = "" if held else f"{seen.node}: leader {seen.leader} at {seen.epoch}, ISR {seen.isr} of {seen.replicas}"
+    shown = (
+        ""
+        if held
+        else f"{seen.node}: leader {seen.leader} at {seen.epoch}, ISR {say(seen.isr)} of {say(seen.replicas)}"
+    )
     return Finding(held, case, (seen.event,), shown)
 
 
@@ -127,7 +132,9 @@ class _Fenced:
         if self._is_registered_again(story, story.timeline.names.get(id, ""), looks, id):
             yield Excuse(REGISTERED_AGAIN, "fenced")
         else:
-            shown = f"{seen.node} saw {id} fenced {len(looks)} times in a row, and in the ISR {seen.isr} all the time"
+            shown = (
+                f"{seen.node} saw {id} fenced {len(looks)} times in a row, and in the ISR {say(seen.isr)} all the time"
+            )
             yield Finding(False, "fenced", (looks[0].event, looks[-2].event, seen.event), shown)
 
     def _is_registered_again(self, story: PartitionStory, node: str, looks: list[PartitionAtBroker], id: int) -> bool:
@@ -147,7 +154,7 @@ class _Fenced:
             self.inside.pop(id, None)
         elif before is not None and seen.leader not in (-1, id):
             if (first := self.inside.setdefault(id, seen)) is not seen:
-                shown = f"{seen.node} saw {id} fenced, then in the ISR {first.isr} and {seen.isr}, fenced as before"
+                shown = f"{seen.node} saw {id} fenced, then in the ISR {say(first.isr)} and {say(seen.isr)}, fenced as before"
                 yield Finding(False, "fenced", (before.event, first.event, seen.event), shown)
                 self.out.pop(id)
                 self.inside.pop(id)
@@ -292,7 +299,10 @@ def _write_findings(looks: _Looks, write: ProduceResult) -> Iterator[Claim]:
 def _of_write(
     looks: _Looks, write: ProduceResult, before: PartitionAtBroker, after: PartitionAtBroker | None, least: int
 ) -> Iterator[Finding]:
-    small, shown = _is_small(before, least), f"{write.node} answered {write.error} with the ISR {before.isr}"
+    small, shown = (
+        _is_small(before, least),
+        f"{write.node} answered {say_error(write.error)} with the ISR {say(before.isr)}",
+    )
     if write.error == NONE and after is not None:
         small_after = _is_small(after, least)
         if small and small_after and looks.stays_small(before, write.asked, write.event, after):
@@ -326,7 +336,7 @@ def _watermark(looks: _Looks) -> Iterator[Claim]:
             yield Excuse(MIN_ISR_ALTERED, "watermark")
         if small != {True}:
             continue
-        shown = f"HW {one.high_watermark}, then {read.high_watermark} on {read.node} with the ISR {before.isr}"
+        shown = f"HW {one.high_watermark}, then {read.high_watermark} on {read.node} with the ISR {say(before.isr)}"
         by = (before.event, one.event, read.event)
         if read.high_watermark > one.high_watermark and looks.stays_small(before, one.asked, read.event, after):
             yield Finding(False, "watermark", by, shown)

@@ -25,6 +25,7 @@ from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER, FaultSpan
 from protocol.codes import Error
+from protocol.words import say
 
 FENCES = frozenset((Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH))
 COULD_NOT = frozenset((Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT))
@@ -52,7 +53,7 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Claim]:
         first = min(entries[0][1], highest_start) if entries else 0
         low = max(disk.log_start, starts.get(disk.node, 0), first)
         held = [(base, epoch) for base, last, epoch, _ in disk.batches if last >= low]
-        shown = f"{disk.node} has the entries {list(entries)} and (offset, epoch) {held} from {low} on"
+        shown = f"{disk.node} has the entries {say(list(entries))} and (offset, epoch) {say(held)} from {low} on"
         rising = all(one[0] < two[0] and one[1] < two[1] for one, two in pairwise(entries))
         if len(entries) > 1:
             yield Finding(rising, "increasing", (disk.event,), shown, "epoch-regression")

@@ -24,6 +24,7 @@ from conformance.judging.log.responding_replica import Life, ReplicaLog, Replica
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
+from protocol.words import say
 
 # --- watermark and log start
 
@@ -244,7 +245,7 @@ def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Claim]:
         shown = (
             ""
             if (end.epoch, end.end) == expected
-            else f"{end.node} said {(end.epoch, end.end)} of epoch {end.asked_epoch}, {expected} by its log: {entries}"
+            else f"{end.node} said {say((end.epoch, end.end))} of epoch {end.asked_epoch}, {expected} by its log: {entries}"
         )
         for case in cases:
             yield Finding((end.epoch, end.end) == expected, case, (end.event, leader.event), shown)
@@ -301,7 +302,7 @@ def diverging_epochs_match_the_log(story: PartitionStory) -> Iterator[Finding]:
         own = own_logs.of(read)
         epoch, end = read.diverging
         case = "leader" if leads(read) else "follower"
-        shown = f"{read.node}, asked with {read.last} at {read.fetch_offset}, said {read.diverging}"
+        shown = f"{read.node}, asked with {read.last} at {read.fetch_offset}, said {say(read.diverging)}"
         if epoch > read.last:
             yield Finding(False, case, (read.event,), f"{shown}: a later epoch")
         elif own is not None:

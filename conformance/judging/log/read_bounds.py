@@ -10,6 +10,7 @@ from conformance.judging.facts.log import READ_COMMITTED, FetchResult, ReplicaBa
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.consumer_reads import ConsumerRead, ConsumerReads
 from conformance.judging.log.story import PartitionStory, log_judge
+from protocol.words import say
 
 
 @log_judge("GEN-17", "reads")
@@ -50,7 +51,7 @@ def _stable(read: FetchResult) -> Iterator[Finding]:
     stable = read.last_stable_offset
     if 0 <= stable < read.high_watermark:
         beyond = next((batch for batch in read.batches if batch.last >= stable), None)
-        shown = f"{read.node} gave read_committed {beyond} with the last stable offset {stable}"
+        shown = f"{read.node} gave read_committed {say(beyond)} with the last stable offset {stable}"
         yield Finding(beyond is None, "open-transaction", (read.event,), shown, "unstable-read")
 
 

@@ -22,6 +22,7 @@ from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
 from history.effects import Effects
+from protocol.words import say
 
 Replicas = frozenset[int]
 
@@ -124,7 +125,8 @@ def _in_sync(story: PartitionStory, change: Completed) -> Finding | None:
     if not missing:
         return Finding(True, change.case, by)
     if any(id not in before.isr and _stayed_out(story, id, before, seen) for id in missing):
-        shown = f"replicas {before.replicas} became {seen.replicas} by {seen.node}, with the ISR {before.isr}, then {seen.isr}"
+        isr = f"the ISR {say(before.isr)}, then {say(seen.isr)}"
+        shown = f"replicas {say(before.replicas)} became {say(seen.replicas)} by {seen.node}, with {isr}"
         return Finding(False, change.case, by, shown, "too-few-copies")
     return None
 
@@ -210,7 +212,8 @@ def _cancelling_restores(story: PartitionStory, asked: Sequence[ReassignmentResu
     for seen in (one for one in story.metadata if cancelled.event < one.asked and one.event < end):
         now, rest = {*seen.replicas}, 0 <= story.timeline.rest < seen.asked
         if now == old or now != merged or rest:
-            shown = f"{seen.node} told replicas {seen.replicas}, {former.replicas} before a reassignment to {request.replicas}"
+            reassigned = f"{say(former.replicas)} before a reassignment to {say(request.replicas)}"
+            shown = f"{seen.node} told replicas {say(seen.replicas)}, {reassigned}"
             by = (request.event, cancelled.event, seen.event)
             yield Finding(now == old, "cancelled", by, f"{shown} that was cancelled", "not-restored")
             return
@@ -240,7 +243,8 @@ def _has_all_named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -
         yield Excuse(REASSIGNED, "acknowledged")
         return
     missing = frozenset.intersection(*(frozenset(last.replicas) - {*one.replicas} for one in seen.values()))
-    shown = f"at rest the replicas are {[*seen.values()][-1].replicas}, after a reassignment to {last.replicas} was acknowledged"
+    now, wanted = say([*seen.values()][-1].replicas), say(last.replicas)
+    shown = f"at rest the replicas are {now}, after a reassignment to {wanted} was acknowledged"
     by = (last.event, *(one.event for one in seen.values()))
     yield Finding(not missing, "acknowledged", by, shown if missing else "", "replica-missing")
 

@@ -20,6 +20,7 @@ from conformance.judging.log.permitted_losses import Moment, PermittedLosses
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.record_values import value_in_words
+from protocol.words import say, say_error
 
 _by_offset = attrgetter("offset")
 
@@ -137,7 +138,7 @@ def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
         epochs = [b.epoch for b in log.batches] if isinstance(log, FetchResult) else [b[2] for b in log.batches]
         if len(epochs) > 1:
             fine = all(one <= two for one, two in pairwise(epochs))
-            yield Finding(fine, "replica", (log.event,), f"epochs on {log.node}: {epochs}", "epoch-regression")
+            yield Finding(fine, "replica", (log.event,), f"epochs on {log.node}: {say(epochs)}", "epoch-regression")
 
 
 @log_judge("KIP101-STAMP-03", "full_reads", "on_disk")
@@ -410,7 +411,7 @@ def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
         if value is None or not story.full_reads or story.full_reads[-1].asked < write.event:
             continue
         by = places.get(value, story.full_reads[-1].event)
-        shown = f"{write.node} refused {value_in_words(value)} with error {write.error}, and it was read"
+        shown = f"{write.node} refused {value_in_words(value)} with {say_error(write.error)}, and it was read"
         yield Finding(value not in places, "refused", (write.event, by), shown, "aborted-read")
 
 

@@ -19,6 +19,7 @@ from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGES_WITHIN
 from history.readings import Word
+from protocol.words import say
 
 
 @log_judge("GEN-09", "registered_states")
@@ -88,5 +89,5 @@ def _since(story: PartitionStory, epoch: int, known: int) -> int:
 
 
 def _in_words(before: Word, after: Word) -> str:
-    known = f"ISR {before.isr}, ELR {before.eligible}, last known leader {before.last_known}"
+    known = f"ISR {say(before.isr)}, ELR {say(before.eligible)}, last known leader {before.last_known}"
     return f"the metadata log has {after.leader} as the leader at {after.epoch}; before, at {before.epoch}: {known}"

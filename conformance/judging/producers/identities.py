@@ -18,6 +18,7 @@ from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.producers.transactions import Producers
 from conformance.judging.together import Together
 from protocol.transactions import ProducerState
+from protocol.words import say
 
 # --- INV-12
 
@@ -28,9 +29,7 @@ def producer_ids_are_unique(story: ProducerStory) -> Iterator[Finding]:
     owners = {one.transactional_id for one in story.given}
     times = sum(one.transactional_id is None for one in story.given)
     fine = len(owners) == 1 and times <= 1
-    shown = (
-        f"producer id {story.name} was given to {sorted(map(str, owners))}, {times} times without a transactional id"
-    )
+    shown = f"producer id {story.name} was given to {say(sorted(map(str, owners)))}, {times} times without a transactional id"
     yield Finding(fine, "producer-ids", tuple(one.event for one in story.given), "" if fine else shown, "repeated-id")
 
 

@@ -20,6 +20,7 @@ from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers, ProducerWrite, Transaction
 from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
+from protocol.words import say_error
 
 NEW_INSTANCE = "new-instance"
 """The case of InitProducerId once the last fault is healed."""
@@ -75,7 +76,8 @@ def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
         yield Excuse(LOOKED_TOO_RARELY, NEW_INSTANCE)
     elif seconds >= GIVEN_WITHIN:
         first, last = refused[0], refused[-1]
-        shown = f"{last.node} refused InitProducerId of {story.name} with error {last.error}, {seconds:.0f} s after {first.error}"
+        refusal = f"{last.node} refused InitProducerId of {story.name} with {say_error(last.error)}"
+        shown = f"{refusal}, {seconds:.0f} s after {say_error(first.error)}"
         yield Finding(False, NEW_INSTANCE, (first.event, last.event), shown, "never-given")
 
 
@@ -152,7 +154,7 @@ def _judge_answer(partition: PartitionStory, write: ProduceResult, case: str, be
         return
     shown = (
         f"{write.node} refused the next batch of producer {write.producer_id} on {partition.name} (epoch "
-        f"{write.producer_epoch}, sequence {write.base_sequence}) with error {write.error}"
+        f"{write.producer_epoch}, sequence {write.base_sequence}) with {say_error(write.error)}"
     )
     yield Finding(not refused, case, (write.event,), shown if refused else "", "spurious-refusal")
 
@@ -160,6 +162,7 @@ def _judge_answer(partition: PartitionStory, write: ProduceResult, case: str, be
 def _judge_end(transaction: Transaction, end: TransactionEnded) -> Iterator[Finding]:
     if end.error in (NONE, *FATAL):
         refused = end.error in FATAL
-        shown = f"{end.node} refused the end of {transaction} with error {end.error}, though no other request may have ended it"
+        refusal = f"{end.node} refused the end of {transaction} with {say_error(end.error)}"
+        shown = f"{refusal}, though no other request may have ended it"
         by = (transaction.writes[0].result.event, end.event)
         yield Finding(not refused, transaction.story.dialect, by, shown if refused else "", "spurious-refusal")

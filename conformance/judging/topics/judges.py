@@ -22,6 +22,7 @@ from conformance.judging.reading import Reading
 from conformance.judging.topics.story import ResourceStory
 from history.events import History
 from protocol.codes import Error
+from protocol.words import say, say_error
 
 T = TypeVar("T", TopicSeen, Described)
 
@@ -89,7 +90,7 @@ def _topic_untouched(
         return Finding(False, case, by, shown, "refused-left-trace")
     if refused.partitions in counts:
         return None
-    shown = f"{refused}; {seen.node} has the topic with {seen.partitions} partitions, not one of {sorted(counts)}"
+    shown = f"{refused}; {seen.node} has the topic with {seen.partitions} partitions, not one of {say(sorted(counts))}"
     return Finding(seen.partitions in counts, case, by, shown, "refused-left-trace")
 
 
@@ -208,7 +209,7 @@ def _in_force(change: ResourceChange, appended: TopicProduce) -> Finding | None:
     held = _is_limited(change.configs.get(LIMIT), appended)
     if held is None:
         return None
-    shown = f"{change}; {appended.node} answered {appended.payload} bytes of values with error {appended.error}"
+    shown = f"{change}; {appended.node} answered {appended.payload} bytes of values with {say_error(appended.error)}"
     return Finding(held, "in-force", (change.event, appended.event), shown, "configuration-not-in-force")
 
 

@@ -34,6 +34,7 @@ from protocol.groups import (
 from protocol.messages import Topic
 from protocol.since import since
 from protocol.topics import NewTopic
+from protocol.words import say
 
 WITHOUT_GROUPS = since("OffsetFetchRequest", "Groups") - 1
 SESSION = 45.0
@@ -195,7 +196,7 @@ class Group:
             return self._description_if_agreed(members)
 
         return self.bench.eventually(
-            agreed_description, f"{self.name} in balance among {[member.id for member in members]}"
+            agreed_description, f"{self.name} in balance among {say([member.id for member in members])}"
         )
 
     def _description_if_agreed(self, members: tuple[GroupMember, ...]) -> DescribedGroup | None:
@@ -337,7 +338,7 @@ class Group:
         met = found is not None and found.member_epoch == epoch and self.of(found) >= set(partitions)
         # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
         back = found is not None and LEAVE_TO_RETURN < found.member_epoch < epoch
-        what = f"{member.id} at epoch {epoch} with partitions {partitions}: {found}"
+        what = f"{member.id} at epoch {epoch} with partitions {say(partitions)}: {found}"
         return premise(met, what, promised=("KIP1251-BASE-08", "one-coordinator") if back else None)
 
     def waiting(self, member: GroupMember, partition: int) -> PremiseClaim:
@@ -349,13 +350,13 @@ class Group:
         shown = {found.member_id: found for found in self.describe().members}
         met = member.id in shown and shown[member.id].member_epoch == member.epoch
         others = [id for id, found in shown.items() if id != member.id and partition in self.of(found)]
-        what = f"{member.id} at epoch {member.epoch} has to revoke {partition}: {shown}"
+        what = f"{member.id} at epoch {member.epoch} has to revoke {partition}: {say(shown)}"
         return premise(met and not others, what, promised=("KIP1251-BASE-02", "acknowledged") if others else None)
 
     def unassigned(self, partition: int) -> PremiseClaim:
         """Return the premise that no member has the partition."""
         holders = [found for found in self.describe().members if partition in self.of(found)]
-        return premise(not holders, f"no member has partition {partition}: {holders}")
+        return premise(not holders, f"no member has partition {partition}: {say(holders)}")
 
     def of(self, member: DescribedMember) -> frozenset[int]:
         """Return the partitions assigned to a member in a description."""

@@ -18,6 +18,7 @@ from protocol.cluster import MetadataAnswer, PartitionMetadata
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.errors import KitError
+from protocol.words import say
 
 UNCLEAN = "unclean.leader.election.enable"
 KINDS: dict[str, dict[str, str]] = {
@@ -130,7 +131,7 @@ class ElectionSettings:
     def _alter(self, type: ResourceType, name: str, value: str | None) -> None:
         answer = self.bench.node(self.bystander).incremental_alter_configs(type, name, {UNCLEAN: value})
         if answer.error is not Error.NONE:
-            raise KitError(f"{UNCLEAN}={value} of {name or 'the cluster'} was refused: {answer}")
+            raise KitError(f"{UNCLEAN}={value} of {say(name or 'the cluster')} was refused: {answer}")
 
 
 def _prepare_partitions(bench: Bench) -> SettingsData:

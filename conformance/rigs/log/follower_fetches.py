@@ -25,6 +25,7 @@ from protocol.log import FetchAnswer, FetchedPartition, FetchOptions, FetchParti
 from protocol.messages import Topic
 from protocol.records import batch
 from protocol.topics import Reassignment
+from protocol.words import say
 
 PATIENCE = 2.3
 """Seconds that a broker can be frozen without being fenced: its session of 3 s began with a heartbeat 0.5 s ago or less."""
@@ -101,7 +102,7 @@ def reassign_replicas(partition: Partition, replicas: tuple[int, ...]) -> Partit
         state = partition.whole()
         return state if state.replicas == replicas else None
 
-    return partition.bench.eventually(state_if_done, f"replicas {replicas} of {partition.name}")
+    return partition.bench.eventually(state_if_done, f"replicas {say(replicas)} of {partition.name}")
 
 
 # --- one partition whose follower is impersonated

@@ -10,6 +10,7 @@ from conformance.rigs.log.follower_fetches import frozen_broker
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient
 from protocol.log import DEBUGGER, LATEST, FetchOptions
+from protocol.words import say
 
 
 class Behind(NamedTuple):
@@ -26,7 +27,7 @@ class Behind(NamedTuple):
         """Return the premise that high watermark and log end are apart, and unchanged."""
         now = watermark_and_end(partition, self.leader)
         met = now == (self.watermark, self.end) and self.watermark < self.end
-        return premise(met, f"the high watermark held at {self.watermark} below the log end {self.end}: now {now}")
+        return premise(met, f"the high watermark held at {self.watermark} below the log end {self.end}: now {say(now)}")
 
     def copy(self, partition: Partition) -> NodeClient:
         """Return a follower that has the records above the high watermark, once it knows the high watermark too."""

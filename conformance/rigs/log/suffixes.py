@@ -10,6 +10,7 @@ from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.replica_log import replica_log
 from fixtures.wire import NodeClient
 from protocol.topics import ElectionType, Reassignment
+from protocol.words import say
 
 FETCH_WAIT = 0.6
 """Seconds after which any fetch of a follower has ended: replica.fetch.wait.max.ms is 0.5 s."""
@@ -27,7 +28,7 @@ class Suffix(NamedTuple):
         """Return the premise that the suffix was truncated, and one record of a later epoch is in its place."""
         log = replica_log(partition, self.node)
         written = f"{self.end - self.start} records from {self.start} on truncated, one written"
-        return premise(log.end == self.start + 1, f"{written}: {log.stamps}, {log.end}")
+        return premise(log.end == self.start + 1, f"{written}: {say(log.stamps)}, {log.end}")
 
 
 @contextmanager
@@ -59,6 +60,6 @@ def prefer_follower(partition: Partition) -> int:
     broker = partition.bench.node(state.leader)
     broker.alter_partition_reassignments([Reassignment(partition.name, 0, order)])
     partition.bench.eventually(
-        lambda: partition.await_agreement().replicas == order, f"replicas {order} of {partition.name}"
+        lambda: partition.await_agreement().replicas == order, f"replicas {say(order)} of {partition.name}"
     )
     return order[0]

@@ -11,6 +11,7 @@ from protocol.log import ProducedPartition
 from protocol.records import ControlType, NewBatch
 from protocol.since import since
 from protocol.transactions import DescribedTransaction, EndTxnAnswer, InitProducerIdAnswer, ProducerState
+from protocol.words import say
 
 PRODUCER_FENCED_FROM = since("InitProducerId", "PRODUCER_FENCED")
 REFUSED = Error.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -132,6 +133,6 @@ def is_rolled_back(producer: StageProducer, log: Log, aborted: DescribedTransact
     late = producer.send(log, producer.batch(log))
     fenced_off = late.error is Error.INVALID_PRODUCER_EPOCH and log.end() == before
     marked = marker is ControlType.ABORT and stable_end == before
-    detail = f"{aborted}; last marker {marker}, end {before}, stable end {stable_end}; {late}"
+    detail = f"{aborted}; last marker {say(marker)}, end {before}, stable end {stable_end}; {late}"
     held = at_the_coordinator and marked and fenced_off
     return held_if(held, aborted, late, row="KIP360-TXN-03", case=case, detail=detail)

@@ -135,8 +135,11 @@ def test_a_broken_row_is_told_with_what_shows_it(play: Play) -> None:
     outcome, _ = play.live(check_of(grows), FakeCluster(5, 7, 6))
     [observation] = outcome.observations
     assert (observation.result, observation.events) == ("violated", [3, 6])
-    assert "offset=7" in observation.detail
-    assert "offset=6" in observation.detail
+    assert observation.detail == (
+        "broker-1 was asked ListOffsets topic-e-0-1-0 at -1 as consumer and answered offset 7 of epoch 3; "
+        "broker-1 was asked ListOffsets topic-e-0-1-0 at -1 as consumer and answered offset 6 of epoch 3. "
+        "Promised: The log end never falls (replica id -1)."
+    )
 
 
 @pytest.mark.parametrize(("body", "observed"), [(grows, []), (loses_its_premise_late, ["held", "violated"])])
@@ -417,7 +420,11 @@ def test_a_broken_promise_violates_its_row_and_ends_the_example(play: Play) -> N
     check = check_of(stands_on_a_promise)
     outcome, _ = play.live(check, FakeCluster(5, 7, 6))
     seen = [(one.requirement, one.case, one.result, one.detail) for one in outcome.observations]
-    assert seen[1:] == [("KIP101-INV-05", "kept", "violated", "the log keeps what it had")]
+    broken = (
+        "it was not so that the log keeps what it had. "
+        "Promised: Committed means kept (at its offset, with epoch and value, under a later leader)."
+    )
+    assert seen[1:] == [("KIP101-INV-05", "kept", "violated", broken)]
     assert (seen[0][2], outcome.end) == ("held", "premise lost")
     assert play.again(check).observations == outcome.observations
 
@@ -490,7 +497,11 @@ def test_what_no_wait_shows_is_judged_though_the_host_slept(play: Play, monkeypa
     monkeypatch.setattr(STARVATION, "worst", lambda since: 0.0)
     check = check_of(shows_the_wrong_answer)
     outcome, _ = play.live(check, FakeCluster(5, 7))
-    assert [one.detail for one in outcome.observations] == ["waited", "wrong", "the log keeps what it had"]
+    assert [one.detail.partition(". ")[0] for one in outcome.observations] == [
+        "waited",
+        "wrong",
+        "it was not so that the log keeps what it had",
+    ]
     assert outcome.excuses == []
     assert play.again(check) == outcome
 

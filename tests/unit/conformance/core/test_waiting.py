@@ -118,7 +118,7 @@ def test_a_wait_is_no_bool() -> None:
 
 
 def test_a_wait_says_in_words_how_it_ended() -> None:
-    assert (str(unmet(2.4)), str(unmet(2.5))) == ("False", "False, the kit woke 2.5 s late")
+    assert (str(unmet(2.4)), str(unmet(2.5))) == ("no", "not known: the kit woke 2.5 s late")
 
 
 def test_no_check_judges_by_the_outcome_of_a_wait_alone() -> None:
