@@ -25,7 +25,7 @@ from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER, FaultSpan
 from protocol.codes import Error
-from protocol.words import say
+from protocol.words import say, say_error
 
 FENCES = frozenset((Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH))
 COULD_NOT = frozenset((Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT))
@@ -424,7 +424,7 @@ def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Claim
         if proof and not replicas.always_include(refusal.node, refusal.event):
             yield Excuse(REASSIGNED, _case(story, op, refusal))
         elif proof:
-            shown = f"{refusal.node} refused epoch {refusal.cur} with error {refusal.error}, and it is its own"
+            shown = f"{refusal.node} refused epoch {refusal.cur} with {say_error(refusal.error)}, and it is its own"
             yield Finding(False, _case(story, op, refusal), (refusal.event, proof), shown, "false-fence")
 
 

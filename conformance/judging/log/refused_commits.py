@@ -8,6 +8,7 @@ from conformance.judging.judge import Finding
 from conformance.judging.log.committed_offsets import REFUSED
 from conformance.judging.log.story import PartitionStory, log_judge
 from protocol.codes import Error
+from protocol.words import say_error
 
 DEFINITE = REFUSED - {NEVER_SENT} | {
     Error.INVALID_PRODUCER_EPOCH,
@@ -54,4 +55,4 @@ def _shows(fetch: FetchedOffset, commit: OffsetCommitResult) -> bool:
 
 def _message(fetch: FetchedOffset, commit: OffsetCommitResult) -> str:
     what = f"a commit of offset {commit.offset} (epoch {commit.epoch}) of {fetch.group}"
-    return f"{commit.node} refused {what} with error {commit.accepted}, and {fetch.node} shows it"
+    return f"{commit.node} refused {what} with {say_error(commit.accepted)}, and {fetch.node} shows it"
