@@ -187,7 +187,8 @@ def _as_acknowledged(described: Described, key: str, change: ResourceChange) -> 
     wanted, own = change.configs.get(key), described.own(key)
     unset = "created-again" if change.kind == "create" else "deleted"
     case = unset if wanted is None else _case(described.resource)
-    shown = f"{change}; {described.node} describes {key} as {say(own)} ({say_error(described.error)}) for the {described.resource}"
+    described_so = f"{described.node} describes {key} as {say(own)} ({say_error(described.error)})"
+    shown = f"{change}; {described_so} for the {described.resource}"
     held = own == wanted and described.error == NONE
     return Finding(held, case, (change.event, described.event), shown, "configuration-not-described")
 
