@@ -12,8 +12,8 @@ MOST = 3
 
 def sentence(history: History, events: Sequence[int], seen: str, promise: str) -> str:
     """Return the sentence of a violation that these events show. `seen` is what else was seen, `promise` what was promised."""
-    told = dict.fromkeys([*exchanges(history, events), *([seen] if seen else [])])
-    came = "; ".join(told) or "it did not come to be"
+    parts = dict.fromkeys([*exchanges(history, events), *([seen] if seen else [])])
+    came = "; ".join(parts) or "it did not come to be"
     return f"{came}. Promised: {promise}."
 
 
@@ -31,10 +31,10 @@ def exchanges(history: History, events: Sequence[int]) -> list[str]:
 def _exchange(history: History, n: int) -> str:
     answer = history.events[n]
     call = history.events[answer.call] if isinstance(answer, Answer) else None
-    told = Narration(history, shown=[n]).events(n, n + 1)
-    if not isinstance(call, Call) or not told:
+    lines = Narration(history, shown=[n]).events(n, n + 1)
+    if not isinstance(call, Call) or not lines:
         return ""
-    return f"{call.node}{_situation(history, n, call.node)} was asked {told[0].request} and answered {told[0].text}"
+    return f"{call.node}{_situation(history, n, call.node)} was asked {lines[0].request} and answered {lines[0].text}"
 
 
 def _situation(history: History, n: int, node: str) -> str:

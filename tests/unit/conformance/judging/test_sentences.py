@@ -73,7 +73,7 @@ def as_violated(body: Body) -> Callable[..., Claims]:
     return run
 
 
-def told(check: Check, history: History) -> list[str]:
+def texts_of(check: Check, history: History) -> list[str]:
     """The premises of a stored example, and the sentence of each observation if it were a violation."""
     example = history.example
     column = Column(label=example.column, version=example.column, image="", image_id="", ranges=example.ranges)
@@ -93,6 +93,6 @@ def is_of_today(history: History, checks: Mapping[str, Check]) -> bool:
 def test_no_check_tells_a_violation_or_a_premise_by_the_text_of_a_structure(version: str) -> None:
     checks = all_checks()
     stored = [one for one in stored_examples() if one.example.column == version and one.example.check in checks]
-    found = {one.example.check: told(checks[one.example.check], one) for one in stored if is_of_today(one, checks)}
+    found = {one.example.check: texts_of(checks[one.example.check], one) for one in stored if is_of_today(one, checks)}
     assert {check: bad for check, texts in found.items() if (bad := with_structures(texts))} == {}
     assert sum(map(len, found.values())) > 1000
