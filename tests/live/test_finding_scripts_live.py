@@ -23,9 +23,10 @@ def _begin(name: str, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def _left(client: docker.DockerClient) -> list[str]:
+def _left(client: docker.DockerClient, script: subprocess.Popen[str]) -> list[str]:
+    """Return the names of what a script made, and is still there."""
     found = [*client.containers.list(all=True), *client.volumes.list(), *client.networks.list()]
-    return [one.name for one in found if one.name.startswith("kafka-finding-")]
+    return [one.name for one in found if one.name.startswith(f"kafka-finding-{script.pid}")]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_a_script_sees_what_its_page_says(name: str, version: str, code: int, cl
     script = _begin(name, "--image", obtain_image(version, client=client).id)
     out, _ = script.communicate(timeout=240)
     assert script.returncode == code, out
-    assert _left(client) == []
+    assert _left(client, script) == []
 
 
 def test_an_image_without_kafka_and_one_that_does_not_exist(client: docker.DockerClient) -> None:
@@ -60,9 +61,9 @@ def test_nothing_is_left_after_an_interrupt(client: docker.DockerClient) -> None
     while not script.stdout.readline().startswith("1. start"):
         assert script.poll() is None
     end = time.monotonic() + 60
-    while not _left(client) and time.monotonic() < end:
+    while not _left(client, script) and time.monotonic() < end:
         assert script.poll() is None
     script.send_signal(signal.SIGINT)
     script.communicate(timeout=120)
     assert script.returncode == 130
-    assert _left(client) == []
+    assert _left(client, script) == []
