@@ -36,6 +36,7 @@ COMMANDS = {
     "setup": ("conformance.cli.engine:setup", "Make the Docker engine and images ready, nothing else."),
     "sweep": ("conformance.cli.engine:sweep", "Remove what dead runs left on the engine."),
     "pytest": ("conformance.cli.processes:pytest", "Run checks with pytest, with all of its options."),
+    "docs": ("conformance.cli.docs:docs", "Build these pages as a site with search, or serve it."),
     "tests": ("conformance.cli.processes:tests", "The kit's own tests."),
 }
 """The commands by name: module and function, and a line of help."""

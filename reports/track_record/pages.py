@@ -1,6 +1,7 @@
 """The pages that are made from the findings, as Markdown."""
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from reports.track_record.finding import ENDS, Finding
 from reports.track_record.load import FOLDER, entries_of
 
 MADE = "<!-- Made from finding.toml by `./kit python -m reports.track_record`. -->"
+README_WIDTH = 98
 KINDS = {
     "open-bug": "Open, in the newest release that was run",
     "gap": "Asked for by the document, and done by no release",
@@ -171,7 +173,11 @@ def readme_list(findings: Sequence[Finding]) -> str:
     """Return the findings that README tells."""
     chosen = sorted((one for one in findings if one.readme), key=lambda one: one.readme)
     lines = [f"- {one.in_short} ([{one.ticket or 'no ticket known'}]({FOLDER}/{one.name}/index.md))" for one in chosen]
-    return ";\n".join(lines) + "."
+    return "\n".join(_wrapped(f"{line}{'.' if line is lines[-1] else ';'}") for line in lines)
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(line, README_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _first_good(finding: Finding) -> str:

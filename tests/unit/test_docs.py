@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 
+from conformance.catalogue.rows import Requirement
 from conformance.cli import options
-from conformance.cli.app import COMMANDS, kit
+from conformance.cli.app import COMMANDS, kit, main
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -45,7 +47,27 @@ FOUND = list(commands())
 
 
 def test_each_page_has_commands() -> None:
-    assert {page for page, _ in FOUND} == {str(page.relative_to(ROOT)) for page in PAGES}
+    """But those that only tell."""
+    telling = {"docs/api.md", "docs/concepts.md"}
+    assert {page for page, _ in FOUND} == {str(page.relative_to(ROOT)) for page in PAGES} - telling
+
+
+def test_the_readme_is_short() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 900
+    assert [line for line in text.splitlines() if len(line) >= 100] == []
+
+
+def test_the_example_of_a_row_is_one() -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    (row,) = msgspec.toml.decode(example)["requirement"]
+    assert msgspec.convert(row, Requirement).cases
+
+
+@pytest.mark.parametrize("words", [words for _, words in FOUND if words[0] == "rows"], ids=" ".join)
+def test_a_command_that_needs_no_run_is_run(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    assert capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [words for _, words in FOUND], ids=lambda words: " ".join(words))

@@ -1,0 +1,82 @@
+"""The page of every command and option, made of click's commands and of the options that pytest gets."""
+
+from collections.abc import Iterator
+
+import click
+
+from conformance.cli.app import COMMANDS, kit
+from conformance.running.settings import OPTIONS
+from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, EXIT_WRONG_USE
+
+PASSING = ("miniature", "pytest", "tests")
+"""Commands whose words go to a program with a help of its own."""
+EXITS = {
+    EXIT_SATISFIED: "nothing violated and something satisfied",
+    EXIT_VIOLATED: "a requirement is violated; with `--baseline`: newly; for a command that compares: something differs",
+    EXIT_WRONG_USE: "wrong use, or nothing matched",
+    EXIT_TROUBLE: "trouble of the kit, the engine or the machine",
+    EXIT_INTERRUPTED: "interrupted: by Ctrl-C, SIGTERM (a cancelled CI job) or a closing terminal",
+}
+
+
+def options_page() -> str:
+    """Return the page of all commands and options."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield from ("# Commands and options", "", "Made from the command line itself.", "")
+    yield from ("| exit code | |", "|---|---|", *(f"| {code} | {about} |" for code, about in EXITS.items()))
+    yield from ("", "| command | |", "|---|---|")
+    yield from (f"| [{name}](#{name}) | {summary} |" for name, (_, summary) in COMMANDS.items())
+    yield from _options_of_checks()
+    for name in COMMANDS:
+        command = kit.get_command(click.Context(kit), name)
+        if command is not None:
+            yield from _command(command, f"./kit {name}", 2)
+
+
+def _options_of_checks() -> Iterator[str]:
+    yield from ("", "## Options of checks {#options-of-checks}", "")
+    yield "Taken by `./kit pytest`, and by `./kit matrix`, which hands them on. Each is an environment variable, and an ini"
+    yield "value with underscores, as well. `--out` and `--profile` are short for `--conformance-out` and"
+    yield "`--conformance-profile`."
+    yield from ("", "| option | | variable |", "|---|---|---|")
+    for option in OPTIONS:
+        value = f" {option.metavar}" if option.metavar else ""
+        yield f"| `{option.flag}{_escape(value)}` | {_escape(option.help)} | `{option.variable}` |"
+
+
+def _command(command: click.Command, name: str, depth: int) -> Iterator[str]:
+    yield from ("", f"{'#' * depth} {name.split()[-1]}", "", _paragraphs(command))
+    if command.name in PASSING:
+        return
+    with click.Context(command, info_name=name) as context:
+        yield from ("", "```text", _usage(context, name), "```")
+        rows = [record for one in command.params if (record := _record(one, context))]
+    if rows:
+        yield from ("", "| option | |", "|---|---|")
+        yield from (f"| `{_escape(flag)}` | {_escape(about)} |" for flag, about in rows)
+    if isinstance(command, click.Group):
+        for each in command.list_commands(context):
+            inner = command.get_command(context, each)
+            if inner is not None:
+                yield from _command(inner, f"{name} {each}", depth + 1)
+
+
+def _usage(context: click.Context, name: str) -> str:
+    return " ".join([name, *context.command.collect_usage_pieces(context)])
+
+
+def _record(parameter: click.Parameter, context: click.Context) -> tuple[str, str] | None:
+    found = parameter.get_help_record(context)
+    return (found[0], " ".join(found[1].split())) if found else None
+
+
+def _paragraphs(command: click.Command) -> str:
+    text = click.unstyle(command.help or command.get_short_help_str(200)).replace("\b", "")
+    return "\n".join(line.strip() for line in text.splitlines())
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;") if "`" not in text else text.replace("|", "\\|")
