@@ -38,13 +38,13 @@ def _lines() -> Iterator[str]:
 
 def _options_of_checks() -> Iterator[str]:
     yield from ("", "## Options of checks {#options-of-checks}", "")
-    yield "Taken by `./kit pytest`, and by `./kit matrix`, which hands them on. Each is an environment variable, and an ini"
-    yield "value with underscores, as well. `--out` and `--profile` are short for `--conformance-out` and"
-    yield "`--conformance-profile`."
-    yield from ("", "| option | | variable |", "|---|---|---|")
+    yield "Taken by `./kit pytest`, and by `./kit matrix`, which hands them on. Each is an environment variable"
+    yield f"(`{OPTIONS[0].variable}`), and an ini value with underscores, as well. `--out` and `--profile` are short for"
+    yield "`--conformance-out` and `--conformance-profile`."
+    yield from ("", "| option | |", "|---|---|")
     for option in OPTIONS:
         value = f" {option.metavar}" if option.metavar else ""
-        yield f"| `{option.flag}{_escape(value)}` | {_escape(option.help)} | `{option.variable}` |"
+        yield f"| `{option.flag}{value}` | {_escape(option.help)} |"
 
 
 def _command(command: click.Command, name: str, depth: int) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _command(command: click.Command, name: str, depth: int) -> Iterator[str]:
         rows = [record for one in command.params if (record := _record(one, context))]
     if rows:
         yield from ("", "| option | |", "|---|---|")
-        yield from (f"| `{_escape(flag)}` | {_escape(about)} |" for flag, about in rows)
+        yield from (f"| `{flag}` | {_escape(about)} |" for flag, about in rows)
     if isinstance(command, click.Group):
         for each in command.list_commands(context):
             inner = command.get_command(context, each)
@@ -79,4 +79,5 @@ def _paragraphs(command: click.Command) -> str:
 
 
 def _escape(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;") if "`" not in text else text.replace("|", "\\|")
+    """Return a text for a cell outside of code, where a bar would end the cell and a bracket begin a tag."""
+    return text.replace("|", "\\|").replace("<", "&lt;")
