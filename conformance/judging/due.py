@@ -300,10 +300,13 @@ def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[_Reaction]:
 
 
 def _due_as(event: Fault, effects: Effects) -> Due:
-    """Return the step that a reaction shows. It shows a new leader or coordinator only if another node replaced a lost one."""
+    """Return the step that a reaction shows. It shows a new leader or coordinator only if another node replaced a lost one:
+    a reassignment, which loses none, records the leader after it alone.
+    """
     due = REACTIONS.get(event.role, "step")
     shown = event.detail.get(due if due in ("leader", "coordinator") else "", [])
-    elected = len(shown) == 2 and shown[0] != shown[1] and effects.election == "none" and not effects.spares_nodes
+    replaced = isinstance(shown, list) and len(set(shown)) == 2
+    elected = replaced and effects.election == "none" and not effects.spares_nodes
     return due if elected or due == "quorum" else "step"
 
 

@@ -56,7 +56,7 @@ SLOW = ("rate-limit follower", "kill leader", "healed kill leader")
         ("KIP101-INV-02", "3.9.0", "prefix", SLOW, [("rate-limit follower",), ("pause broker",), ("delay voter", "kill leader")]),
         ("KIP101-INV-18", "3.6.2", "isr", DOWN, [("delete-topic", "kill broker"), ("freeze follower", "produce")]),
         ("GEN-11", "4.3.1", "acknowledged", ("stop broker", *["reassign-partition"] * 2), [("reassign-partition",)]),
-        ("GEN-19", "4.3.1", "created-again", ("kill follower", "recreate-topic"), [("recreate-topic", "kill follower"), ("recreate-topic",)]),
+        ("GEN-19", "4.3.1", "created-again", DOWN, [(DOWN[1], DOWN[0]), DOWN[1:]]),
     ],
     ids=["1", "1 at rest", "2", "2 again", "3", "4", "4 again", "5", "5 isr", "6", "19"],
 )  # fmt: skip

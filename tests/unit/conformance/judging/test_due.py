@@ -393,8 +393,9 @@ def test_a_reaction_in_time_counts_for_its_row_and_a_missing_one_is_not_judged_h
         (Effects(election="clean", spares_nodes=True), {"leader": [2, 1]}),
         (Effects(process="may-restart", election="unclean"), {"leader": [2, 1]}),
         (DOWN, {"leader": [2, 2]}),
+        (Effects(), {"leader": 1}),
     ],
-    ids=["a new segment", "a leader that was moved", "an unclean election", "the same leader"],
+    ids=["a new segment", "a leader that was moved", "an unclean election", "the same leader", "a reassignment"],
 )
 def test_what_is_no_election_after_the_loss_of_a_leader_is_only_a_step(effects: Effects, shown: dict[str, Any]) -> None:
     assert seen(*reaction("leader", effects=effects, **shown)) == [("GEN-21", "held")]
