@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 
 from conformance.cli.app import COMMANDS, kit
+from conformance.cli.group import HELP
 from conformance.running.settings import OPTIONS
 from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, EXIT_WRONG_USE
 
@@ -51,7 +52,8 @@ def _command(command: click.Command, name: str, depth: int) -> Iterator[str]:
     yield from ("", f"{'#' * depth} {name.split()[-1]}", "", _paragraphs(command))
     if command.name in PASSING:
         return
-    with click.Context(command, info_name=name) as context:
+    # click keeps the help option of the first context that asks for it.
+    with click.Context(command, info_name=name, **HELP) as context:
         yield from ("", "```text", _usage(context, name), "```")
         rows = [record for one in command.params if (record := _record(one, context))]
     if rows:

@@ -7,6 +7,7 @@ import pytest
 
 from conformance.catalogue import shipped_rows
 from conformance.cli.app import COMMANDS, kit
+from conformance.cli.group import HELP
 from conformance.cli.pages.catalogue import catalogue_pages, page_of
 from conformance.cli.pages.options import PASSING, options_page
 from conformance.cli.pages.sent_requests import PLACES, request_name, requests_page, rows_by_request, sent_by_checks
@@ -24,6 +25,10 @@ def test_each_option_is_on_its_page() -> None:
         )
         assert f"\n## {name}\n" in page
         assert [flag for flag in flags if flag not in page] == []
+        if name not in PASSING:
+            option = command.get_help_option(click.Context(command, **HELP))
+            assert option is not None
+            assert option.opts == ["-h", "--help"]
 
 
 def test_each_row_is_on_the_page_of_its_kip() -> None:
