@@ -14,6 +14,9 @@ BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
 """The verdicts of a broken row, the worst first."""
 MENDED: tuple[Verdict, ...] = ("satisfied", "recorded")
 
+FIRST_JUDGED: Verdict = "inapplicable"
+"""The verdict before a row is judged for the first time, which is no step for the worse."""
+
 NONE: Literal[""] = ""
 
 
@@ -32,9 +35,8 @@ def _verdict_change(row: str, before: Verdict | Literal[""], after: Verdict | Li
     kind: ChangeKind = (
         "added" if not before else "removed" if not after else "changed" if before != after else "unchanged"
     )
-    return VerdictChange(
-        requirement=row, kind=kind, before=before, after=after, worse=_verdict_rank(after) < _verdict_rank(before)
-    )
+    is_worse = before != FIRST_JUDGED and _verdict_rank(after) < _verdict_rank(before)
+    return VerdictChange(requirement=row, kind=kind, before=before, after=after, worse=is_worse)
 
 
 def _verdict_rank(verdict: Verdict | Literal[""]) -> int:

@@ -2,9 +2,11 @@
 
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import redirect_stderr
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, TextIO, cast
 
 import pytest
 
@@ -31,11 +33,38 @@ def long_form(word: str) -> str:
     return f"{SHORT.get(flag, flag)}{sign}{value}"
 
 
+def listed_words(words: Iterable[str]) -> Iterator[str]:
+    """Replace each `@FILE` by the words in it, one a line. Raises OSError."""
+    for word in words:
+        yield from Path(word[1:]).read_text().splitlines() if word.startswith("@") else [word]
+
+
+class PlainErrors:
+    """stderr without what pytest says of itself before an error in its arguments."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if "usage: pytest.main()" in text:
+            wrong = [line.partition("error: ")[2] for line in text.splitlines() if "pytest.main(): error: " in line]
+            text = "".join(f"{line}\n" for line in wrong)
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def main() -> int:
     """Run pytest. Its codes for wrong use, and for a selection that matches nothing, become 2; an error that ends it becomes
     3."""
     try:
-        code = int(pytest.main([absolute(long_form(word)) for word in sys.argv[1:]]))
+        words = [absolute(long_form(word)) for word in listed_words(sys.argv[1:])]
+        with redirect_stderr(cast(TextIO, PlainErrors(sys.stderr))):
+            code = int(pytest.main(words))
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return EXIT_WRONG_USE
     except Exception:  # of any plugin; Python's own code for it, 1, is that of a violation
         traceback.print_exc()
         return EXIT_TROUBLE

@@ -9,8 +9,9 @@ import msgspec
 
 from conformance.cli.engine import make_ready, print_progress
 from conformance.cli.group import HELP
-from conformance.cli.options import VERSIONS, progress_apart
+from conformance.cli.options import VERSIONS, choose, own_build_options, progress_apart
 from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, storm_summary
+from conformance.running.columns import VERSION, WantedColumn
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
 from fixtures.faults.base.fault import Fault
@@ -24,7 +25,8 @@ from fixtures.faults.selftest import (
     results_table,
     self_test,
 )
-from fixtures.images import newest_version, obtain_image, select_versions
+from fixtures.images import Image
+from fixtures.ready import have_ready
 from fixtures.runs import Run
 from history.exit_codes import exit_code_of
 from reports.commands.options import Form, form, out_option, print_json
@@ -34,18 +36,19 @@ by_name = click.option("--fault", multiple=True, metavar="GLOB", help="by name; 
 
 @click.command(context_settings=HELP)
 @click.option("--kafka-version", multiple=True, metavar="V", help=f"{VERSIONS}; default: the newest")
+@own_build_options
 @by_name
 @click.option("--every-role", is_flag=True, help="aim each at all of its roles; default: the usual one")
 @click.option("--sabotage", is_flag=True, help="leave the faults out, so that no witness may show")
 @form
-def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool, sabotage: bool, form: Form) -> int:
-    """Inject each fault once on each version, and print a table.
+def faults(fault: Sequence[str], every_role: bool, sabotage: bool, form: Form, **columns: Sequence[str]) -> int:
+    """Inject each fault once on each version, image or distribution, and print a table.
 
     The exit code is 0 if every fault showed its witness and its consequence, and healed; with --sabotage, if no witness showed.
     """
     wanted = choose_faults(list(fault), every_role=every_role)
     with progress_apart(form):
-        tested = _test_versions(select_versions(list(kafka_version)), wanted, sabotage=sabotage)
+        tested = _test_columns(choose(**columns).columns, wanted, sabotage=sabotage)
     if form == "json":
         print_json(msgspec.to_builtins(tested))
     else:
@@ -54,19 +57,35 @@ def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool,
     return exit_code_of(troubled=not expected)
 
 
-def _test_versions(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool) -> dict[str, list[SelfTest]]:
-    make_ready(versions)
+def _test_columns(
+    columns: Sequence[WantedColumn], wanted: Sequence[Fault], *, sabotage: bool
+) -> dict[str, list[SelfTest]]:
+    _prepare(columns)
     with Run.begin() as run:
         try:
             return {
-                one: self_test(obtain_image(one), wanted, run, print_progress, sabotage=sabotage) for one in versions
+                one.title: self_test(image_of(one), wanted, run, print_progress, sabotage=sabotage) for one in columns
             }
         finally:
             run.end(connect())
 
 
+def image_of(column: WantedColumn) -> Image:
+    """Get the image of a version or of a build of the user's own. Raises KitError."""
+    return column.image(print_progress)
+
+
+def _prepare(columns: Sequence[WantedColumn]) -> None:
+    """Make the engine and the images of released versions ready."""
+    if versions := [one.name for one in columns if one.option == VERSION]:
+        make_ready(versions)
+    else:
+        have_ready((), print_progress)
+
+
 @click.command(context_settings=HELP)
-@click.option("--kafka-version", default=newest_version(), metavar="V", help="default: the newest")
+@click.option("--kafka-version", multiple=True, metavar="V", help="default: the newest")
+@own_build_options
 @click.option("--cycles", type=click.IntRange(min=1), default=200, metavar="N", help="default: 200")
 @click.option("--seed", default=0, metavar="N", help="the same faults in the same order; default: 0")
 @by_name
@@ -75,7 +94,6 @@ def _test_versions(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage
 @out_option("for logs of clusters that do not become whole", "out/storm")
 @form
 def storm(
-    kafka_version: str,
     cycles: int,
     seed: int,
     fault: Sequence[str],
@@ -83,19 +101,20 @@ def storm(
     minutes: float,
     out: Path,
     form: Form,
+    **columns: Sequence[str],
 ) -> int:
     """Inject and heal random faults in a row on one cluster under light traffic.
 
     The exit code is 0 if every one showed its witness and its consequence.
     """
     plans = drawn_plans(seed, fault_kinds(list(fault)), at_once=at_once)
-    version = _require_one(kafka_version)
+    column = _require_one(choose(**columns).columns)
     with progress_apart(form):
-        make_ready([version])
+        _prepare([column])
     with Run.begin() as run:
         try:
             lab = lab_of(fault_kinds(fault) if fault else ())
-            raged = Storm(Targets(obtain_image(version), run, lab), print_progress, out / run.id)
+            raged = Storm(Targets(image_of(column), run, lab), print_progress, out / run.id)
             try:
                 with progress_apart(form):
                     raged.rage(plans, cycles, minutes)
@@ -113,8 +132,9 @@ def _print_storm(storm: Storm, form: Form) -> None:
         print_progress("\n".join(storm_summary(storm)))
 
 
-def _require_one(text: str) -> str:
-    """Return the one version or image that is named. Raises WrongUse, UnknownVersion."""
-    if len(versions := select_versions([text])) > 1:
-        raise WrongUse(f"--kafka-version {text!r}: a storm has one cluster, so give one version, not {len(versions)}.")
-    return versions[0]
+def _require_one(columns: Sequence[WantedColumn]) -> WantedColumn:
+    """Return the one version, image or distribution that is named. Raises WrongUse."""
+    if len(columns) > 1:
+        names = ", ".join(one.title for one in columns)
+        raise WrongUse(f"A storm has one cluster, so give one version or build, not {len(columns)}: {names}.")
+    return columns[0]

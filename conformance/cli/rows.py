@@ -4,18 +4,37 @@ import json
 import textwrap
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, get_args
 
 import click
 
 from conformance.catalogue import Requirement, shipped_rows
 from conformance.catalogue.near import near
+from conformance.catalogue.rows import Kind, Level
 from conformance.cli.group import HELP
 from conformance.core.registry import checks_by_row
 from conformance.judging.verdicts import NO_CHECK
 from fixtures.errors import WrongUse
 
 WIDTH = 100
+
+
+class CaseJson(TypedDict):
+    """A case of a row as JSON."""
+
+    id: str
+    about: str
+    applies: list[str]
+    needs: list[str]
+
+
+class ExpectationJson(TypedDict):
+    """An expectation of a row as JSON: what a check expects in these versions."""
+
+    versions: list[str]
+    needs: list[str]
+    expect: str
+    about: str
 
 
 class Row(TypedDict):
@@ -27,21 +46,46 @@ class Row(TypedDict):
     priority: str
     kind: str
     title: str
+    statement: str
+    section: str
+    applies: list[str]
+    needs: list[str]
+    cases: list[CaseJson]
+    expectations: list[ExpectationJson]
+    tickets: list[str]
     checks: list[str]
     untested: str | None
 
 
 @click.command(context_settings=HELP)
 @click.argument("row", required=False)
+@click.option("--kip", type=int, metavar="N", help="rows of this KIP; 0 for general laws")
+@click.option("--level", "levels", multiple=True, type=click.Choice(get_args(Level)), help="repeatable")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(get_args(Kind)), help="repeatable")
+@click.option("--untested", is_flag=True, help="rows without a check")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="default: text; json is one list"
 )
-def rows(row: str | None, form: Literal["text", "json"]) -> None:
+def rows(
+    row: str | None,
+    kip: int | None,
+    levels: Sequence[Level],
+    kinds: Sequence[Kind],
+    untested: bool,
+    form: Literal["text", "json"],
+) -> None:
     """List the rows of the catalogue, or tell all about one.
 
     ROW is an id such as KIP320-FETCH-03, or a glob such as 'KIP320-*'; upper and lower case are the same.
     """
-    wanted = _matching_rows(row)
+    wanted = [
+        one
+        for one in _matching_rows(row)
+        if (kip is None or one.kip == kip)
+        and (not levels or one.level in levels)
+        and (not kinds or one.kind in kinds)
+        and not (untested and _checks_of(one))
+    ]
     if form == "json":
         click.echo(json.dumps([_as_json(one) for one in wanted], indent=2))
     elif row and len(wanted) == 1:
@@ -67,6 +111,16 @@ def _as_json(row: Requirement) -> Row:
         priority=row.priority,
         kind=row.kind,
         title=row.title,
+        statement=row.statement.strip(),
+        section=row.section,
+        applies=row.applies,
+        needs=row.needs,
+        cases=[CaseJson(id=case.id, about=case.about, applies=case.applies, needs=case.needs) for case in row.cases],
+        expectations=[
+            ExpectationJson(versions=one.versions, needs=one.needs, expect=one.expect, about=one.about)
+            for one in row.expectations
+        ],
+        tickets=row.tickets,
         checks=checks,
         untested=None if checks else NO_CHECK,
     )

@@ -11,7 +11,16 @@ from conformance.catalogue import shipped_rows
 from conformance.judging.verdicts import Verdict
 from history.exit_codes import exit_code_of
 from reports.commands.options import HELP, Form, form, matrix_file, matrix_options, print_json
-from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_columns, between_matrices
+from reports.differences import (
+    BROKEN,
+    FIRST_JUDGED,
+    TURNS,
+    ChangedRow,
+    ColumnDifference,
+    Turn,
+    between_columns,
+    between_matrices,
+)
 from reports.matrix_file import read_compared
 from reports.texts.wording import GLYPHS, replace_controls
 
@@ -75,7 +84,8 @@ def _turn_lines(turn: Turn, moved: Sequence[ChangedRow]) -> Iterator[str]:
         groups.setdefault((each.change.before, each.change.after), []).append(each)
     for group in groups.values():
         change = group[0].change
-        yield f"  {_verdict_or_none(change.before)} -> {_verdict_or_none(change.after)}"
+        first = " (judged for the first time)" if change.before == FIRST_JUDGED and change.after in BROKEN else ""
+        yield f"  {_verdict_or_none(change.before)} -> {_verdict_or_none(change.after)}{first}"
         for each in group:
             yield f"    {each.change.requirement}  {_row_title(each.change.requirement)}"
             if each.reason:

@@ -1,4 +1,4 @@
-"""The checks that time cut off, and the command that runs just those."""
+"""The checks that time cut off: how many, and a file with the arguments of pytest that run just those."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,22 @@ from history.shards import CheckLine, Header, Shard
 
 
 def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], out: Path) -> list[str]:
-    """Return the number of checks that the clock cut off in each column, and a command that runs them alone, into
-    `out`."""
+    """Return the number of checks that the clock cut off in each column, and a command that runs them alone, into `out`.
+
+    The checks are written to a file in `out` from which the command reads them, one a line.
+    """
     lines: list[str] = []
     for label, (header, ids) in sorted(_cut_off(shards).items()):
         if ids:
             known = [_path_of_check(checks[id]) for id in sorted(ids) if id in checks]
-            lines.append(f"time was up on {label} before {len(ids)} checks were at their floors. To run just these:")
+            listed = out / f"cut-off-{label}.txt"
+            listed.parent.mkdir(parents=True, exist_ok=True)
+            listed.write_text("".join(f"{path}\n" for path in known))
             lines.append(
-                "  " + shlex.join([COMMAND, "pytest", *_column_options(header), "--conformance-out", str(out), *known])
+                f"time was up on {label} before {len(ids)} checks were at their floors; {listed} lists them. To run just these:"
             )
+            options = [*_column_options(header), "--conformance-out", str(out)]
+            lines.append(f"  {shlex.join([COMMAND, 'pytest', *options, f'@{listed}'])}")
     return lines
 
 

@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from conformance.catalogue import shipped_rows
+from conformance.catalogue import Requirement, shipped_rows
 from conformance.cli.app import COMMANDS, main
 from conformance.core.registry import checks_by_row
 
@@ -126,11 +127,39 @@ def test_rows_takes_a_glob(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["id"] for row in found] == [row.id for row in shipped_rows() if row.id.startswith("KIP101-INV-0")]
 
 
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (["--kip", "360"], lambda row: row.kip == 360),
+        (["--kip", "0"], lambda row: row.kip == 0),
+        (["--level", "should", "--level", "gap"], lambda row: row.level in ("should", "gap")),
+        (["--kind", "scenario"], lambda row: row.kind == "scenario"),
+        (["--untested"], lambda row: row.id not in checks_by_row()),
+        (["kip595-*", "--level", "must"], lambda row: row.kip == 595 and row.level == "must"),
+    ],
+)
+def test_rows_are_filtered(
+    given: list[str], wanted: Callable[[Requirement], bool], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rows", *given, "--format", "json"]) == 0
+    found = [row["id"] for row in json.loads(capsys.readouterr().out)]
+    assert found == [row.id for row in shipped_rows() if wanted(row)]
+    assert found
+
+
 def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rows", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["id"] for row in found] == [row.id for row in shipped_rows()]
-    assert set(found[0]) == {"id", "kip", "level", "priority", "kind", "title", "checks", "untested"}
+    assert set(found[0]) == {
+        "id", "kip", "level", "priority", "kind", "title", "statement", "section", "applies", "needs", "cases", "expectations",
+        "tickets", "checks", "untested",
+    }  # fmt: skip
+    rows = {row.id: row for row in shipped_rows()}
+    assert all(row["statement"] == rows[row["id"]].statement.strip() for row in found)
+    assert [[case["id"] for case in row["cases"]] for row in found] == [
+        [c.id for c in row.cases] for row in rows.values()
+    ]
     assert all(bool(row["checks"]) == (row["untested"] is None) for row in found)
     assert {row["untested"] for row in found} == {None, "the kit has no check for this row"}
 

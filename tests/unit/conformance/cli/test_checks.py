@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.checks import long_form
+from conformance.cli.checks import listed_words, long_form
 
 ROOT = Path(__file__).parents[4]
 FAILING = "def pytest_sessionfinish():\n    raise UserWarning('of another plugin')\n"
@@ -70,3 +70,28 @@ def test_it_keeps_no_cluster_up(ended: subprocess.CompletedProcess[str], tmp_pat
 )
 def test_a_short_name_is_that_of_pytests_option(word: str, name: str) -> None:
     assert long_form(word) == name
+
+
+def of_checks(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "conformance.cli.checks", "-p", "no:cacheprovider", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_wrong_option_is_refused_without_the_inside_of_pytest() -> None:
+    refused = of_checks("--conformance-profil=smoke", "--requirment", "GEN-01")
+    assert refused.returncode == 2
+    assert "unrecognized arguments: --conformance-profil=smoke --requirment" in refused.stderr
+    assert not {"usage:", "inifile:", "rootdir:", "pytest.main()"} & {*refused.stderr.split()}
+
+
+def test_words_are_read_from_a_file(tmp_path: Path) -> None:
+    listed = tmp_path / "listed.txt"
+    listed.write_text("--collect-only\nconformance/kip320\n")
+    assert [*listed_words(["-q", f"@{listed}"])] == ["-q", "--collect-only", "conformance/kip320"]
+    refused = of_checks(f"@{tmp_path}/none.txt")
+    assert (refused.returncode, refused.stderr) == (2, f"{tmp_path}/none.txt: No such file or directory\n")

@@ -39,8 +39,9 @@ def fakes(state: Any, monkeypatch: pytest.MonkeyPatch) -> Fakes:
     for name, fake in {
         "make_ready": made.make_ready,
         "self_test": made.self_test,
-        "obtain_image": lambda version: f"image of {version}",
+        "image_of": lambda column: f"image of {column.title}",
         "connect": lambda: None,
+        "have_ready": lambda versions, progress: None,
     }.items():
         monkeypatch.setattr(commands, name, fake)
     monkeypatch.setattr(Run, "end", lambda run, client: made.ended.append(run.id))
@@ -61,3 +62,15 @@ def test_as_json_it_is_all_that_stands_on_stdout(fakes: Fakes, capsys: pytest.Ca
     printed = capsys.readouterr()
     assert [(one["fault"], one["ending"]) for one in json.loads(printed.out)["4.3.1"]] == [("kill", "witnessed")]
     assert "image of 4.3.1 is tested" in printed.err
+
+
+def test_a_fault_that_is_misspelt_has_near_ones(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["faults", "--fault", "klil"]) == 2
+    assert "'klil' matches no fault. Did you mean kill" in capsys.readouterr().err
+
+
+def test_a_build_of_ones_own_is_tested(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    own = ["--kafka-image", "mine:1", "--label", "mine"]
+    assert main(["faults", *own, "--fault", "kill"]) == 0
+    assert fakes.ready == []
+    assert "image of mine is tested" in capsys.readouterr().out

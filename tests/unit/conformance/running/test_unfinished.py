@@ -24,23 +24,29 @@ class Builder(ShardBuilder):
         return Shard(path=self.shard, header=self.header, lines=self.lines, torn=0)
 
 
-def test_what_was_cut_off_has_a_command() -> None:
+def test_what_was_cut_off_has_a_command_and_a_list(tmp_path: Path) -> None:
     selection = ["--kafka-version", "4.3.1", "--feature", "transaction.version=1"]
     shard = Builder("s-1", label="4.3.1+transaction.version=1", selection=selection).ends("cut-off")
-    [_, command] = unfinished_lines([shard], every_check(), Path("out"))
+    [text, command] = unfinished_lines([shard], every_check(), tmp_path)
+    listed = tmp_path / "cut-off-4.3.1+transaction.version=1.txt"
+    assert text == (
+        f"time was up on 4.3.1+transaction.version=1 before 1 checks were at their floors; "
+        f"{listed} lists them. To run just these:"
+    )
+    assert listed.read_text() == "conformance/kip320/fencing.py::older_epoch_is_fenced\n"
     assert command.split() == [
         "./kit", "pytest", "--kafka-version", "4.3.1", "--feature", "transaction.version=1", "--conformance-profile", "smoke",
-        "--conformance-out", "out", "conformance/kip320/fencing.py::older_epoch_is_fenced",
+        "--conformance-out", str(tmp_path), f"@{listed}",
     ]  # fmt: skip
 
 
-def test_an_image_is_named_by_its_reference() -> None:
+def test_an_image_is_named_by_its_reference(tmp_path: Path) -> None:
     shard = Builder("s-1", label="4.3.1@mine").ends("cut-off")
-    assert "--kafka-image kafka:4.3.1@mine" in unfinished_lines([shard], every_check(), Path("out"))[1]
+    assert "--kafka-image kafka:4.3.1@mine" in unfinished_lines([shard], every_check(), tmp_path)[1]
 
 
 def test_nothing_is_said_where_all_was_done() -> None:
-    assert unfinished_lines([Builder("s-1").ends("done")], every_check(), Path("out")) == []
+    assert unfinished_lines([Builder("s-1").ends("done")], every_check(), Path("nowhere")) == []
 
 
 def test_the_seconds_of_all_workers_are_added_up() -> None:
