@@ -27,7 +27,7 @@ PROBE, PROPERTY, SCENARIO, RECENT, LATER = (
 )
 """One row of each kind, one that old versions do not have, and one of what a later KIP promised."""
 ROWS = (PROBE, PROPERTY, SCENARIO, RECENT, LATER)
-COLUMNS = 20
+COLUMNS = 12
 UNKNOWN_CASE = "no-case-of-the-row"
 CHECKS = ("machines.log.LogMachine", "kip101.batch_leader_epochs.plain_batch_has_the_leader_epoch")
 
@@ -151,7 +151,7 @@ def test_drawn_runs_reach_every_verdict_but_untested_ones_alike() -> None:
     """The comparison is not vacuous: the drawn cells have every verdict that observations can give."""
     seen: set[str] = set()
 
-    @settings(deadline=None, max_examples=60, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=150, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(shards=run())
     def look(shards: DrawnRun) -> None:
         with tempfile.TemporaryDirectory() as name:
