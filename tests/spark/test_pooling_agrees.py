@@ -147,6 +147,7 @@ def test_spark_pools_as_one_process_does(shards: DrawnRun) -> None:
     assert [pair for pair in zip(pooled, plain, strict=True) if pair[0] != pair[1]] == []
 
 
+@pytest.mark.drawn
 def test_drawn_runs_reach_every_verdict_but_untested_ones_alike() -> None:
     """The comparison is not vacuous: the drawn cells have every verdict that observations can give."""
     seen: set[str] = set()
