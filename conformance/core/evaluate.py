@@ -181,7 +181,7 @@ def _broken_promise(check: Check, bench: Bench, claim: PremiseClaim) -> list[Obs
 
 
 def _violation_of(check: Check, bench: Bench, one: Promise) -> Observation:
-    came_not = f"it was not so that {one.what}"
+    came_not = f"not met: {one.what}"
     broken = Observation(requirement=one.row, case=one.case, result="violated", example="", detail=came_not)
     return _observation_of(bench, one.row, one.case, ObservationClaim(broken, ()), _promise(check, one.row, one.case))
 

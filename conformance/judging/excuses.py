@@ -183,10 +183,11 @@ NOT_REACHED = Evidence(
 )
 LOG_START_SET_BACK = Evidence(
     "log-start-set-back",
-    "a log was trimmed, and its broker restarted: its log start may be below the first entry of its leader epoch cache",
+    "a log was trimmed, its broker restarted, and its log start is below that of the trim: it may be below the first entry of "
+    "its leader epoch cache",
     about="one replica",
     since="the restart",
-    until="the end of the history",
+    until="the next answer with the log start of the trim",
     kind="left-out",
 )
 MIN_ISR_ALTERED = Evidence(

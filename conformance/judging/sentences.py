@@ -13,7 +13,7 @@ MOST = 3
 def sentence(history: History, events: Sequence[int], seen: str, promise: str) -> str:
     """Return the sentence of a violation that these events show. `seen` is what else was seen, `promise` what was promised."""
     parts = dict.fromkeys([*exchanges(history, events), *([seen] if seen else [])])
-    came = "; ".join(parts) or "it did not come to be"
+    came = "; ".join(parts) or "it did not happen"
     return f"{came}. Promised: {promise}."
 
 

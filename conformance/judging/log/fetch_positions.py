@@ -259,7 +259,8 @@ def _need_not_diverge(story: PartitionStory, read: FetchResult, case: str) -> Ev
     """Return the evidence by which the log does not show what its leader epoch cache has: a crash may have set its start back
     below the first entry, and compaction removes all records of an epoch.
     """
-    if read.incarnation and story.derive(LogStarts).may_fall(read.event):
+    starts = story.derive(LogStarts)
+    if read.incarnation and starts.may_fall(read.event) and read.log_start < starts.limit(read.event):
         return LOG_START_SET_BACK
     return COMPACTED if case == "floor" and may_be_compacted(story, read.event) else None
 

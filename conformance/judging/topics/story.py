@@ -112,9 +112,15 @@ class ResourceStory(Story):
         return [change for change in before if change.replaces or key in change.configs]
 
     def described_before(self, change: ResourceChange, answer: Described, key: str) -> str | None:
-        """Return the value of a key as the process that answers described it last before a change; None for none."""
+        """Return the value of a key as the process that answers described it last before a change.
+
+        None if it did not, or if another change may have taken effect since.
+        """
+        others = [one for one in self.before(answer.asked) if one is not change and (one.replaces or key in one.configs)]
+        since = max((one.event for one in others), default=-1)
         earlier = [one for one in self.described if one.event < change.asked and _same_process(one, answer)]
-        return earlier[-1].own(key) if earlier and earlier[-1].shows(key) else None
+        known = bool(earlier) and earlier[-1].asked > since and earlier[-1].shows(key)
+        return earlier[-1].own(key) if known else None
 
     # --- topics of one name
 

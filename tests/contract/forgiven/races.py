@@ -76,11 +76,14 @@ def _missed(node: int = 3, *, asked: bool = True, again: bool = False) -> LogHis
     return history.fetch(node, *LOG, epoch=0, hw=3)
 
 
-def _set_back(restarted: int = 2, error: Error = Error.NONE, *, late: bool = False) -> LogHistory:
-    """2 is trimmed, a broker restarts, and 2 serves a position beyond the end of the named epoch."""
+def _set_back(
+    restarted: int = 2, error: Error = Error.NONE, *, late: bool = False, to: int = 2, start: int = 0
+) -> LogHistory:
+    """2 is trimmed, a broker restarts, and 2, with this log start, serves a position beyond the end of the named epoch."""
     history = LogHistory().settled(2, 0)
-    history = (history if late else history.trim(2, 2, error=error)).restart(restarted).settled(2, 2)
-    history = history.whole(2, *LOG, epoch=2, hw=3).fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0)
+    history = (history if late else history.trim(2, to, error=error)).restart(restarted).settled(2, 2)
+    history = history.whole(2, *LOG[start:], epoch=2, hw=3, start=start)
+    history = history.fetch(2, LOG[2], epoch=2, hw=3, start=start, offset=2, last=0)
     return history.trim(2, 2) if late else history
 
 
@@ -102,9 +105,9 @@ ENTRIES = (
         near={
             "another node": lambda: _set_back(restarted=3).history,
             "before it began": lambda: _set_back(late=True).history,
+            "after it ended": lambda: _set_back(to=1, start=1).history,
             "refused": lambda: _set_back(error=Error.OFFSET_OUT_OF_RANGE).history,
         },
-        applies={"after it ended": "a log start that was set back stays so"},
     ),
     Forgiven(
         DELETION_TIMED_OUT,

@@ -421,7 +421,7 @@ def test_a_broken_promise_violates_its_row_and_ends_the_example(play: Play) -> N
     outcome, _ = play.live(check, FakeCluster(5, 7, 6))
     seen = [(one.requirement, one.case, one.result, one.detail) for one in outcome.observations]
     broken = (
-        "it was not so that the log keeps what it had. "
+        "not met: the log keeps what it had. "
         "Promised: Committed means kept (at its offset, with epoch and value, under a later leader)."
     )
     assert seen[1:] == [("KIP101-INV-05", "kept", "violated", broken)]
@@ -500,7 +500,7 @@ def test_what_no_wait_shows_is_judged_though_the_host_slept(play: Play, monkeypa
     assert [one.detail.partition(". ")[0] for one in outcome.observations] == [
         "waited",
         "wrong",
-        "it was not so that the log keeps what it had",
+        "not met: the log keeps what it had",
     ]
     assert outcome.excuses == []
     assert play.again(check) == outcome

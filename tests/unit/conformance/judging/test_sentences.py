@@ -37,7 +37,7 @@ def test_a_violation_is_told_by_what_was_asked_answered_and_promised() -> None:
         "broker-1 was asked DescribeTransactions of tid and answered Ongoing, producer 7, epoch 1; the log ends at 4. "
         "Promised: Ended transactions are complete (abort)."
     )
-    assert sentence(history(), [], "", "It comes") == "it did not come to be. Promised: It comes."
+    assert sentence(history(), [], "", "It comes") == "it did not happen. Promised: It comes."
 
 
 def test_equal_answers_are_told_once_with_their_number() -> None:

@@ -70,6 +70,12 @@ def test_a_value_that_a_broker_described_before_the_refusal_is_no_trace_of_it() 
     assert ("topic", "violated") in results(history, REFUSED_TRACE)
 
 
+def test_a_value_that_a_broker_described_of_the_former_topic_may_be_a_trace() -> None:
+    history = AdministrationHistory().create(2, {"k": "5"}, id="a").seen(2, id="a").described(THE_TOPIC, {"k": "5"})
+    history.delete().create(2, id="b").seen(2, id="b").alter(THE_TOPIC, {"k": "5"}, error=INVALID_CONFIG)
+    assert ("configuration", "violated") in results(history.described(THE_TOPIC, {"k": "5"}), REFUSED_TRACE)
+
+
 def test_what_was_refused_is_created_plainly_afterwards_without_leftovers() -> None:
     refused = AdministrationHistory().create(9, {"retention.ms": "5"}, error=INVALID_CONFIG).create(2)
     assert results(refused.seen(2).described(THE_TOPIC, {}), REFUSED_TRACE) == [("topic", "held"), ("topic", "held")]
