@@ -6,11 +6,11 @@ from conformance.core.bench import Bench
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.messages import Topic
-from protocol.topics import NewTopic
+from protocol.topics import CreatedTopic, NewTopic
 
 
 def create_topics(bench: Bench, wanted: Sequence[NewTopic]) -> list[Topic]:
-    """Create topics by one request. Raises KitError if one is refused.
+    """Create topics by one request, those again whose brokers are all fenced. Raises KitError if one is refused otherwise.
 
     A broker that was starved of CPU is fenced for a while, and takes no replicas until it is not.
     """
@@ -21,7 +21,7 @@ def create_topics(bench: Bench, wanted: Sequence[NewTopic]) -> list[Topic]:
         for created in bench.node(bench.brokers[0]).create_topics(missing).topics:
             if created.error is Error.NONE:
                 topics[created.name] = Topic(created.name, created.topic_id)
-            elif created.error is not Error.INVALID_REPLICA_ASSIGNMENT:
+            elif not _is_fenced_for_now(created):
                 raise KitError(
                     f"topic {created.name} could not be created: {created.error.name} {created.error_message}"
                 )
@@ -29,3 +29,7 @@ def create_topics(bench: Bench, wanted: Sequence[NewTopic]) -> list[Topic]:
 
     bench.eventually(all_created, f"brokers that take the replicas of {[topic.name for topic in wanted]}")
     return [topics[topic.name] for topic in wanted]
+
+
+def _is_fenced_for_now(created: CreatedTopic) -> bool:
+    return created.error is Error.INVALID_REPLICA_ASSIGNMENT and "are fenced" in (created.error_message or "")

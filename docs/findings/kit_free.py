@@ -242,22 +242,28 @@ def alive(cluster: Cluster, node: int = 1) -> set[int]:
 
 def until(holds: Callable[[], bool], what: str, at_most: float = 60) -> None:
     """Ask until it holds; Trouble if it never does."""
-    if not waits(holds, at_most):
-        raise Trouble(f"waited {at_most:.0f} s in vain: {what}")
+    refused = _wait(holds, at_most)
+    if refused is not None:
+        raise Trouble(f"waited {at_most:.0f} s in vain: {what}{refused}")
 
 
 def waits(holds: Callable[[], bool], at_most: float) -> bool:
     """True if it holds within this time."""
-    end = time.monotonic() + at_most
-    while True:
+    return _wait(holds, at_most) is None
+
+
+def _wait(holds: Callable[[], bool], at_most: float) -> str | None:
+    """Return None once it holds; after this time the error of the last try, if it had one: a broker may be down, or not up."""
+    end, refused = time.monotonic() + at_most, ""
+    while time.monotonic() <= end:
         try:
             if holds():
-                return True
-        except OSError:
-            pass  # a broker that is asked may be down, or not up yet
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.3)
+                return None
+            refused = ""
+        except OSError as error:
+            refused = f" ({error})"
+        time.sleep(0.3)  # between two looks, for what a broker does not tell by itself
+    return refused
 
 
 # --- running a script

@@ -81,6 +81,30 @@ def append(node: Node, topic: str, records: bytes, **more: Any) -> int:
     return int(answer.base_offset)
 
 
+def fetch(node: Node, topic: str, offset: int, committed: bool = False) -> Any:
+    """Fetch partition 0 from an offset as a consumer, and return the partition's answer."""
+    from kafka.protocol.consumer import FetchRequest
+
+    kind = FetchRequest.FetchTopic
+    wanted = kind.FetchPartition(
+        partition=0, current_leader_epoch=-1, fetch_offset=offset, log_start_offset=-1, partition_max_bytes=1 << 20
+    )
+    request = FetchRequest(
+        version=11,
+        replica_id=-1,
+        max_wait_ms=100,
+        min_bytes=0,
+        max_bytes=1 << 20,
+        isolation_level=int(committed),
+        session_id=0,
+        session_epoch=-1,
+        topics=[kind(topic=topic, partitions=[wanted])],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+    return node.ask(request).responses[0].partitions[0]
+
+
 def list_offset(node: Node, topic: str, timestamp: int, committed: bool = False, partition: int = 0) -> Any:
     """Ask for the offset at a timestamp: -1 is the latest, -2 the earliest."""
     from kafka.protocol.consumer import ListOffsetsRequest

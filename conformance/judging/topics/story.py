@@ -116,7 +116,9 @@ class ResourceStory(Story):
 
         None if it did not, or if another change may have taken effect since.
         """
-        others = [one for one in self.before(answer.asked) if one is not change and (one.replaces or key in one.configs)]
+        others = [
+            one for one in self.before(answer.asked) if one is not change and (one.replaces or key in one.configs)
+        ]
         since = max((one.event for one in others), default=-1)
         earlier = [one for one in self.described if one.event < change.asked and _same_process(one, answer)]
         known = bool(earlier) and earlier[-1].asked > since and earlier[-1].shows(key)

@@ -17,6 +17,7 @@ from kit_free_requests import (
     delete_records,
     end_transaction,
     error,
+    fetch,
     list_offset,
     new_producer,
 )
@@ -28,28 +29,9 @@ PROMISED = (
 )
 
 
-def fetch(broker: Node, offset: int) -> tuple[int, int, int]:
+def positions(broker: Node, offset: int) -> tuple[int, int, int]:
     """Fetch as a read_committed consumer; return the error, the log start and the last stable offset."""
-    from kafka.protocol.consumer import FetchRequest
-
-    kind = FetchRequest.FetchTopic
-    wanted = kind.FetchPartition(
-        partition=0, current_leader_epoch=-1, fetch_offset=offset, log_start_offset=-1, partition_max_bytes=1 << 20
-    )
-    request = FetchRequest(
-        version=11,
-        replica_id=-1,
-        max_wait_ms=100,
-        min_bytes=0,
-        max_bytes=1 << 20,
-        isolation_level=1,
-        session_id=0,
-        session_epoch=-1,
-        topics=[kind(topic="t", partitions=[wanted])],
-        forgotten_topics_data=[],
-        rack_id="",
-    )
-    answer = broker.ask(request).responses[0].partitions[0]
+    answer = fetch(broker, "t", offset, committed=True)
     return answer.error_code, answer.log_start_offset, answer.last_stable_offset
 
 
@@ -70,12 +52,12 @@ def play(cluster: Cluster) -> tuple[bool, str]:
     delete_records(broker, "t", 4)
 
     cluster.step("a read_committed consumer resets to the latest offset, and fetches from there")
-    fetch(broker, 4)
+    positions(broker, 4)
     earliest, latest = list_offset(broker, "t", -2).offset, list_offset(broker, "t", -1, committed=True).offset
     tell(f"ListOffsets: earliest {earliest}, latest (read_committed) {latest}")
-    code, start, stable = fetch(broker, latest)
+    code, start, stable = positions(broker, latest)
     tell(f"Fetch from {latest}: {error(code)}")
-    _, start, stable = fetch(broker, earliest)
+    _, start, stable = positions(broker, earliest)
     tell(f"Fetch from {earliest}: log start {start}, last stable offset {stable}")
 
     cluster.step("the transaction is committed")

@@ -9,33 +9,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kit_free import Cluster, Node, run, tell, until, waits
-from kit_free_requests import append, batch, create_topic, diverge, in_sync, state_of
+from kit_free_requests import append, batch, create_topic, diverge, fetch, in_sync, state_of
 
 PROMISED = "a follower learns the high watermark with its next fetches"
 
 
 def high_watermark(broker: Node) -> int:
     """Fetch as a consumer reads from a follower (KIP-392), and return the high watermark of the answer."""
-    from kafka.protocol.consumer import FetchRequest
-
-    kind = FetchRequest.FetchTopic
-    wanted = kind.FetchPartition(
-        partition=0, current_leader_epoch=-1, fetch_offset=0, log_start_offset=-1, partition_max_bytes=1 << 20
-    )
-    request = FetchRequest(
-        version=11,
-        replica_id=-1,
-        max_wait_ms=100,
-        min_bytes=0,
-        max_bytes=1 << 20,
-        isolation_level=0,
-        session_id=0,
-        session_epoch=-1,
-        topics=[kind(topic="t", partitions=[wanted])],
-        forgotten_topics_data=[],
-        rack_id="",
-    )
-    return int(broker.ask(request).responses[0].partitions[0].high_watermark)
+    return int(fetch(broker, "t", 0).high_watermark)
 
 
 def play(cluster: Cluster) -> tuple[bool, str]:

@@ -14,8 +14,13 @@ from tests.support.fake_nodes import FakeNodes
 WANTED = [NewTopic("orders", ((1,),)), NewTopic("bills", ((2,),))]
 
 
-def created(name: str, error: Error = Error.NONE) -> dict[str, Any]:
-    return {"name": name, "topic_id": None, "error_code": int(error), "error_message": None}
+FENCED = (
+    "All brokers specified in the manual partition assignment for partition 0 are fenced or in controlled shutdown."
+)
+
+
+def created(name: str, error: Error = Error.NONE, message: str = FENCED) -> dict[str, Any]:
+    return {"name": name, "topic_id": None, "error_code": int(error), "error_message": message if error else None}
 
 
 def test_topic_on_a_fenced_broker_is_asked_for_again_and_the_others_are_not() -> None:
@@ -33,7 +38,17 @@ def test_topic_on_a_fenced_broker_is_asked_for_again_and_the_others_are_not() ->
     ]
 
 
-def test_another_refusal_is_trouble_of_the_kit() -> None:
-    nodes = FakeNodes(CreateTopics=lambda *_: {"topics": [created("orders", Error.POLICY_VIOLATION)]})
-    with pytest.raises(KitError, match="orders could not be created: POLICY_VIOLATION"):
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (Error.POLICY_VIOLATION, "no topics"),
+        (
+            Error.INVALID_REPLICA_ASSIGNMENT,
+            "The manual partition assignment includes broker 9, but no such broker is registered.",
+        ),
+    ],
+)
+def test_another_refusal_is_trouble_of_the_kit(error: Error, message: str) -> None:
+    nodes = FakeNodes(CreateTopics=lambda *_: {"topics": [created("orders", error, message)]})
+    with pytest.raises(KitError, match=f"orders could not be created: {error.name}"):
         create_topics(cast(Bench, nodes), WANTED[:1])
