@@ -28,6 +28,7 @@ from protocol.messages import Topic
 from protocol.records import Record
 from protocol.since import since
 from protocol.topics import NewTopic
+from protocol.words import say
 
 NO_OFFSET = -1
 NOT_LOADED_YET = NOT_COORDINATED_YET | {Error.UNSTABLE_OFFSET_COMMIT}
@@ -40,6 +41,8 @@ STORED = struct.Struct(">hqi")
 """The first fields of an OffsetCommitValue of version 3 or higher: version, offset, leader epoch."""
 STORED_EPOCH_FROM = since("OffsetCommitValue", "leaderEpoch")
 KEY_VERSION = 1
+BY_NAME_UNTIL = 9
+"""The last version of OffsetCommit and OffsetFetch that names a topic; later ones have its id."""
 
 
 class Commit(NamedTuple):
@@ -57,8 +60,8 @@ class Commits:
         self.partition = partition
         self.bench = partition.bench
         self.via = self.bench.brokers[0]
-        self._fetch = choose_version(self.bench, "OffsetFetch", back, low=ASKS_FOR_STABLE_FROM, high=9)
-        version = choose_version(self.bench, "OffsetCommit", back, low=COMMITS_EPOCH_FROM, high=9)
+        self._fetch = choose_version(self.bench, "OffsetFetch", back, low=ASKS_FOR_STABLE_FROM, high=BY_NAME_UNTIL)
+        version = choose_version(self.bench, "OffsetCommit", back, low=COMMITS_EPOCH_FROM, high=BY_NAME_UNTIL)
         self.sent = [self._commit(offset + n, (epoch + n) % LARGEST_EPOCH, version) for n in range(GROUPS)]
 
     def coordinator(self, group: str) -> NodeClient | None:
@@ -105,7 +108,7 @@ class Commits:
         """Yield, for each commit, the premise that it is readable before the fault."""
         for commit in self.sent:
             found = self.fetch(commit)
-            yield premise(holds_commit(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
+            yield premise(holds_commit(found, commit.offset, commit.epoch), f"{say(commit)} was stored: {found}")
 
     def all_returned(self, case: str) -> Claims:
         """Observe that each commit is returned as soon as the coordinator answers for the group, which has to be in time
@@ -118,12 +121,12 @@ class Commits:
                 holds_commit(found, commit.offset, commit.epoch),
                 found,
                 case=case,
-                detail=f"sent {commit}, came back {found}",
+                detail=f"sent {say(commit)}, came back {found}",
             )
 
     def none_of(self, topic: Topic, case: str, version: int) -> Claims:
-        """Observe that no group has an offset of this new topic, once its coordinator answers. It may have to hear of the
-        deletion first.
+        """Observe that no group has an offset of this new topic, once its coordinator answers, up to the first that has one.
+        The coordinator may have to hear of the deletion first.
         """
         for commit in self.sent:
             found: list[CommittedOffset] = []
@@ -133,8 +136,19 @@ class Commits:
                 return found[-1].error is Error.NONE and found[-1].offset == NO_OFFSET
 
             gone = self.bench.wait.comes_true(is_gone, f"no offset of {commit.group}", WITHIN)
-            detail = f"{commit} was about a deleted topic; OffsetFetch {version} of the new {topic} answers {found[-1]}"
+            detail = (
+                f"{say(commit)} was about a deleted topic; OffsetFetch {version} of the new one answers {found[-1]}"
+            )
             yield held_if(gone, row="GEN-22", case=case, detail=detail)
+            if gone.outcome is not True:
+                return
+
+    def none_in_any_form(self, topic: Topic, case: str, back: int) -> Claims:
+        """Observe the same by the topic's name, in the `back`-th version before the last that asks so, and by its id."""
+        by_name = choose_version(self.bench, "OffsetFetch", back, low=1, high=BY_NAME_UNTIL)
+        newest = choose_version(self.bench, "OffsetFetch", 0, low=1)
+        for version in sorted({by_name, newest}):
+            yield from self.none_of(topic, case, version)
 
 
 EPOCHS = integers(0, 10**6)
@@ -238,8 +252,7 @@ def new_topic_has_no_committed_offsets(partition: Partition, offset: int, epoch:
     """Groups commit for a topic, which is deleted and created again under its name."""
     commits = Commits(partition, offset, epoch, back)
     yield from commits.all_stored()
-    version = choose_version(partition.bench, "OffsetFetch", back, low=1)
-    yield from commits.none_of(created_again(partition, commits.via), "undisturbed", version)
+    yield from commits.none_in_any_form(created_again(partition, commits.via), "undisturbed", back)
 
 
 @probe(
@@ -258,12 +271,11 @@ def coordinator_is_down_while_the_topic_is_deleted(partition: Partition, offset:
     log = offsets_log(bench, commits.via)
     before = log.whole().leader
     commits.via = next(name for name in bench.brokers if bench.id_of(name) != before)
-    version = choose_version(bench, "OffsetFetch", back, low=1)
     with bench.processes.down(bench.name_of(before), role="group coordinator"):
         new = created_again(partition, commits.via)
         meanwhile = log.state(commits.via).leader
         bench.eventually(lambda: log.state(commits.via).leader not in (-1, before), "another coordinator")
-        claims = list(commits.none_of(new, "coordinator-down", version))
+        claims = list(commits.none_in_any_form(new, "coordinator-down", back))
     whole_again(bench)
     yield premise(meanwhile in (-1, before), f"{meanwhile} led after the topic was created again, {before} before")
     yield from claims
