@@ -2,6 +2,7 @@ package mutants.planted;
 
 import java.util.Optional;
 import mutants.In;
+import mutants.Reach;
 import net.bytebuddy.asm.Advice;
 
 /** ListOffsets of a consumer that names no leader epoch answers the earliest offset in place of the latest. */
@@ -12,11 +13,15 @@ public class LatestIsLogStart {
 
     @Advice.OnMethodEnter
     static void enter(
-            @Advice.Argument(value = 0, readOnly = false) long timestamp, @Advice.Argument(2) Optional<?> epoch) {
-        timestamp = LatestIsLogStart.answered(timestamp, epoch);
+            @Advice.Argument(value = 0, readOnly = false) long timestamp,
+            @Advice.Argument(1) Object isolation,
+            @Advice.Argument(2) Optional<?> epoch) {
+        timestamp = LatestIsLogStart.answered(timestamp, isolation, epoch);
     }
 
-    public static long answered(long timestamp, Optional<?> epoch) {
-        return timestamp == LATEST && epoch.isEmpty() ? EARLIEST : timestamp;
+    /** A replica, or who asks as one, has no isolation level. */
+    public static long answered(long timestamp, Object isolation, Optional<?> epoch) {
+        boolean consumer = (boolean) Reach.call(isolation, "isDefined");
+        return timestamp == LATEST && consumer && epoch.isEmpty() ? EARLIEST : timestamp;
     }
 }
