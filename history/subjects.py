@@ -89,21 +89,21 @@ def _subjects_in(value: Any) -> Iterator[Subject]:
         case dict():
             yield from _of_fields(value)
             for name, item in value.items():
-                if name != "batches":
+                if name != "batches" and isinstance(item, dict | list | tuple):
                     yield from _subjects_in(item)
         case [str(topic), int(index)] | [{"name": str(topic)}, int(index)]:
             yield partition(topic, index)
         case list() | tuple():
             for item in value:
-                yield from _subjects_in(item)
+                if isinstance(item, dict | list | tuple):
+                    yield from _subjects_in(item)
 
 
 def _of_fields(fields: dict[str, Any]) -> Iterator[Subject]:
     yield from _of_topics(fields)
-    for name, kind in _KINDS.items():
-        if _is_given(found := fields.get(name)):
-            yield Subject(kind, str(found))
-        yield from (Subject(kind, str(one)) for one in fields.get(f"{name}s") or () if _is_given(one))
+    for name in _KINDS.keys() & fields.keys():
+        found = (fields[name],) if name in _SINGLE else fields[name] or ()
+        yield from (Subject(_KINDS[name], str(one)) for one in found if _is_given(one))
     match fields:
         case {"key": str(key), "key_type": 0 | 1 as key_type}:
             yield Subject("transactional-id" if key_type else "group", key)
@@ -142,7 +142,7 @@ def _is_given(value: Any) -> bool:
     return isinstance(value, str | int) and value not in ("", -1)
 
 
-_KINDS: dict[str, Kind] = {
+_SINGLE: dict[str, Kind] = {
     "group": "group",
     "group_id": "group",
     "member_id": "member",
@@ -150,3 +150,5 @@ _KINDS: dict[str, Kind] = {
     "transactional_id": "transactional-id",
 }
 """The kind of subject that a field names, by the field."""
+_KINDS = _SINGLE | {f"{name}s": kind for name, kind in _SINGLE.items()}
+"""The same, with the fields that name several subjects."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from conformance.judging.timeline import CONVERGES_WITHIN, NEVER, Timeline, WitnessedFault
 from history.events import Answer, AnyEvent, Call, Fault, History
-from history.subjects import QUORUM, Subject, subjects, subjects_of, topics_of
+from history.subjects import QUORUM, Subject, subjects, subjects_of
 
 
 class Change(NamedTuple):
@@ -81,7 +81,7 @@ class Lived:
         if subject.kind == "partition":
             return self._partitions.get(subject.name, ())
         if subject.kind == "topic":
-            own = (name for name in self._partitions if subject in topics_of([Subject("partition", name)]))
+            own = (name for name in self._partitions if name.rpartition("-")[0] == subject.name)
             return [pair for name in own for pair in self._partitions[name]]
         if subject == QUORUM:
             return changed_by(self._timeline, [*self._leader_changes()])

@@ -363,8 +363,7 @@ class Judging:
         self._raised.pop((*at, n), None)
         try:
             for part in parts:
-                for claim in judge.function(part):
-                    claims.append(claim)
+                claims.extend(judge.function(part))
         except Exception as error:  # a bug of one judge must not lose what others found
             self._raised[*at, n] = Raised(judge.row, error)
             return [one for one in claims if isinstance(one, Finding) and not one.held]

@@ -1,6 +1,6 @@
 """Reading of a history, event by event: the timeline, and the facts of each answer for the stories of their subjects."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -48,6 +48,8 @@ class Reading:
         self.timeline = Timeline(example, self._events)
         self._stories: dict[type[Story], Named] = {story: {} for story in stories}
         self._by_kind: dict[Kind, list[tuple[type[Story], Named]]] = {}
+        self._named: dict[tuple[Kind, str, int], Sequence[Story]] = {}
+        """By kind, name and number of a subject, its stories."""
         self._ended: set[type[Story]] = set()
         for story, found in self._stories.items():
             self._by_kind.setdefault(story.kind, []).append((story, found))
@@ -119,10 +121,11 @@ class Reading:
 
     def _attribute(self, kind: Kind, name: str, fact: Any, call: Call) -> None:
         """Add a fact to the story of its subject: for a partition, in the topic that had the name at the time."""
-        if kind != "partition":
+        topic = name.rpartition("-")[0] if kind == "partition" else ""
+        if topic not in self._recreations.deleted:
             self._take(kind, name, fact)
             return
-        topic, node = name.rpartition("-")[0], getattr(fact, "node", call.node)
+        node = getattr(fact, "node", call.node)
         number = self._recreations.number(topic, node, self._decoding)
         if number >= 0:
             self._take(kind, name, fact, number)
@@ -140,14 +143,14 @@ class Reading:
         answer."""
         number, request = self._recreations.latest(topic), with_unknown_outcome(fact)
         self._leave_in_doubt(name, number)
-        for story in self._of_partition(name, number):
+        for story in self._stories_named("partition", name, number):
             if request is not None and type(story) not in self._ended:
                 story.take(request)
         self._doubtful.setdefault(topic, []).append(_Doubtful(name, number, fact, request, self._process(node)))
 
     def _leave_in_doubt(self, name: str, number: int) -> None:
         """Count a fact that is left out, since it may be about a topic that is deleted."""
-        for story in self._of_partition(name, number):
+        for story in self._stories_named("partition", name, number):
             story.doubted += 1
             story.version += 1
 
@@ -157,7 +160,7 @@ class Reading:
         doubtful, meant = self._doubtful.pop(topic, []), (process, self._recreations.latest(topic))
         self._doubtful[topic] = [one for one in doubtful if (one.process, one.number) != meant]
         for one in (one for one in doubtful if (one.process, one.number) == meant):
-            for story in self._of_partition(one.name, one.number):
+            for story in self._stories_named("partition", one.name, one.number):
                 story.doubted -= 1
                 story.version += 1
                 if type(story) in self._ended:
@@ -168,9 +171,6 @@ class Reading:
     def _process(self, node: str) -> tuple[str, int]:
         return node, self.timeline.incarnations.get(node, 0)
 
-    def _of_partition(self, name: str, number: int) -> Iterator[Story]:
-        return self._stories_named("partition", name, number)
-
     def _take(self, kind: Kind, name: str, fact: Any, number: int = 0) -> None:
         for story in self._stories_named(kind, name, number):
             story.version += 1
@@ -179,16 +179,17 @@ class Reading:
             else:
                 story.take(fact)
 
-    def _stories_named(self, kind: Kind, name: str, number: int) -> Iterator[Story]:
-        """Yield the stories of a subject, new ones where there are none yet."""
-        for type, stories in self._by_kind.get(kind, ()):
-            if (name, number) not in stories:
-                stories[name, number] = self._begin(type, stories, name, number)
-            yield stories[name, number]
+    def _stories_named(self, kind: Kind, name: str, number: int) -> Sequence[Story]:
+        """Return the stories of a subject, new ones where there are none yet."""
+        found = self._named.get((kind, name, number))
+        if found is None:
+            found = [self._begin(type, stories, name, number) for type, stories in self._by_kind.get(kind, ())]
+            self._named[kind, name, number] = found
+        return found
 
     def _begin(self, type: type[Story], stories: Named, name: str, number: int) -> Story:
         """Begin a story. An unanswered request to an earlier topic of this name may reach the new one."""
-        story = type(name, self.timeline)
+        story = stories[name, number] = type(name, self.timeline)
         story.number = number
         for former in [stories[name, n] for n in range(number) if (name, n) in stories][-1:]:
             for request in former.open_requests:

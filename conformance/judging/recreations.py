@@ -73,7 +73,7 @@ class Recreations:
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self._topics: dict[str, _Topic] = {}
-        self._deleted: set[str] = set()
+        self.deleted: set[str] = set()
         """Names of topics whose deletion was requested."""
         self.told_again: list[str] = []
         """The topics whose latest id the last answer told, while it is not known whether they are deleted."""
@@ -87,7 +87,7 @@ class Recreations:
             topic = self._topics.setdefault(name_of(wanted), _Topic())
             if _may_mean(request, wanted, topic):
                 topic.deletions.add(call.n)
-                self._deleted.add(name_of(wanted))
+                self.deleted.add(name_of(wanted))
 
     def follow_answer(self, call: Call, answer: Answer) -> None:
         self.told_again = []
@@ -96,9 +96,9 @@ class Recreations:
         elif call.op == DeleteTopics.op:
             for name in _undeleted_topics(msgspec.convert(call.request, DeleteTopics), answer):
                 self._topics[name].deletions.discard(call.n)
-        elif call.op == Metadata.op and self._deleted and answer.outcome == "ok":
+        elif call.op == Metadata.op and self.deleted and answer.outcome == "ok":
             self._note_ids(call.node, answer.n, msgspec.convert(answer.value, MetadataAnswer))
-        elif call.op in BY_ID and self._deleted and answer.outcome == "ok":
+        elif call.op in BY_ID and self.deleted and answer.outcome == "ok":
             self._note_served(call, answer)
 
     def _note_created(self, answer: CreateTopicsAnswer) -> None:
@@ -134,7 +134,7 @@ class Recreations:
     def number(self, name: str, node: str, at: Decoding) -> int:
         """Return the number, among topics of that name, of the topic that a node's answer is about; UNTOLD or DELETED if there
         is none."""
-        if name not in self._deleted:
+        if name not in self.deleted:
             return 0
         topic, id = self._topics[name], _id_in(name, at)
         if id is not None and id in topic.former:

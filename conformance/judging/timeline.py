@@ -293,10 +293,10 @@ class Timeline:
     def earlier(self, event: int, within: float) -> int:
         """Return the event that lies `within` seconds earlier. A stretch without events counts for a quarter of `within` at
         most."""
-        left, n = within, event
+        left, n, later, most = within, event, self.time(event), SHARE * within
         while n > 0 and left > 0:
-            left -= min(self.time(n) - self.time(n - 1), SHARE * within)
             n -= 1
+            left -= min(later - (later := self._events[n].t), most)
         return n if left <= 0 else 0
 
     def incarnation(self, node: str, event: int) -> int:
