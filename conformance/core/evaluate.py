@@ -13,9 +13,10 @@ from conformance.catalogue.applicability import applies
 from conformance.catalogue.floors import kind_of
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, Promise
+from conformance.core.lapses import ended_while_asleep
 from conformance.judging.changes import Lived, is_calm
 from conformance.judging.due import hindrance
-from conformance.judging.excuses import INAPPLICABLE, Evidence
+from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
@@ -94,7 +95,7 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
                     )
             elif isinstance(claim, ObservationClaim):
                 # Cases of other versions are left out; the body has checked feature levels itself.
-                found = [_observation(check, bench, claim)]
+                found = _unless_asleep(bench, [_observation(check, bench, claim)], excuses)
                 observations += applicable_claims(found, facts := Facts(version=bench.column.version))
                 excuses += _left_out(found, facts)
         _came_to_rest(check, bench)
@@ -106,6 +107,14 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
         return ExampleOutcome("error", traceback.format_exc(), find_proofs(observations))
     return ExampleOutcome("judged", "", observations, _count_excuses(check, bench, excuses))
+
+
+def _unless_asleep(bench: Bench, found: list[Observation], excuses: Excuses) -> list[Observation]:
+    """Return the observations without violations that show a session or a transaction which ended while the host slept: these
+    are excused."""
+    asleep = [one for one in find_proofs(found) if ended_while_asleep(bench, one.events)]
+    excuses.update((one.requirement, one.case, HOST_SLEPT.name) for one in asleep)
+    return [one for one in found if one not in asleep]
 
 
 def _came_to_rest(check: Check, bench: Bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import NoReturn
 
 import msgspec
@@ -13,6 +14,7 @@ from conformance.judging.excuses import HOST_SLEPT, STARVED, Evidence
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue
 from history.due import NOT_KNOWN, Due, is_starved
+from history.events import Call, Note
 from protocol.words import say
 
 WITHIN = 30.0
@@ -30,6 +32,9 @@ SLEPT = 10.0
 
 HOST = "how late the kit woke, and how busy the host was"
 """The text of the note in which that is recorded."""
+
+SLEPT_SINCE = "how late the kit woke since a session or a transaction began"
+"""The text of the note on a host that slept."""
 
 
 class Late(msgspec.Struct, frozen=True):
@@ -107,6 +112,20 @@ class Waiting:
         """
         if self._cluster is not None:
             self._tape.note(HOST, {"late": late, "cpu pressure": self._cluster.cpu_pressure()})
+
+    def slept_since(self, event: int) -> float:
+        """Return by how many seconds the kit woke late since an event, if that was as late as on a host that slept; else 0.
+
+        It is noted for the history, whose stored tape tells it again: the note after the newest answer.
+        """
+        events = self._tape.history.events
+        if self._cluster is not None:
+            late = self.late(events[-1].t - events[event].t)
+            if late >= SLEPT:
+                self._tape.note(SLEPT_SINCE, {"since": event, "late": late})
+        noted = takewhile(lambda one: not isinstance(one, Call), events[self._tape.newest_answer() + 1 :])
+        found = (one.data for one in noted if isinstance(one, Note) and one.text == SLEPT_SINCE)
+        return next((float(data["late"]) for data in found if data["since"] == event), 0.0)
 
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
         """Return the error for a rig's own wait that ended without what is due."""

@@ -420,9 +420,9 @@ STARVED = Evidence(
 HOST_SLEPT = Evidence(
     "host-slept",
     "the kit itself woke ten seconds late or more while it waited, as on a host that slept: sessions may have ended meanwhile",
-    about="one wait of a check, and what it shows: what else the check observes is judged",
-    since="its begin",
-    until="its end",
+    about="one wait of a check, and what it shows; or the session or the open transaction of which an answer tells that it ended",
+    since="the begin of the wait; the member's last accepted heartbeat; the first request of the transaction",
+    until="the end of the wait; the answer, if the session or the time-out has passed by then",
 )
 LOOKED_TOO_RARELY = Evidence(
     "looked-too-rarely",

@@ -1,0 +1,108 @@
+"""Sessions of members and open transactions that may have ended while the host slept, so that an answer about them shows
+nothing else.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from conformance.core.bench import Bench
+from history.events import Answer, AnyEvent, Call
+from protocol.codes import Error
+
+SESSION = 45.0
+"""The seconds of a member's session, unless its JoinGroup has another."""
+
+HEARTBEATS = {"consumer_group_heartbeat", "streams_group_heartbeat", "heartbeat", "join_group", "sync_group"}
+"""The requests that restart the session of a member."""
+
+ENDS = {"init_producer_id", "bump_epochs", "end_txn"}
+"""The requests after which a transactional id has no open transaction."""
+
+REFUSALS = {Error.INVALID_PRODUCER_EPOCH, Error.PRODUCER_FENCED, Error.INVALID_TXN_STATE}
+"""The errors for a producer whose transaction has timed out."""
+
+ABORTED = {"PrepareAbort", "CompleteAbort", "PrepareEpochFence"}
+"""The states in which a transaction is described that has timed out."""
+
+
+class Lease(NamedTuple):
+    """A session or an open transaction: the event `since` which it stands, and the seconds that it `lasts`."""
+
+    since: int
+    lasts: float
+
+
+class Exchanged(NamedTuple):
+    """A request, its answer and the errors in it."""
+
+    call: Call
+    answer: Answer
+    errors: frozenset[int]
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.answer.outcome == "ok" and not self.errors
+
+
+def ended_while_asleep(bench: Bench, by: Sequence[int]) -> bool:
+    """True if one of these answers tells that a session or a transaction has ended, and it has run out while the host slept."""
+    events = bench.tape.history.events
+    return any(
+        (late := bench.wait.slept_since(lease.since)) and max(late, events[n].t - events[lease.since].t) >= lease.lasts
+        for n in by
+        if (lease := find_ended(events[: n + 1])) is not None
+    )
+
+
+def find_ended(events: Sequence[AnyEvent]) -> Lease | None:
+    """Return the session or transaction of which the last of these events, an answer, tells that it has ended; else None."""
+    calls = {event.n: event for event in events if isinstance(event, Call)}
+    exchanged = [
+        Exchanged(calls[event.call], event, frozenset(_errors_in(event.value)))
+        for event in events
+        if isinstance(event, Answer) and event.call in calls
+    ]
+    last, earlier = exchanged[-1], exchanged[:-1]
+    if Error.UNKNOWN_MEMBER_ID in last.errors:
+        return _session(last.call.request, earlier)
+    state = last.answer.value.get("state", "") if isinstance(last.answer.value, dict) else ""
+    return _open_transaction(last.call.request, earlier) if last.errors & REFUSALS or state in ABORTED else None
+
+
+def _session(asked: dict[str, Any], earlier: Sequence[Exchanged]) -> Lease | None:
+    """Return the session of the member, which its last accepted heartbeat began; None if that was the one with which it
+    left."""
+    member = (_group_of(asked), asked.get("member_id"))
+    found, lasts = None, SESSION
+    for call, answer, _ in (one for one in earlier if one.is_accepted and one.call.op in HEARTBEATS):
+        if (_group_of(call.request), call.request["member_id"] or answer.value.get("member_id")) == member:
+            lasts = call.request.get("session_timeout_ms", lasts * 1000) / 1000
+            found = Lease(call.n, lasts) if call.request.get("member_epoch", 0) >= 0 else None
+    return found
+
+
+def _group_of(request: dict[str, Any]) -> str | None:
+    return request.get("group") or request.get("group_id")
+
+
+def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchanged]) -> Lease | None:
+    """Return the transaction of the transactional id, from the first accepted request in it; None if nothing is open."""
+    id, found, lasts = asked.get("transactional_id"), None, 0.0
+    for one in (one for one in earlier if id and one.call.request.get("transactional_id") == id):
+        if one.call.op in ENDS:
+            found, lasts = None, one.call.request.get("transaction_timeout_ms", lasts * 1000) / 1000
+        elif one.is_accepted and found is None and not one.call.op.startswith("describe"):
+            found = Lease(one.call.n, lasts)
+    return found
+
+
+def _errors_in(value: object) -> Iterator[int]:
+    """Yield the error codes of an answer and of its parts, other than NONE."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if name in ("error_code", "top_level_error") and part:
+                yield part
+            yield from _errors_in(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _errors_in(part)
