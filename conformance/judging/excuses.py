@@ -96,10 +96,10 @@ WRITTEN_BY_CLUSTER = Evidence(
 )
 DELETED_BY_SETTING = Evidence(
     "deleted-by-retention",
-    "retention.ms or retention.bytes may have been set so that old segments are deleted",
+    "retention.ms or retention.bytes of the topic, or the cluster's if it has none, may have deleted segments by cleanup.policy",
     about="one topic",
-    since="the request that set it",
-    until="the end of the history: a log start never falls back",
+    since="the request that set it, or the creation of the topic",
+    until="30 s after the setting was taken back, for what is written later; a fault by then keeps it open",
 )
 MOVED_BY_FAULT = Evidence(
     "log-start-moved-by-a-fault",

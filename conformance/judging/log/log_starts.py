@@ -7,12 +7,13 @@ from bisect import bisect_left
 from functools import cached_property
 from itertools import accumulate
 from math import inf
+from typing import NamedTuple
 
 from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE, Evidence
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import DeleteRecordsResult
 from conformance.judging.log.damage import ReplicaDamage
-from conformance.judging.log.settings import deleted_from
+from conformance.judging.log.settings import SETTLED_AFTER, Retention, unclean_election
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import FaultSpan
 from protocol.codes import Error
@@ -34,6 +35,13 @@ MAY_HAVE_DELETED = frozenset(
 other errors it has not."""
 
 
+class Bound(NamedTuple):
+    """An offset that no log start exceeds after an event."""
+
+    event: int
+    offset: float
+
+
 class LogStarts:
     """Upper bounds of the log start offsets of one partition."""
 
@@ -46,7 +54,10 @@ class LogStarts:
 
     def limit(self, event: int) -> float:
         """Return the highest log start that the history before an event explains; infinite if it sets no bound."""
-        return inf if event > self._unbounded_from else self.asked_for(event)
+        if event <= self._unbounded_from:
+            return self.asked_for(event)
+        again = self._bounded_again
+        return max(self.asked_for(event), again.offset) if again is not None and event > again.event else inf
 
     def asked_for(self, event: int) -> float:
         """Return the highest log start that requests before an event explain."""
@@ -79,7 +90,7 @@ class LogStarts:
         """Return the evidence by which the history before an event sets no bound on the log start."""
         if self._story.log_start_before == inf:
             return WRITTEN_BEFORE
-        return DELETED_BY_SETTING if self._story.derive(deleted_from) < event else MOVED_BY_FAULT
+        return DELETED_BY_SETTING if self._story.derive(Retention).begins < event else MOVED_BY_FAULT
 
     def retentions_before(self, event: int) -> list[str]:
         """Return the kinds of retention (by size, by time) by which faults had old segments deleted before an event."""
@@ -91,7 +102,27 @@ class LogStarts:
         if self._story.log_start_before == inf:
             return -1
         moved = (float(span.began) for span in (*self._moves, *self._retentions))
-        return min([*moved, self._story.derive(deleted_from)])
+        return min([*moved, self._story.derive(Retention).begins])
+
+    @cached_property
+    def _bounded_again(self) -> Bound | None:
+        """The first record that was certainly written after retention had ended on all brokers, which then leaves all later ones;
+        None if faults or elections leave that open."""
+        story, ended = self._story, self._story.derive(Retention).ends
+        if ended == inf or story.log_start_before == inf:
+            return None
+        settled = story.timeline.time(int(ended)) + SETTLED_AFTER
+        written = [one for one in story.produced if one.is_committed and story.timeline.time(one.asked) > settled]
+        first = min(written, key=lambda one: one.asked, default=None)
+        if first is None or not self._is_undisturbed(first.event):
+            return None
+        shown = (read.log_start for read in story.reads if read.event <= first.event)
+        return Bound(first.event, max([first.offset, *shown]))
+
+    def _is_undisturbed(self, event: int) -> bool:
+        """True if nothing shortened a log, moved its start or kept a broker from hearing of settings before an event."""
+        unclean = self._story.unclean_elections or self._story.derive(unclean_election).was_ever("true")
+        return not (unclean or any(span.began < event for span in self._story.timeline.spans) or self._moves)
 
     @cached_property
     def _moves(self) -> list[FaultSpan]:

@@ -76,7 +76,10 @@ class Setting:
     def _take_change(self, change: ResourceChange, topic: Resource, key: str | None) -> None:
         if key is not None and change.outcome != "refused" and (change.replaces or key in change.configs):
             values = self._own if change.resource == topic else self._cluster
-            values.append(Value(change.asked, change.event, change.configs.get(key), change.outcome == "done"))
+            done = change.outcome == "done"
+            # A topic that a request creates has its settings from the first, not the cluster's until the answer.
+            since = change.asked if done and change.kind == "create" else change.event
+            values.append(Value(change.asked, since, change.configs.get(key), done))
 
     def _take_described(self, described: Described, topic: Resource, key: str) -> None:
         text, source = described.values[key]
@@ -103,6 +106,11 @@ class Setting:
         """Return the first event from `since` on after which a value that `does` accepts may be in force; infinite for none."""
         asked = {value.asked for value in (*self._own, *self._cluster) if value.asked >= since}
         return next((one for one in sorted({since, *asked}) if any(map(does, self.possible_values(one, one + 1)))), inf)
+
+    @property
+    def turns(self) -> set[int]:
+        """The events after which other values may be in force than before."""
+        return {turn for value in self._all for turn in (value.asked, _ends(value) + 1) if turn < NEVER}
 
     def in_force(self, event: int) -> InForce | None:
         """Return the value in force at an event; None if a request of unknown outcome leaves that open."""
@@ -170,7 +178,7 @@ def possible_min_isr(story: PartitionStory, first: int = -1, second: int = NEVER
 def compacted_from(story: PartitionStory) -> float:
     """Return the event after which the topic may have been compacted, which leaves gaps between offsets for good; infinite for
     none."""
-    return -1 if story.is_internal else story.derive(cleanup_policy).begins(_compacts, story.created_at)
+    return -1 if story.is_internal else story.derive(cleanup_policy).begins(_compacts, _created(story))
 
 
 def may_be_compacted(story: PartitionStory, event: float) -> bool:
@@ -178,10 +186,32 @@ def may_be_compacted(story: PartitionStory, event: float) -> bool:
     return story.derive(compacted_from) < event
 
 
-def deleted_from(story: PartitionStory) -> float:
-    """Return the event after which a retention setting may have deleted old segments; infinite for none."""
-    settings = (story.derive(_retention_ms), _reaches_ms), (story.derive(_retention_bytes), _reaches_bytes)
-    return min(setting.begins(reaches, story.created_at) for setting, reaches in settings)
+class Retention:
+    """The time in which old segments of a topic may be deleted: `delete` is a cleanup.policy, and a limit is set that records
+    reach. It begins after an event, and ends with one; both are infinite for none."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        self._policy = story.derive(cleanup_policy)
+        self._limits = (story.derive(_retention_ms), _reaches_ms), (story.derive(_retention_bytes), _reaches_bytes)
+        turns = sorted(self._policy.turns.union(*(setting.turns for setting, _ in self._limits)))
+        first = _created(story)
+        self.begins = next((one for one in (first, *turns) if one >= first and self._deletes(one, one + 1)), inf)
+        self.ends = next((one for one in turns if one > self.begins and not self._deletes(one, NEVER)), inf)
+
+    def _deletes(self, first: int, second: int) -> bool:
+        """True if it may delete at some time between two events."""
+        reached = (any(map(does, setting.possible_values(first, second))) for setting, does in self._limits)
+        return any("delete" in policy for policy in self._policy.possible_values(first, second)) and any(reached)
+
+
+def _created(story: PartitionStory) -> int:
+    """Return the event after which a topic is there with the settings of its creation; -1 if it may have been there before."""
+    if story.number > 0:
+        return story.created_at
+    topic = Resource(TOPIC, story.name.rpartition("-")[0])
+    changes = (one for one in story.timeline.configured if isinstance(one, ResourceChange) and one.replaces)
+    first = next((one for one in changes if one.resource == topic and one.outcome != "refused"), None)
+    return first.asked + 1 if first is not None and (first.kind, first.outcome) == ("create", "done") else -1
 
 
 def _compacts(policy: str) -> bool:

@@ -128,6 +128,16 @@ def _starts_at_1(history: LogHistory) -> LogHistory:
     return history.whole(1, B, epoch=0, hw=2, start=1)
 
 
+def _kept_again() -> LogHistory:
+    """Retention deletes nothing any more when the next record is written."""
+    history = _begun(retention_ms="1").altered(RETENTION_MS, None).later(SETTLED_AFTER + 1)
+    return history.produce(1, "c", at=2).produce(1, "d", at=3)
+
+
+def _starts_beyond(history: LogHistory) -> LogHistory:
+    return history.whole(1, stamped(0, 3, "d"), epoch=0, hw=4, start=3)
+
+
 def _read_twice(history: LogHistory) -> LogHistory:
     return history.whole(1, A, B, epoch=0, hw=2).whole(2, A, B, epoch=0, hw=2)
 
@@ -160,8 +170,8 @@ MOVES = (
             "refused": lambda: _starts_at_1(_begun().altered(RETENTION_MS, "1", error=Error.POLICY_VIOLATION)).history,
             "described otherwise": lambda: _starts_at_1(_not_set(RETENTION_MS, "1", "604800000")).history,
             "too little": lambda: _starts_at_1(_begun(retention_ms="-1", delete_retention_ms="1")).history,
+            "after it ended": lambda: _starts_beyond(_kept_again()).history,
         },
-        applies={"after it ended": FOR_GOOD},
     ),
     Forgiven(
         MOVED_BY_FAULT,

@@ -11,6 +11,7 @@ import pytest
 from conformance.judging.excuses import DELETED_BY_SETTING, MOVED_BY_FAULT, WRITTEN_BEFORE, Evidence
 from conformance.judging.log.log_start_moves import log_start_moves_for_a_reason
 from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.settings import SETTLED_AFTER
 from conformance.judging.timeline import NEVER
 from history.effects import Effects
 from protocol.codes import Error
@@ -24,6 +25,10 @@ def starts(history: LogHistory) -> LogStarts:
 
 def begun(**configs: str) -> LogHistory:
     return LogHistory().created(**configs).settled(1, 0)
+
+
+def begun_where_all_go(**configs: str) -> LogHistory:
+    return LogHistory().started_with(log_retention_ms="1").created(**configs).settled(1, 0)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +63,9 @@ DELETING = {
     "an unknown outcome": lambda: begun().altered("retention.ms", "1", lost=True),
     "the default of all topics": lambda: begun().altered("log.retention.ms", "1", of=""),
     "taken back: what is deleted stays so": lambda: begun(retention_ms="1").altered("retention.ms", None),
+    "one of the policies": lambda: begun(cleanup_policy="compact,delete", retention_ms="1"),
+    "before another policy": lambda: begun(retention_ms="1").altered("cleanup.policy", "compact"),
+    "the cluster's until the topic has its own": lambda: begun_where_all_go().altered("retention.ms", "604800000"),
 }
 KEEPING = {
     "refused": lambda: begun().altered("retention.ms", "1", error=Error.INVALID_CONFIG),
@@ -66,6 +74,15 @@ KEEPING = {
     "the setting is deleted": lambda: begun().altered("retention.ms", None),
     "of another topic": lambda: begun().altered("retention.ms", "1", of="other"),
     "longer than any history": lambda: begun(retention_ms="604800000"),
+    "of the cluster, but the topic was created with its own": lambda: begun_where_all_go(retention_ms="-1"),
+    "of the cluster later, but the topic has its own": lambda: begun(retention_ms="604800000").altered(
+        "log.retention.ms", "1", of=""
+    ),
+    "the topic is only compacted": lambda: begun(cleanup_policy="compact", retention_ms="1"),
+    "all topics are only compacted": lambda: (
+        LogHistory().started_with(log_cleanup_policy="compact").created(retention_bytes="1")
+    ),
+    "after the policy was changed": lambda: begun().altered("cleanup.policy", "compact").altered("retention.ms", "1"),
     "of the former topic": lambda: (
         LogHistory().created_as(UUID(int=1), {"retention.ms": "1"}).deleted().created_as(UUID(int=2))
     ),
@@ -91,6 +108,38 @@ def test_a_setting_explains_nothing_before_its_request() -> None:
     asked = len(history.events)
     found = starts(history.altered("retention.ms", "1"))
     assert (found.limit(asked), found.limit(asked + 1)) == (0, inf)
+
+
+def written_after(history: LogHistory, seconds: float = SETTLED_AFTER + 1) -> LogHistory:
+    """Retention is taken back, and a record is written some seconds later."""
+    return history.altered("retention.ms", None).later(seconds).produce(1, "c", at=7)
+
+
+UNBOUNDED = {
+    "not for long": lambda: written_after(begun(retention_ms="1"), SETTLED_AFTER - 2),
+    "set again": lambda: written_after(begun(retention_ms="1")).altered("retention.ms", "1"),
+    "by the other setting": lambda: written_after(begun(retention_ms="1", retention_bytes="1")),
+    "unacknowledged": lambda: written_after(
+        begun().altered("retention.ms", "1", lost=True).altered("retention.ms", "2")
+    ),
+    "a fault stood": lambda: written_after(begun(retention_ms="1").hit("cut", 2)),
+    "an unclean election": lambda: written_after(begun(retention_ms="1", unclean_leader_election_enable="true")),
+}
+
+
+def test_retention_that_was_taken_back_leaves_what_is_written_later() -> None:
+    history = written_after(begun(retention_ms="1"))
+    wrote = len(history.events)
+    found = starts(history.trim(1, 3))
+    assert (found.limit(wrote - 1), found.limit(wrote), found.limit(NEVER)) == (inf, 7, 7)
+    assert starts(history.trim(1, 9)).limit(NEVER) == 9
+    seen = starts(written_after(begun(retention_ms="1").whole(1, epoch=0, hw=8, start=8)))
+    assert seen.limit(NEVER) == 8
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+def test_retention_that_may_still_delete(name: str) -> None:
+    assert starts(UNBOUNDED[name]()).limit(NEVER) == inf
 
 
 def test_a_topic_from_before_the_history_may_start_anywhere() -> None:

@@ -11,8 +11,8 @@ import pytest
 from conformance.judging.log.settings import (
     SETTLED_AFTER,
     InForce,
+    Retention,
     Setting,
-    deleted_from,
     min_insync_replicas,
     possible_min_isr,
     unclean_election,
@@ -40,7 +40,7 @@ def in_force(history: LogHistory) -> tuple[str, str] | None:
 def test_the_cluster_was_started_with_another_default() -> None:
     assert in_force(LogHistory().started_with(unclean_leader_election_enable="true")) == ("true", "cluster")
     deletes = LogHistory().started_with(log_retention_ms="1000").created().settled(1, 0)
-    assert deleted_from(partition_story(deletes)) == -1
+    assert (Retention(partition_story(deletes)).begins, Retention(partition_story(deletes)).ends) == (1, inf)
 
 
 def created(**configs: str) -> LogHistory:
