@@ -1,5 +1,6 @@
 """A history in words: a line for each request and its answer, for each phase of a fault, for each new leader, for a step."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -48,19 +49,26 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
     request: str = ""
     shown: bool = False
     """True if the event is among those that show the violation."""
+    times: int = 1
+    """The number of times that the same came in a row."""
 
     @property
     def line(self) -> str:
         text = f"{self.node:9} {self.request} -> {self.text}" if self.node else self.text
-        return f"{'->' if self.shown else '  '} {self.event.t:9.3f} s  {_cut(text)}"
+        return f"{self.stamp}{_cut(text)}"
+
+    @property
+    def stamp(self) -> str:
+        """The beginning of its line: an arrow if it shows the violation, and the time."""
+        return f"{'->' if self.shown else '  '} {self.event.t:9.3f} s  "
 
 
 class Narration:
     """The events of one history in words, in their order.
 
     A repeated request gets a line only if its answer differs: a read even if other reads came between, any other request only
-    right after the same one. With `about`, only events that concern these subjects get a line. `shown` are the numbers of the
-    events that show a violation.
+    right after the same one; `repeats` counts the others, by the event of the line before. With `about`, only events that
+    concern these subjects get a line. `shown` are the numbers of the events that show a violation.
     """
 
     def __init__(self, history: History, about: Collection[Subject] = (), shown: Collection[int] = ()) -> None:
@@ -70,6 +78,8 @@ class Narration:
         self._kinds = {subject.kind for subject in self._about}
         self._shown = set(shown)
         self._last: dict[tuple[str, ...], str] = {}
+        self._told: dict[tuple[str, ...], int] = {}
+        self.repeats: Counter[int] = Counter()
 
     def lines(self, begin: int = 0, end: int | None = None) -> list[str]:
         """Return the lines of the events from `begin` up to `end`; an arrow marks those that show the violation."""
@@ -87,7 +97,7 @@ class Narration:
             case Fault():
                 text = _fault(event)
             case Premise():
-                text = f"{event.what}: {'yes' if event.met else 'NO'}"
+                text = f"premise {'met' if event.met else 'NOT MET'}: {event.what}"
             case Overdue():
                 late = f" (the kit itself woke {event.late:.1f} s late)" if event.late >= 1 else ""
                 text = f"overdue: {event.what.splitlines()[0]}{late}"
@@ -106,14 +116,18 @@ class Narration:
             request, text = "Metadata", self._metadata(call, answer, shown)
         else:
             request, text = _request(call), _outcome(call, answer)
-            text = "" if self._is_repeated(call, answer, request, text) and not shown else text
+            text = "" if self._is_repeated(call, answer, request, text, shown) and not shown else text
         return EventLine(event=answer, node=call.node, request=request, text=text, shown=shown) if text else None
 
-    def _is_repeated(self, call: Call, answer: Answer, request: str, text: str) -> bool:
+    def _is_repeated(self, call: Call, answer: Answer, request: str, text: str, shown: bool) -> bool:
         """True if the same request has just had the same answer. Requests that were not sent may differ in their reasons."""
         key = (call.node, request if call.op in READS else call.op)
         outcome = f"{request} {answer.kind if answer.outcome == 'fail' else text}"
         before, self._last[key] = self._last.get(key), outcome
+        if before != outcome or shown:
+            self._told[key] = answer.n
+        else:
+            self.repeats[self._told[key]] += 1
         return before == outcome
 
     def _concerns(self, call: Call, answer: Answer) -> bool:
@@ -344,7 +358,9 @@ def _tells(name: str, value: Any) -> bool:
 
 
 def _words(value: Any) -> str:
-    """Return plain data in words: `producer id 7, partitions (topic a, partition 0)`."""
+    """Return plain data in words: `producer id 7, partitions (topic a, partition 0)`; a topic by its name."""
+    if isinstance(value, dict) and value.keys() == {"id", "name"}:
+        return str(value["name"])
     if isinstance(value, dict):
         return ", ".join(_field(str(name), item) for name, item in value.items())
     if isinstance(value, list | tuple):
@@ -362,9 +378,8 @@ def _field(name: str, value: Any) -> str:
 
 
 def _inner(value: Any) -> str:
-    if isinstance(value, dict) and value.keys() == {"id", "name"}:
-        return str(value["name"])
-    return f"({_words(value)})" if isinstance(value, dict) else _words(value)
+    text = _words(value)
+    return f"({text})" if isinstance(value, dict) and value.keys() != {"id", "name"} else text
 
 
 def _cut(text: str) -> str:

@@ -5,12 +5,15 @@ import math
 import re
 import time
 from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 import history
 from conformance.catalogue import Facts, shipped_rows
+from conformance.catalogue.deviations import Deviation, load_deviations
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.cluster import LiveCluster
@@ -82,6 +85,11 @@ class Lab:
         self._shards: dict[str, ShardWriter] = {}
         self.progress = Progress(settings.out_dir / "progress", run.id, worker)
         self._examples = 0
+
+    @cached_property
+    def known_deviations(self) -> list[Deviation]:
+        """The known deviations of released versions, with those of the user."""
+        return load_deviations(shipped_rows(), *map(Path, self.settings.deviations))
 
     # --- clusters
 

@@ -9,11 +9,12 @@ import msgspec
 from conformance.catalogue import Requirement, shipped_rows
 from conformance.judging.narration import EventLine, Narration, in_words, main_subjects
 from history.events import Answer, Call, Fault, History
+from history.observations import Observation
 from history.subjects import Subject, subjects
 from history.subjects import names_of_kind as names_of
 from history.taken import Taken, steps_taken
-from reports.matrix import Matrix, ReportedCell
-from reports.site.evidence_folder import EvidenceFolder, is_readable, names_short, read_folder, shown_events
+from reports.matrix import Matrix, ReportedCell, Violation
+from reports.site.evidence_folder import EvidenceFolder, is_readable, names_short, read_folder
 from reports.site.render import RawLink, put_file, raw_link, render_page
 from reports.site.timeline import Shape, TimeLine, draw_timeline, shape_of
 from reports.site.transcript import EventFrames, LogView, began_at, exchanges, log_view
@@ -80,6 +81,7 @@ class EvidenceView(msgspec.Struct, frozen=True, kw_only=True):
     row: Requirement
     folder: EvidenceFolder
     found: list[ViolationText]
+    notices: list[str]
     shown: list[EventRow]
     unshown: int
     place: str
@@ -90,6 +92,7 @@ class EvidenceView(msgspec.Struct, frozen=True, kw_only=True):
     logs: list[LogView]
     disk: list[str]
     disk_more: int
+    seen_again: str
     shrunk_to: str
     clock: bool
 
@@ -117,10 +120,11 @@ def evidence_names(cell: ReportedCell) -> list[str]:
 
 
 def evidence_view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) -> EvidenceView:
-    history, report = folder.history, folder.report
+    history, filed = folder.history, folder.violation
     matching = [violation for violation in cell.shown if violation.evidence == folder.path]
-    found = [ViolationText(case=one.case, label=one.label, detail=one.detail) for one in matching]
-    events = _shown_events(history, [n for one in matching for n in one.events] or shown_events(history, report))
+    broken: Sequence[Violation | Observation] = matching or ([filed.observation] if filed else [])
+    found = [ViolationText(case=one.case, label=one.label, detail=one.detail) for one in broken]
+    events = _shown_events(history, [n for one in broken for n in one.events])
     about = _main_subjects(history, events)
     lines = Narration(history, about, events[:SHOWN]).events()
     steps, place = steps_taken(history), next(iter(names_of(about, "partition")), "")
@@ -128,12 +132,13 @@ def evidence_view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) 
     shown = [row for row in rows if row.number]
     began = began_at(history, folder.frames)
     times = [began + history.events[row.event].t for row in shown] if began is not None else []
-    disk = report.disk.splitlines()
+    seen_again = filed.seen_again if filed else ""
     return EvidenceView(
         cell=cell,
         row=row,
         folder=folder,
-        found=found or [ViolationText(case=report.case, label="", detail=report.detail)],
+        found=found or [ViolationText(case="", label="", detail="")],
+        notices=filed.notices if filed else [],
         shown=shown,
         unshown=len(events) - len(shown),
         place=place,
@@ -142,9 +147,10 @@ def evidence_view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) 
         parts=list(_course_sections(rows)),
         wire=exchanges(history, folder.frames, [row.event for row in shown], began) if began is not None else [],
         logs=[log_view(node, lines, times, history.example.example) for node, lines in sorted(folder.logs.items())],
-        disk=disk[:DISK_LINES],
-        disk_more=max(0, len(disk) - DISK_LINES),
-        shrunk_to=_shrunk_to(report.seen_again),
+        disk=folder.disks[:DISK_LINES],
+        disk_more=max(0, len(folder.disks) - DISK_LINES),
+        seen_again=seen_again,
+        shrunk_to=_shrunk_to(seen_again),
         clock=began is not None,
     )
 
@@ -257,6 +263,7 @@ def _page_text(seen: EvidenceView, page: str, pages: dict[str, str], link: RawLi
         link=link,
         short=lambda text: names_short(text, example),
         shorter=pages.get(seen.shrunk_to, ""),
+        inputs=msgspec.json.encode(seen.folder.history.example.inputs, order="sorted").decode(),
         others=[pages[path] for path in evidence_names(seen.cell) if path in pages and path != seen.folder.path],
         words=WORDS,
     )

@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
-from history.events import AnyEvent, Call, End, Example, History, Line
-from history.schema import WrongSchema, require_current
+from history.events import AnyEvent, End, Example, History, Line
+from history.schema import WrongSchema, decode, require_current
+from history.violation import DISKS, VIOLATION, FiledViolation
 
 EVIDENCE = re.compile(r"evidence/\w[\w.@-]*/\w[\w.@-]*", re.ASCII)
 """The paths of folders that get a page; a path in a shard may be any text."""
@@ -19,9 +20,6 @@ TEXT_BYTES = 4_096
 """Files of a disk up to this size are shown when they are text."""
 LOG_BYTES = 16 * 2**20
 """The most bytes of a node's log that are shown, from its end."""
-
-_SEEN_AGAIN = "Seen again: "
-_STAMP = re.compile(r"->\s+(\d+\.\d{3}) s  ")
 
 
 class TranscriptFrame(msgspec.Struct, frozen=True):
@@ -45,25 +43,14 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
-class ReportText(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts that only report.md has: how a row was broken, replays, disks in words, what could not be collected."""
-
-    title: str = ""
-    case: str = ""
-    inputs: str = ""
-    detail: str = ""
-    seen_again: str = ""
-    disk: str = ""
-    shown_at: list[str] = []
-    lacking: list[str] = []
-
-
 class EvidenceFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of an evidence folder. `image` and `image_id` are the column's."""
+    """The content of an evidence folder. `violation` is None if it cannot be read, `disks` are the disks in words, `image` and
+    `image_id` are the column's."""
 
     path: str
     history: History
-    report: ReportText
+    violation: FiledViolation | None
+    disks: list[str]
     replay: str
     image: str
     image_id: str
@@ -93,12 +80,13 @@ class _Reader:
 
     def read(self) -> EvidenceFolder:
         column = self._column()
-        report = report_text(self._text("report.md"))
+        violation = self._violation()
         files = sorted(self._files(), key=lambda file: file.path)
         return EvidenceFolder(
             path=self._path,
             history=self._history(),
-            report=report,
+            violation=violation,
+            disks=self._text(DISKS).splitlines(),
             replay=self._text("replay.txt").strip(),
             image=str(column.get("image", "")),
             image_id=str(column.get("image_id", "")),
@@ -106,7 +94,7 @@ class _Reader:
             logs={file.path[5:-4]: self._log(file.path) for file in files if file.path.startswith("logs/")},
             disk=[file for file in files if file.path.startswith("disk/")],
             files=files,
-            lacking=[*report.lacking, *self._lacking],
+            lacking=[*(violation.lacking if violation else []), *self._lacking],
         )
 
     def _files(self) -> Iterator[StoredFile]:
@@ -138,6 +126,14 @@ class _Reader:
         except (msgspec.DecodeError, KeyError, TypeError, ValueError):
             self._lacking.append("schedule.json: it can't be read, so the image is not known")
             return {}
+
+    def _violation(self) -> FiledViolation | None:
+        data = self._bytes(VIOLATION)
+        try:
+            return decode(data, FiledViolation, VIOLATION) if data else None
+        except (WrongSchema, msgspec.DecodeError) as error:
+            self._lacking.append(f"{VIOLATION}: {error}")
+            return None
 
     def _history(self) -> History:
         """Read the history up to its first torn line: later events can't be numbered."""
@@ -186,46 +182,6 @@ def _as_text(data: bytes) -> str:
     except UnicodeDecodeError:
         return ""
     return text if all(char.isprintable() or char in "\n\t" for char in text) else ""
-
-
-# --- the report
-
-
-def report_text(report: str) -> ReportText:
-    """Parse report.md as `conformance.running.evidence.report` writes it."""
-    head, seen, disk = (
-        report.partition("\n## ")[0],
-        _report_section(report, "What was seen"),
-        _report_section(report, "What is on disk"),
-    )
-    lines = head.splitlines()
-    inputs = re.search(r"^Inputs: `(.*)`$", seen, re.MULTILINE)
-    case = re.search(r"\bCase: (.*?)\. Check: ", head)
-    lost = report.partition("\nNot collected:\n")[2]
-    return ReportText(
-        title=lines[0].removeprefix("# ") if lines else "",
-        case=case[1] if case else "",
-        inputs=inputs[1] if inputs else "",
-        detail=_fenced_block(seen),
-        seen_again=next((line.removeprefix(_SEEN_AGAIN) for line in lines if line.startswith(_SEEN_AGAIN)), ""),
-        disk=_fenced_block(disk),
-        shown_at=_STAMP.findall(seen.partition("Shown by:")[2]),
-        lacking=[line.removeprefix("- ") for line in lost.splitlines() if line.startswith("- ")],
-    )
-
-
-def _report_section(report: str, name: str) -> str:
-    return report.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
-
-
-def _fenced_block(section: str) -> str:
-    return section.partition("```\n")[2].partition("\n```")[0]
-
-
-def shown_events(history: History, report: ReportText) -> list[int]:
-    """Return the events that show the violation, found by the times that the report lists."""
-    wanted = set(report.shown_at)
-    return [e.n for e in history.events if e.n and f"{e.t:.3f}" in wanted and not isinstance(e, Call)]
 
 
 def names_short(text: str, example: str) -> str:

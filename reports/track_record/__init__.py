@@ -1,6 +1,6 @@
 """Findings in released Kafka: a file for each, and the pages that are made from them."""
 
-from reports.track_record.finding import Finding
+from conformance.catalogue.findings import Finding
 from reports.track_record.load import load_findings
 from reports.track_record.writing import stale_findings, write_findings
 

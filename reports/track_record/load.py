@@ -1,48 +1,27 @@
 """Loading the findings, with errors that name file and field."""
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-import msgspec
-
 from conformance.catalogue import Catalogue, CatalogueError
 from conformance.catalogue.deviations import Deviation
+from conformance.catalogue.findings import FILE, FOLDER, Finding, ends, in_spans, read_finding
 from conformance.catalogue.near import near
-from reports.track_record.finding import Finding, ends, in_spans
-
-FOLDER = "docs/findings"
-FILE = "finding.toml"
 
 
 def load_findings(root: Path, catalogue: Catalogue, deviations: Sequence[Deviation]) -> list[Finding]:
     """Read all findings, in the order of their first rows; raises CatalogueError naming file and field."""
     folders = sorted(path for path in (root / FOLDER).iterdir() if path.is_dir() and path.name != "__pycache__")
-    found = [_read(folder / FILE) for folder in folders]
+    found = [read_finding(folder / FILE) for folder in folders]
     for finding in found:
         for field, error in _contradictions(finding, catalogue, deviations):
             raise CatalogueError(f"{FOLDER}/{finding.name}/{FILE}: {field}: {error}")
     for entry in deviations:
-        if not any(_tells(finding, entry) for finding in found):
+        if not any(finding.tells(entry) for finding in found):
             raise CatalogueError(f"known-deviations.toml: {entry.requirement}, {entry.versions}: no finding tells it")
     places = {row.id: place for place, row in enumerate(catalogue)}
     return sorted(found, key=lambda one: places[next(iter(one.rows))])
-
-
-def _read(path: Path) -> Finding:
-    where = f"{FOLDER}/{path.parent.name}/{FILE}"
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        finding = msgspec.convert(table | {"name": path.parent.name}, Finding)
-    except FileNotFoundError:
-        raise CatalogueError(f"{where} is missing; each folder of {FOLDER} is a finding") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise CatalogueError(f"{where}: {error}") from error
-    for field in ("title", "bad", "rows", "found", "seen", "story", "harm", "standing", "inferred", "command"):
-        if not getattr(finding, field):
-            raise CatalogueError(f"{where}: {field}: is empty")
-    return finding
 
 
 # --- the catalogue and the known deviations
@@ -87,15 +66,6 @@ def _beside_entries(finding: Finding, entries: Sequence[Deviation]) -> Iterator[
             yield "good", f"known-deviations.toml says that {version} breaks {entry.requirement}"
 
 
-def _tells(finding: Finding, entry: Deviation) -> bool:
-    """True if an entry of the known deviations is about this finding."""
-    return (
-        set(entry.cases) <= set(finding.rows.get(entry.requirement, ()))
-        and (entry.ticket == finding.ticket or finding.kind == "recorded")
-        and any(entry.covers(entry.requirement, version) for version in ends(finding.bad))
-    )
-
-
 def entries_of(finding: Finding, deviations: Sequence[Deviation]) -> list[Deviation]:
     """Return the entries of the known deviations that are about this finding."""
-    return [entry for entry in deviations if _tells(finding, entry)]
+    return [entry for entry in deviations if finding.tells(entry)]

@@ -8,9 +8,9 @@ from pathlib import Path
 from conformance.catalogue import Catalogue
 from conformance.catalogue.applicability import numbers
 from conformance.catalogue.deviations import Deviation
+from conformance.catalogue.findings import ENDS, FOLDER, Finding
 from reports.texts.versions import in_words
-from reports.track_record.finding import ENDS, Finding
-from reports.track_record.load import FOLDER, entries_of
+from reports.track_record.load import entries_of
 
 MADE = "<!-- Made from finding.toml by `./kit python -m reports.track_record`. -->"
 README_WIDTH = 98

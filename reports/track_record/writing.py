@@ -6,8 +6,8 @@ from pathlib import Path
 
 from conformance.catalogue import CatalogueError, shipped_rows
 from conformance.catalogue.deviations import load_deviations
-from reports.track_record.finding import Finding
-from reports.track_record.load import FOLDER, load_findings
+from conformance.catalogue.findings import FOLDER, Finding
+from reports.track_record.load import load_findings
 from reports.track_record.pages import finding_page, index_page, readme_list, record_table
 
 BEGIN = "<!-- findings: begin; made by `./kit python -m reports.track_record` -->"

@@ -46,5 +46,5 @@ def test_a_long_schedule_that_meets_a_bug_becomes_short(
     replays = [line for line in shard.lines if isinstance(line, ReplayLine)]
     assert {line.requirement for line in replays} & set(BUGS[name].rows)
     assert all((line.seen, line.tries) == (5, 5) for line in replays)
-    report = (tmp_path / replays[0].evidence / "report.md").read_text()
-    assert 1 <= report.count("**Step ") <= 6
+    course = (tmp_path / replays[0].evidence / "course.md").read_text()
+    assert 1 <= course.count("**Step ") <= 6

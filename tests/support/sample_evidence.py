@@ -128,7 +128,7 @@ def write_zombie(
             lambda nodes, *partitions: {n.name: DISKS[n.name] for n in nodes if n.name in DISKS},
         )
         cluster = FakeCluster(entries=_frames(history, began), logs=_logs(began))
-        path = write_evidence(run, standing_of(cluster), history, seen, 10.0)
+        path = write_evidence(run, standing_of(cluster), history, seen, 10.0, [])
     add_replays(run / path, ReplayResult(seen=4, tries=5, note="9 steps shrunk to 4."))
     return path, events
 

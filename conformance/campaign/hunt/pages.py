@@ -12,7 +12,7 @@ from conformance.campaign.hunt.totals import Totals
 from conformance.campaign.watching import minutes_text
 from conformance.catalogue import shipped_rows
 from conformance.judging.narration import in_words
-from conformance.running.evidence.report import step_descriptions
+from conformance.running.evidence.course import step_descriptions
 from history.command import COMMAND
 
 FINDINGS = "findings"

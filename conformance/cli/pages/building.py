@@ -12,9 +12,9 @@ from mkdocs.commands import build, serve
 from mkdocs.config import load_config
 
 from conformance.catalogue import CatalogueError
+from conformance.catalogue.findings import FOLDER
 from protocol.errors import KitError
 from reports.track_record import stale_findings
-from reports.track_record.load import FOLDER
 
 CONFIGURATION = "mkdocs.yml"
 

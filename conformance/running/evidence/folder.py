@@ -11,22 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from conformance.catalogue.deviations import Deviation
+from conformance.catalogue.notice import what_a_user_notices
 from conformance.running.evidence.collectors import Collector, collectors_for, without_files
+from conformance.running.evidence.course import course_text
 from conformance.running.evidence.report import report_text, with_replays
 from conformance.running.evidence.violation import ViolationHistory, violation_history
 from conformance.running.standing import Standing
 from history.command import COMMAND
+from history.deeds import deeds_behind
 from history.events import History
 from history.observations import Observation
-from history.schema import SCHEMA
+from history.schema import SCHEMA, decode
 from history.shards import Column
 from history.subjects import Subject
+from history.violation import DISKS, VIOLATION, FiledViolation
 
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
 BEFORE = 2.0
 """Seconds of logs and frames from before the example: clocks of nodes and kit differ, and requests may have been in flight."""
+
+NOT_KNOWN = "Not known: no entry of known-deviations.toml is about this row, version and schedule."
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +58,16 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
     schedule: list[dict[str, Any]] = []
 
 
-def write_evidence(out: Path, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
+def write_evidence(
+    out: Path,
+    standing: Standing,
+    history: History,
+    observation: Observation,
+    seconds: float,
+    deviations: Sequence[Deviation],
+) -> str:
     """Write `evidence/<row>/<example>/` for an example that began `seconds` ago, and return its path relative to
-    `out`.
+    `out`. The known `deviations` tell what a user would notice.
 
     Another breach of the row by the same example has a folder of its own, with its case beside the name.
     """
@@ -71,9 +85,21 @@ def write_evidence(out: Path, standing: Standing, history: History, observation:
     (folder / "history.jsonl").write_bytes(b"".join(_history_lines(history)))
     collected = _Collected(folder, standing.cluster, time.time() - seconds - BEFORE)
     collected.all(read.subjects)
-    text = report_text(read, replay, collected.lacking, collected.on_disk)
-    (folder / "report.md").write_text(text)
+    (folder / DISKS).write_text(collected.on_disk + "\n")
+    (folder / "course.md").write_text(course_text(read))
+    known = _known_as(read, deviations)
+    notices = [*what_a_user_notices(observation.requirement, known), *([] if known else [NOT_KNOWN])]
+    filed = FiledViolation(observation=observation, notices=notices, lacking=collected.lacking)
+    _write_json(folder / VIOLATION, filed)
+    (folder / "report.md").write_text(report_text(read, replay, collected.lacking, collected.on_disk, notices))
     return str(relative)
+
+
+def _known_as(read: ViolationHistory, deviations: Sequence[Deviation]) -> list[Deviation]:
+    """Return the known deviations that the violation is."""
+    seen, deeds = read.observation, deeds_behind(read.history, read.observation)
+    about = [entry for entry in deviations if entry.covers(seen.requirement, read.column.version)]
+    return [entry for entry in about if entry.explains(seen.case, seen.detail, deeds)]
 
 
 def add_replays(folder: Path, replays: ReplayResult) -> None:
@@ -82,8 +108,10 @@ def add_replays(folder: Path, replays: ReplayResult) -> None:
     A schedule that did not show the violation again is kept beside it.
     """
     counted = f"{replays.seen} of {replays.tries} replays. " if replays.tries else ""
-    path = folder / "report.md"
+    path, filed = folder / "report.md", folder / VIOLATION
     path.write_text(with_replays(path.read_text(), counted + replays.note))
+    violation = decode(filed.read_bytes(), FiledViolation, filed)
+    _write_json(filed, msgspec.structs.replace(violation, seen_again=counted + replays.note))
     if replays.schedule and not replays.seen:
         whole = msgspec.json.decode((folder / "schedule.json").read_bytes(), type=Schedule)
         _write_json(folder / "shrunk.json", msgspec.structs.replace(whole, steps=replays.schedule))

@@ -1,137 +1,178 @@
-"""report.md of a violation: what a Kafka committer needs to see it, and to see it again."""
+"""report.md of a violation, on two screens: what it is, what a user would notice, what happened, how to see it again."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from conformance.catalogue import shipped_rows
-from conformance.core.machines import MACHINES
-from conformance.judging.narration import Narration, in_words
+from conformance.judging.excerpt import excerpt
+from conformance.judging.narration import EventLine, in_words
+from conformance.running.evidence.disk_words import DISK_LINES, disk_lines_about
 from conformance.running.evidence.violation import ViolationHistory
-from history.events import History
-from history.observations import Observation
-from history.subjects import Subject
 from history.taken import Taken
 
-MOST_LINES = 40
-"""The most lines of one block: those of a step, or all if there are no steps."""
+WIDTH = 118
+"""The most characters of a line, but for the command, which stays whole."""
+MOST_LINES = 6
+"""The most lines of one paragraph."""
+SHOWN_LINES = 16
+"""The most lines of all events that show the violation; any other event has one."""
+INDENT, MARGIN = " " * 18, 20
+"""The beginning of the further lines of an event, and what of each is lost by wrapping."""
+STEPS = 8
+"""The most steps of a schedule that is told as a whole."""
+LACKING = 4
 SEEN_AGAIN = "Seen again: "
-"""The beginning of the line with the result of the replays, which is known only after the report is written."""
+"""The beginning of the paragraph with the result of the replays, which is known only after the report is written."""
 
 
-def report_text(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: str) -> str:
-    """Return the text of report.md. `lacking` are the reasons for what could not be collected; `disk` describes the
-    content of the replicas."""
+def report_text(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: str, notices: Sequence[str]) -> str:
+    """Return the text of report.md. `lacking` are the reasons for what could not be collected, `disk` describes the
+    content of the replicas, and `notices` say what a user would notice.
+
+    Names of topics and groups are shown without the suffix of the example, which all of them carry.
+    """
+    short = partial(_without, f"-{read.history.example.example}")
     parts = [
-        _head_lines(read),
-        _narrated_events(read.history, read.observation),
-        _course_lines(read),
-        ["## What is on disk", "", *(["```", disk, "```"] if disk else ["Nothing was read."]), ""],
-        _file_lines(replay, lacking),
+        _head_lines(read, short),
+        ["## What a user would notice", "", *_paragraphs(notices)],
+        _event_lines(read, short),
+        _disk_lines(read, disk, short),
+        _again_lines(replay),
+        _file_lines(lacking),
     ]
     return "\n".join(line for part in parts for line in part)
 
 
-def _head_lines(read: ViolationHistory) -> list[str]:
+Short: TypeAlias = Callable[[str], str]
+"""A function that leaves the suffix of the example out of a text."""
+
+
+def _without(suffix: str, text: str) -> str:
+    return text.replace(suffix, "")
+
+
+def _head_lines(read: ViolationHistory, short: Short) -> list[str]:
     column, observation, example = read.column, read.observation, read.history.example
     row = shipped_rows()[observation.requirement]
     label = f" ({observation.label})" if observation.label else ""
+    inputs = f" Inputs: `{observation.inputs}`." if observation.inputs not in ("", "{}") else ""
+    where = f"Kafka {column.version} ({column.image}). Case: {observation.case}. Check: {example.check}.{inputs}"
     return [
         f"# {row.id}: {row.title}{label}",
         "",
-        f"Kafka {column.version} ({column.image}, {column.image_id})",
-        "",
-        f"> {row.statement.strip()}",
-        "",
-        f"Source: {row.family}, {row.section} (level {row.level}). Case: {observation.case}. "
-        f"Check: {example.check}, example {example.example}.",
-        "",
+        *_paragraphs([short(observation.detail.partition("\n")[0]) or observation.label or row.title, short(where)]),
         f"{SEEN_AGAIN}not replayed yet.",
         "",
+        *_paragraphs([f"{row.statement.strip()} ({row.family}, {row.section}; level {row.level})"], "> "),
     ]
 
 
-def _narrated_events(history: History, observation: Observation) -> list[str]:
-    narration = Narration(history, shown=observation.events)
-    lines = [line for n in sorted(observation.events) for line in narration.lines(n, n + 1)]
-    inputs = [f"Inputs: `{observation.inputs}`", ""] if observation.inputs not in ("", "{}") else []
-    shown = ["Shown by:", "", "```", *lines, "```", ""] if lines else []
-    return ["## What was seen", "", *inputs, "```", observation.detail, "```", "", *shown]
+def _paragraphs(texts: Sequence[str], indent: str = "") -> list[str]:
+    """Return texts as paragraphs of at most `MOST_LINES` lines each."""
+    lines: list[str] = []
+    for text in texts:
+        lines += [*wrapped(text, indent, indent), ""]
+    return lines
+
+
+def wrapped(text: str, first: str = "", then: str = "", most: int = MOST_LINES) -> list[str]:
+    """Return a text on lines of at most `WIDTH` characters, the last of which shows where it is cut."""
+    found = textwrap.wrap(
+        " ".join(text.split()), WIDTH, initial_indent=first, subsequent_indent=then, break_on_hyphens=False,
+        max_lines=most, placeholder=" […]",
+    )  # fmt: skip
+    return found or [first.rstrip()]
 
 
 # --- what happened
 
 
-def _course_lines(read: ViolationHistory) -> list[str]:
-    """Return the steps of a machine with the events of each, or all events of a probe.
-
-    Names of topics and groups are shown without the suffix of the example, which all of them carry.
-    """
-    example = read.history.example.example
-    about = ", ".join(f"`{name}`" for name in read.about)
-    note = f"Times are seconds since the example began; names are told without `-{example}`."
-    lines = [line.replace(f"-{example}", "") for line in _story_lines(read)]
-    return ["## What happened", "", note + (f" Events are those about {about}." if about else ""), "", *lines]
-
-
-def _story_lines(read: ViolationHistory) -> Iterator[str]:
-    narration = Narration(read.history, read.about, read.observation.events)
-    if not read.steps:
-        yield from _event_block(narration.lines())
-        return
-    yield from ("Before the first step:", "", *_event_block(narration.lines(0, read.steps[0].begin)))
-    for step, leaders in zip(read.steps, read.leaders, strict=True):
-        yield from _step_lines(read, step, leaders)
-        yield from _event_block(narration.lines(step.begin, step.end))
-    if read.rest is not None:
-        yield from ("**At rest**", "", *_event_block(narration.lines(read.rest)))
+def _event_lines(read: ViolationHistory, short: Short) -> list[str]:
+    found = excerpt(read.history, read.about, read.observation.events)
+    steps = {n: step.number + 1 for step in read.steps for n in range(step.begin, step.end)}
+    each = min(4, SHOWN_LINES // max(1, sum(one.shown for one in found.lines)))
+    lines = [line for one in found.lines for line in _told_lines(one, steps.get(one.event.n, 0), short, each)]
+    where = f" of {len(read.steps)} steps, whose numbers are in brackets" if read.steps else ""
+    note = (
+        f"{len(found.lines)} of {found.whole} lines{where}: `->` marks what shows it, the others led to it. Times are seconds "
+        "since the example began. The example's name, with which all names end, is left out."
+    )
+    block = ["```", *lines, "```"] if lines else ["Its history has nothing to show."]
+    return ["## What happened", "", *_schedule_lines(read.steps, short), *wrapped(note), "", *block, ""]
 
 
-def _step_lines(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, str]) -> list[str]:
-    leads = [f"{one}: {leaders[one]}" for one in read.about if one in leaders]
-    now = f" ({'; '.join(leads)})" if leads else ""
-    explained = step_descriptions(read.history.example.check).get(step.kind, "")
-    return [f"**Step {step.number + 1}: {in_words(step.step)}**{now}", "", *([explained, ""] if explained else [])]
-
-
-def _event_block(lines: Sequence[str]) -> list[str]:
-    """Return a block of at most `MOST_LINES` lines that ends just after the last event that shows the violation, or
-    else of the first lines, and the number of lines left out."""
-    if not lines:
+def _schedule_lines(steps: Sequence[Taken], short: Short) -> list[str]:
+    """Return the steps of a short schedule; a long one is in course.md only."""
+    if not 0 < len(steps) <= STEPS:
         return []
-    shown = [number for number, line in enumerate(lines) if line.startswith("->")]
-    end = max(MOST_LINES, (shown[-1] if shown else 0) + 5)
-    kept = lines[max(0, end - MOST_LINES) : end]
-    left_out = len(lines) - len(kept)
-    return ["```", *kept, *([f"({left_out} more lines: see history.jsonl)"] if left_out else []), "```", ""]
+    return [*(shortened(f"{step.number + 1}. {short(in_words(step.step))}", WIDTH) for step in steps), ""]
 
 
-def step_descriptions(check: str) -> dict[str, str]:
-    """Return descriptions of a machine's kinds of steps, from the first paragraph of their docstrings."""
-    machine = MACHINES.get(check)
-    docs = {str(kind.__struct_config__.tag): kind.__doc__ or "" for kind in machine.step_types} if machine else {}
-    return {kind: " ".join(doc.split("\n\n")[0].split()) for kind, doc in docs.items()}
+def _told_lines(one: EventLine, step: int, short: Short, most: int) -> list[str]:
+    """Return an event on at most `most` lines if it shows the violation, else on one."""
+    first = one.stamp + (f"[{step}] " if step else "") + (f"{one.node:9} " if one.node else "")
+    times = f" (x {one.times})" if one.times > 1 else ""
+    most = most if one.shown else 1
+    room = WIDTH - len(first) + (most - 1) * (WIDTH - len(INDENT) - MARGIN) - len(times)
+    return wrapped(fitted(short(one.request), short(one.text), room) + times, first, INDENT, most)
 
 
-def _file_lines(replay: str, lacking: Sequence[str]) -> list[str]:
-    lost = ["Not collected:", "", *(f"- {line}" for line in lacking), ""] if lacking else []
-    return [
-        "## How to see it again",
+def fitted(asked: str, text: str, room: int) -> str:
+    """Return a request and its answer, both shortened as far as they have to be for this many characters."""
+    if not asked:
+        return shortened(text, room)
+    room -= len(" -> ")
+    answer = shortened(text, max(room // 2, room - len(asked)))
+    return f"{shortened(asked, room - len(answer))} -> {answer}"
+
+
+def shortened(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 1]}…"
+
+
+# --- the rest
+
+
+def _disk_lines(read: ViolationHistory, disk: str, short: Short) -> list[str]:
+    lines = [short(line) for line in disk_lines_about(disk, read.subjects)]
+    more = f"({len(lines) - DISK_LINES} more lines: see disks.txt)"
+    kept = lines if len(lines) <= DISK_LINES else [*lines[: DISK_LINES - 1], more]
+    block = ["```", *(shortened(line, WIDTH) for line in kept), "```"] if kept else ["Nothing was read."]
+    return ["## On the disks", "", *block, ""]
+
+
+def _again_lines(replay: str) -> Iterator[str]:
+    command, option, schedule = replay.partition(" --replay ")
+    lines = [f"{command} \\", f"   {option}{schedule}"] if len(replay) > WIDTH else [replay]
+    yield from ("## How to see it again", "", *(f"    {line}" for line in lines), "")
+
+
+def _file_lines(lacking: Sequence[str]) -> Iterator[str]:
+    yield from (
+        "## Everything else",
         "",
-        f"    {replay}",
+        "- [course.md](course.md): every step, with all that happened in it",
+        "- [violation.json](violation.json): the violation as the check recorded it",
+        "- [schedule.json](schedule.json): what `--replay` runs",
+        "- [history.jsonl](history.jsonl): every request, answer and fault; [transcript.jsonl](transcript.jsonl): the frames",
+        "- [logs/](logs/): what each node logged meanwhile",
+        "- [disks.txt](disks.txt): all replicas and checkpoints in words; [disk/](disk/): the files themselves",
         "",
-        "## Files",
-        "",
-        "- `schedule.json`: what `--replay` runs",
-        "- `history.jsonl`: every request, answer and fault, in order",
-        "- `transcript.jsonl`: the frames of that time, in bytes and decoded",
-        "- `logs/`: what each node logged from the beginning of the example on",
-        "- `disk/`: what nodes hold of it: replicas with their leader-epoch-checkpoint, checkpoint files; of a group "
-        "`__consumer_offsets`, of a transactional id `__transaction_state`, of the quorum quorum-state and the metadata log",
-        "",
-        *lost,
-    ]
+    )
+    if lacking:
+        more = [f"and {len(lacking) - LACKING} more: see violation.json"] if len(lacking) > LACKING else []
+        yield from (
+            "Not collected:",
+            "",
+            *(f"- {shortened(one, WIDTH - 2)}" for one in [*lacking[:LACKING], *more]),
+            "",
+        )
 
 
 def with_replays(text: str, replays: str) -> str:
-    """Add the result of the replays to a report."""
-    lines = text.splitlines()
-    return "\n".join([f"{SEEN_AGAIN}{replays}" if line.startswith(SEEN_AGAIN) else line for line in lines]) + "\n"
+    """Add the result of the replays to a report, in place of what it said of them."""
+    head, _, rest = text.partition(SEEN_AGAIN)
+    after = rest.partition("\n\n")[2]
+    return head + "\n".join([*wrapped(SEEN_AGAIN + replays), "", after])

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from conformance.catalogue import shipped_rows
-from conformance.catalogue.deviations import Deviation, load_deviations
 from conformance.catalogue.floors import FLOORS
 from conformance.core.machines import AnyMachine
 from conformance.running.check_run import MOST_ERRORS, CheckRun
@@ -22,7 +21,6 @@ from conformance.running.machine.explorer import BATCH, Drawing, Explorer
 from conformance.running.machine.investigator import Investigator
 from conformance.running.machine.reach import FOLDER, Reach
 from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
-from conformance.running.settings import Settings
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
 from history.deeds import deeds_behind
 from history.events import History
@@ -34,10 +32,6 @@ DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
 STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
 TRIES = 2
 """The most times that a schedule of an earlier run is played until it breaks its row again."""
-
-
-def _known_deviations(settings: Settings) -> list[Deviation]:
-    return load_deviations(shipped_rows(), *map(Path, settings.deviations))
 
 
 class MachineRun(CheckRun):
@@ -67,7 +61,7 @@ class MachineRun(CheckRun):
         self.found: dict[Breach, str] = {**dict.fromkeys(self._beginning.known, ""), **(known or {})}
         self._profile = lab.settings.profile
         self._asked = {row.id for row in shipped_rows().matching(lab.settings.requirements)}
-        self._deviations = [] if lab.settings.requirements else _known_deviations(lab.settings)
+        self._deviations = [] if lab.settings.requirements else lab.known_deviations
         self._later: list[tuple[Discovery, list[Observation]]] = []
         self._explores_until = math.inf
         self._investigating = False
@@ -246,8 +240,8 @@ class MachineRun(CheckRun):
         return finding
 
     def _evidence(self, played: Played, observation: Observation) -> str:
-        standing = played.standing
-        return write_evidence(self.lab.settings.out_dir, standing, played.history, observation, played.seconds)
+        out, known = self.lab.settings.out_dir, self.lab.known_deviations
+        return write_evidence(out, played.standing, played.history, observation, played.seconds, known)
 
     # --- investigating
 

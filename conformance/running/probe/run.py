@@ -132,7 +132,8 @@ class ProbeRun(CheckRun):
         first = first_of_each(o for o in found.observations if o.result == "violated")
         shown = [o for o in first if breach_of(o) not in self._shown or breach_of(o) == shows]
         self._shown |= {breach_of(o) for o in first}
-        evidence = {id(o): write_evidence(self.lab.settings.out_dir, standing, history, o, seconds) for o in shown}
+        out, known = self.lab.settings.out_dir, self.lab.known_deviations
+        evidence = {id(o): write_evidence(out, standing, history, o, seconds, known) for o in shown}
         self.file(standing, history, found.observations, evidence, seconds, excuses=found.excuses, raised=found.raised)
         broken = {breach_of(o): evidence.get(id(o), "") for o in first if breaks_its_row(o)}
         for breach, folder in broken.items():

@@ -1,4 +1,4 @@
-// Copies the replay command and brings the violation into view. The page is whole without it.
+// Copies the replay command, brings the violation into view, and opens the part that a link leads to. The page is whole without it.
 (() => {
   "use strict";
   for (const box of document.querySelectorAll(".copy")) {
@@ -18,6 +18,14 @@
       }
     });
   }
+
+  const open = () => {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    for (let part = target && target.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+    if (target) target.scrollIntoView();
+  };
+  addEventListener("hashchange", open);
+  open();
 
   const board = document.querySelector(".over");
   const first = board && board.querySelector(".column rect");

@@ -20,7 +20,9 @@ from conformance.running.machine.investigator import REPLAYS, Investigator, late
 from conformance.running.violations import Breach, breach_of, first_of_each
 from history.events import End, Example, History, Note
 from history.observations import Observation
+from history.schema import decode
 from history.taken import REST_NOTE, SWEEP_NOTE, SWEPT_NOTE
+from history.violation import VIOLATION, FiledViolation
 from strategies.log import Produce, Read
 from strategies.steps import Step, Sweep
 from tests.support.fake_lab import COLUMN
@@ -75,6 +77,8 @@ class Cluster:
             name = folders[breach_of(one)] = f"evidence-{self.filed}"
             (self.out / name).mkdir()
             (self.out / name / "report.md").write_text(f"{SEEN_AGAIN}not tried\n")
+            filed = msgspec.json.encode(FiledViolation(observation=one, notices=[]))
+            (self.out / name / VIOLATION).write_bytes(filed)
             schedule = {"check": FakeCheck.id, "column": {**_column()}, "requirement": one.requirement, "steps": []}
             (self.out / name / "schedule.json").write_text(json.dumps(schedule))
         return folders
@@ -101,7 +105,12 @@ class Cluster:
         )
 
     def report(self, folder: str) -> str:
-        return (self.out / folder / "report.md").read_text().removeprefix(SEEN_AGAIN)
+        told = " ".join((self.out / folder / "report.md").read_text().split()).removeprefix(SEEN_AGAIN)
+        assert told in (
+            decode((self.out / folder / VIOLATION).read_bytes(), FiledViolation, "").seen_again,
+            "not tried",
+        )
+        return told
 
 
 def _column() -> dict[str, Any]:
@@ -145,7 +154,7 @@ def test_the_evidence_of_the_replay_says_how_often_and_that_of_the_finding_where
     _, [found] = investigated(cluster, cluster.finding([*NOISE, BUG]))
     assert found.evidence == "evidence-2"
     assert cluster.report("evidence-2").startswith(f"{REPLAYS} of {REPLAYS} replays. 5 steps shrunk to 1 in ")
-    assert cluster.report("evidence-1") == "Shrunk: a shorter schedule is in `evidence-2`.\n"
+    assert cluster.report("evidence-1") == "Shrunk: a shorter schedule is in `evidence-2`."
 
 
 def test_breaches_of_one_schedule_share_its_replays(tmp_path: Path) -> None:

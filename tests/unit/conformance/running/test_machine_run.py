@@ -19,8 +19,8 @@ from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
 from conformance.judging.excuses import NOT_ANSWERED
 from conformance.judging.judge import Excuse, Finding, Judge, judge, judge_all
+from conformance.running import lab as lab_module
 from conformance.running.evidence.folder import Schedule
-from conformance.running.machine import run as run_module
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.example import SUSPICION_NOTE
 from conformance.running.machine.explorer import BATCH
@@ -307,7 +307,8 @@ def test_a_long_schedule_becomes_short_and_simple(play: Play, capsys: pytest.Cap
     assert schedule_in(folder) == [{"do": "say", "word": w, "on": "strict-0", "times": 1} for w in "abc"]
     report = (folder / "report.md").read_text()
     assert "Seen again: 5 of 5 replays. 16 steps shrunk to 3 in " in report
-    assert "**Step 2: say, word b, on strict-0, times 1**" in report
+    assert "\n2. say, word b, on strict-0, times 1\n" in report
+    assert "**Step 2: say, word b, on strict-0, times 1**" in (folder / "course.md").read_text()
     assert f"{ROW} consumer heard: 16 steps shrunk to 3 in" in capsys.readouterr().out
 
 
@@ -408,7 +409,7 @@ def test_what_released_versions_are_known_to_show_stops_no_example_and_is_shrunk
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deviation = Deviation(requirement=ROW, versions=("4.3..",), cases=(CASES[ROW],), reason="it is known")
-    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue, *own: [deviation])
+    monkeypatch.setattr(lab_module, "load_deviations", lambda catalogue, *own: [deviation])
     _, shard, _ = play(machine_of(words("a", "b", "c"), never(ROW, "a"), never(OTHER, "c")), [[]])
     assert [line.requirement for line in of(shard, ReplayLine)] == [OTHER, ROW]
     assert {line.requirement for line in of(shard, ObservationLine) if line.result == "violated"} == {ROW, OTHER}
@@ -416,7 +417,7 @@ def test_what_released_versions_are_known_to_show_stops_no_example_and_is_shrunk
 
 def test_another_case_of_a_row_that_is_known_stops_its_example(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     deviation = Deviation(requirement=ROW, versions=("4.3..",), cases=("replica",), reason="it is known")
-    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue, *own: [deviation])
+    monkeypatch.setattr(lab_module, "load_deviations", lambda catalogue, *own: [deviation])
     _, shard, _ = play(machine_of(words("a", "b", "c"), never(ROW, "a"), never(OTHER, "c")), [[]])
     assert {line.requirement for line in of(shard, ReplayLine)} == {ROW}
 
@@ -430,7 +431,7 @@ def test_a_deviation_that_takes_a_fault_is_new_without_one(
     play: Play, monkeypatch: pytest.MonkeyPatch, takes: tuple[tuple[str, ...], ...], new: list[str]
 ) -> None:
     deviation = Deviation(requirement=ROW, versions=("4.3..",), cases=(CASES[ROW],), takes=takes, reason="it is known")
-    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue, *own: [deviation])
+    monkeypatch.setattr(lab_module, "load_deviations", lambda catalogue, *own: [deviation])
     with Run.begin() as run:
         machine = machine_of([], never(ROW, "a"))
         lab = FakeLab(play.out, run, [[]], "quick", judges=machine.judges)
@@ -548,7 +549,7 @@ def test_a_schedule_that_breaks_its_row_again_has_evidence_and_is_not_shrunk(pla
 
 def test_nor_is_one_that_released_versions_are_known_to_break(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     deviation = Deviation(requirement=ROW, versions=("4.3..",), cases=(CASES[ROW],), reason="it is known")
-    monkeypatch.setattr(run_module, "load_deviations", lambda catalogue, *own: [deviation])
+    monkeypatch.setattr(lab_module, "load_deviations", lambda catalogue, *own: [deviation])
     beginning = Beginning(schedules=[recorded("a", "b", "c")], opening=False)
     _, shard = begun(play, machine_of(words("a", "b"), never(ROW, "b")), beginning)
     assert [(line.seen, line.tries) for line in of(shard, ReplayLine)] == [(1, 1)]

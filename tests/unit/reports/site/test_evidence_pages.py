@@ -20,8 +20,6 @@ from reports.site.evidence_folder import (
     TranscriptFrame,
     is_readable,
     read_folder,
-    report_text,
-    shown_events,
 )
 from reports.site.fault_spans import fault_spans, known_leaders
 from reports.site.timeline import TimeLine, draw_timeline
@@ -107,10 +105,11 @@ def test_there_are_no_pages_of_what_cannot_be_read(run: Path) -> None:
     assert evidence_pages(about("evidence/../shards"), run / "matrix", run) == {}
 
 
-def test_what_shows_it_is_found_in_the_report_where_the_matrix_does_not_tell(run: Path) -> None:
+def test_what_shows_it_is_found_in_the_folder_where_the_matrix_does_not_tell(run: Path) -> None:
     path, events = write_zombie(run)
     folder = read_folder(run, path)
-    assert shown_events(folder.history, folder.report) == events
+    assert folder.violation
+    assert folder.violation.observation.events == events
     assert f'class="event ok shown" id="e{events[0]}"' in page(run, path, evidence="evidence/other/one")
 
 
@@ -119,11 +118,11 @@ def test_a_torn_folder_still_has_its_page(run: Path) -> None:
     history = run / path / "history.jsonl"
     history.write_bytes(history.read_bytes()[:-300])
     (run / path / "transcript.jsonl").write_bytes(b"{")
-    (run / path / "report.md").unlink()
+    (run / path / "violation.json").unlink()
     os.truncate(run / path / "schedule.json", 20)
     text = plain(page(run, path))
     assert "and those behind it are torn" in text
-    assert "report.md: No such file or directory" in text
+    assert "violation.json: No such file or directory" in text
     assert "the image is not known" in text
 
 
@@ -268,12 +267,12 @@ def test_marks_alike_are_one_with_their_count() -> None:
 # --- reading
 
 
-def test_the_report_is_read_back() -> None:
-    text = report_text(
-        "# R: t (l)\n\nSource: KIP-1, a (level must). Case: c d. Check: k, example e.\n\nSeen again: 1 of 5.\n"
-    )
-    assert (text.title, text.case, text.seen_again, text.detail) == ("R: t (l)", "c d", "1 of 5.", "")
-    assert report_text("").lacking == []
+def test_a_violation_that_cannot_be_read_is_told(run: Path) -> None:
+    path, _ = write_zombie(run)
+    (run / path / "violation.json").write_text('{"schema": 1}')
+    folder = read_folder(run, path)
+    assert folder.violation is None
+    assert any("violation.json is of schema 1" in one for one in folder.lacking)
 
 
 def test_the_time_of_frames_is_found_without_a_clock() -> None:

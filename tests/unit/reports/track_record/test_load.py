@@ -7,8 +7,8 @@ import pytest
 
 from conformance.catalogue import CatalogueError, shipped_rows
 from conformance.catalogue.deviations import Deviation
-from reports.track_record.finding import in_spans
-from reports.track_record.load import FOLDER, entries_of, load_findings
+from conformance.catalogue.findings import FOLDER, in_spans
+from reports.track_record.load import entries_of, load_findings
 
 GOOD = """\
 title = "The lookup of the largest timestamp returns another epoch"

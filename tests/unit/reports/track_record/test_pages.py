@@ -4,7 +4,7 @@ from pathlib import Path
 
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
-from reports.track_record.finding import Finding
+from conformance.catalogue.findings import Finding
 from reports.track_record.pages import finding_page, index_page, readme_list, record_table
 
 KNOWN = Deviation(

@@ -1,10 +1,19 @@
-"""A finding: a deviation of released versions of Kafka, as it was seen."""
+"""Findings: deviations of released versions of Kafka, as they were seen, one folder each below `docs/findings`."""
 
+import tomllib
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from conformance.catalogue.applicability import numbers
+from conformance.catalogue.deviations import Deviation
+from conformance.catalogue.rows import CatalogueError
+
+ROOT = Path(__file__).parents[2]
+FOLDER = "docs/findings"
+FILE = "finding.toml"
 
 Kind = Literal["open-bug", "gap", "question", "bug", "recorded"]
 """An open bug or a gap between document and releases; a question to Kafka's committers; a bug that was fixed; no violation."""
@@ -56,6 +65,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """True if it is a violation that no release has mended, as far as is known."""
         return self.kind in ("open-bug", "gap", "question")
 
+    def tells(self, entry: Deviation) -> bool:
+        """True if an entry of the known deviations is about this finding."""
+        return (
+            set(entry.cases) <= set(self.rows.get(entry.requirement, ()))
+            and (entry.ticket == self.ticket or self.kind == "recorded")
+            and any(entry.covers(entry.requirement, version) for version in ends(self.bad))
+        )
+
 
 def ends(spans: tuple[str, ...]) -> list[str]:
     """Return the single versions, and both ends of each span."""
@@ -65,3 +82,25 @@ def ends(spans: tuple[str, ...]) -> list[str]:
 def in_spans(version: str, spans: tuple[str, ...]) -> bool:
     """True if a version is one of these, or within a span of them."""
     return any(numbers(span.split(ENDS)[0]) <= numbers(version) <= numbers(span.split(ENDS)[-1]) for span in spans)
+
+
+def read_finding(path: Path) -> Finding:
+    """Read the file of a finding; raises CatalogueError naming file and field."""
+    where = f"{FOLDER}/{path.parent.name}/{FILE}"
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        finding = msgspec.convert(table | {"name": path.parent.name}, Finding)
+    except FileNotFoundError:
+        raise CatalogueError(f"{where} is missing; each folder of {FOLDER} is a finding") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise CatalogueError(f"{where}: {error}") from error
+    for field in ("title", "bad", "rows", "found", "seen", "story", "harm", "standing", "inferred", "command"):
+        if not getattr(finding, field):
+            raise CatalogueError(f"{where}: {field}: is empty")
+    return finding
+
+
+@cache
+def shipped_findings() -> tuple[Finding, ...]:
+    """Return the findings that came with this kit."""
+    return tuple(read_finding(path) for path in sorted((ROOT / FOLDER).glob(f"*/{FILE}")))

@@ -1,0 +1,41 @@
+"""What a user would notice of a violation: in the words of its finding, or else as far as the row entails it."""
+
+import tomllib
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+
+from conformance.catalogue.deviations import Deviation
+from conformance.catalogue.findings import FOLDER, shipped_findings
+
+SHIPPED = files("conformance.catalogue") / "notice.toml"
+
+
+def what_a_user_notices(row: str, known: Sequence[Deviation]) -> list[str]:
+    """Return sentences about a violation of this row: what is told of the deviations that it is known as, or else the loss
+    in general."""
+    told = [one for one in shipped_findings() if any(one.tells(entry) for entry in known)]
+    found = [(one.harm, one.ticket, f"{FOLDER}/{one.name}") for one in told]
+    found = found or [(entry.reason, entry.ticket, "") for entry in known]
+    return [*dict.fromkeys(_told(*one) for one in found)] or [*filter(None, [kind_of_loss(row)])]
+
+
+def _told(text: str, ticket: str, place: str) -> str:
+    return f"{_on_one_line(text)} Known: {', '.join(filter(None, [ticket or 'no ticket', place]))}."
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def kind_of_loss(row: str) -> str:
+    """Return what can be lost when this row is broken; empty for a row of another catalogue."""
+    fitting = [name for name in _losses() if fnmatchcase(row, name)]
+    return _losses()[max(fitting, key=lambda name: ("*" not in name, len(name)))] if fitting else ""
+
+
+@cache
+def _losses() -> dict[str, str]:
+    table = tomllib.loads(SHIPPED.read_text(encoding="utf-8"))
+    return {name: entry["words"] for entry in table["notice"] for name in entry["rows"]}

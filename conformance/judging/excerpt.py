@@ -1,0 +1,108 @@
+"""The few lines of a history that show a violation, with what led to them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence, Set
+from typing import NamedTuple
+
+import msgspec
+
+from conformance.judging.narration import READS, EventLine, Narration
+from history.events import Answer, Call, Ended, Fault, History, Note, Overdue, Premise
+from history.subjects import Subject, subjects, subjects_of_exchange
+
+MOST, MOST_SHOWN = 10, 8
+"""The most lines, and the most of these that show the violation: the others led to it."""
+ALIKE = 3
+"""The most lines of one kind among those that led to it, the latest ones."""
+
+READ_ONLY = ("api_versions", "describe", "fetch", "list", "read")
+"""The beginnings of the names of calls that change nothing."""
+
+
+class Excerpt(NamedTuple):
+    """The chosen lines in order of time, and the number of lines of the whole history that they are chosen from."""
+
+    lines: list[EventLine]
+    whole: int
+
+
+def excerpt(history: History, about: Collection[Subject], shown: Collection[int]) -> Excerpt:
+    """Return the lines that show a violation, and those before them that have most to do with it; equal ones once with
+    their number.
+    """
+    answers = {event.call: event.n for event in history.events if isinstance(event, Answer)}
+    shown = {answers.get(n, n) for n in shown}
+    lines = _told_once(Narration(history, about, shown))
+    decisive = [place for place, one in enumerate(lines) if one.shown]
+    kept = decisive[: MOST_SHOWN // 2] + decisive[MOST_SHOWN // 2 :][-MOST_SHOWN // 2 :]
+    last = max(decisive, default=len(lines))
+    before = [place for place in range(last) if not lines[place].shown]
+    kept += _weightiest(history, lines, before, subjects(history, shown), MOST - len(kept))
+    return Excerpt([lines[place] for place in sorted(kept)], len(lines))
+
+
+def _told_once(narration: Narration) -> list[EventLine]:
+    """Return all lines, each with the number of times that it came in a row."""
+    told: list[EventLine] = []
+    for one in narration.events():
+        times = 1 + narration.repeats[one.event.n]
+        if told and _says(told[-1]) == _says(one):
+            told[-1] = msgspec.structs.replace(told[-1], times=told[-1].times + times)
+        else:
+            told.append(msgspec.structs.replace(one, times=times))
+    return told
+
+
+def _says(one: EventLine) -> tuple[str, str, str, bool]:
+    return one.node, one.request, one.text, one.shown
+
+
+def _weightiest(
+    history: History, lines: Sequence[EventLine], places: Sequence[int], concerned: Collection[Subject], room: int
+) -> list[int]:
+    """Return the places of the lines that say most about these subjects, of equal ones the latest, few of each kind."""
+    weighed = {place: _weighed(history, lines[place], set(concerned)) for place in places}
+    found: dict[str, list[int]] = defaultdict(list)
+    for place in sorted(weighed, key=lambda place: (weighed[place].weight, place), reverse=True):
+        one = weighed[place]
+        if one.weight and len(found[one.kind]) < one.most and sum(map(len, found.values())) < room:
+            found[one.kind].append(place)
+    return [place for kept in found.values() for place in kept]
+
+
+class _Weighed(NamedTuple):
+    """The weight of a line, its kind, and the most lines of that kind."""
+
+    weight: int
+    kind: str
+    most: int = ALIKE
+
+
+def _weighed(history: History, one: EventLine, concerned: Set[Subject]) -> _Weighed:
+    match one.event:
+        case Ended() | Premise(met=False):
+            return _Weighed(9, "end")
+        case Note() | Overdue():
+            return _Weighed(6, "note")
+        case Fault(phase="inject" | "heal" as phase):
+            return _Weighed(6 if phase == "inject" else 3, phase)
+        case Premise():
+            return _Weighed(1, "premise")
+        case Answer():
+            return _weighed_answer(history, one, one.event, concerned)
+    return _Weighed(0, "")
+
+
+def _weighed_answer(history: History, one: EventLine, answer: Answer, concerned: Set[Subject]) -> _Weighed:
+    """Return the weight of a request and its answer: a change counts more than what is only read, and the newest of a kind."""
+    call = history.events[answer.call]
+    op = call.op if isinstance(call, Call) else ""
+    shared = len(subjects_of_exchange(call, answer) & concerned)
+    if op == "metadata":
+        return _Weighed(4 if shared else 1, one.text, 1)
+    if op in READS or op.startswith(READ_ONLY):
+        return _Weighed(min(shared, 3) + 1, op, 1)
+    return _Weighed(4 + shared if shared else 2, op)
+
+
+__all__ = ["MOST", "Excerpt", "excerpt"]

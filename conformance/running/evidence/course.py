@@ -1,0 +1,63 @@
+"""course.md of a violation: each step of its example with what happened in it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from conformance.core.machines import MACHINES
+from conformance.judging.narration import Narration, in_words
+from conformance.running.evidence.violation import ViolationHistory
+from history.subjects import Subject
+from history.taken import Taken
+
+MOST_LINES = 40
+"""The most lines of one block: those of a step, or all if there are no steps."""
+
+
+def course_text(read: ViolationHistory) -> str:
+    """Return the text of course.md: the steps of a machine with the events of each, or all events of a probe.
+
+    Names of topics and groups are shown without the suffix of the example, which all of them carry.
+    """
+    example = read.history.example.example
+    about = ", ".join(f"`{name}`" for name in read.about)
+    note = f"Times are seconds since the example began; names are told without `-{example}`."
+    head = f"# What happened in example {example}\n\n{note}{f' Events are those about {about}.' if about else ''}\n\n"
+    return head + "\n".join(line.replace(f"-{example}", "") for line in _story_lines(read))
+
+
+def _story_lines(read: ViolationHistory) -> Iterator[str]:
+    narration = Narration(read.history, read.about, read.observation.events)
+    if not read.steps:
+        yield from _event_block(narration.lines())
+        return
+    yield from ("Before the first step:", "", *_event_block(narration.lines(0, read.steps[0].begin)))
+    for step, leaders in zip(read.steps, read.leaders, strict=True):
+        yield from _step_lines(read, step, leaders)
+        yield from _event_block(narration.lines(step.begin, step.end))
+    if read.rest is not None:
+        yield from ("**At rest**", "", *_event_block(narration.lines(read.rest)))
+
+
+def _step_lines(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, str]) -> list[str]:
+    leads = [f"{one}: {leaders[one]}" for one in read.about if one in leaders]
+    now = f" ({'; '.join(leads)})" if leads else ""
+    explained = step_descriptions(read.history.example.check).get(step.kind, "")
+    return [f"**Step {step.number + 1}: {in_words(step.step)}**{now}", "", *([explained, ""] if explained else [])]
+
+
+def _event_block(lines: Sequence[str]) -> list[str]:
+    """Return a block of at most `MOST_LINES` lines that ends just after the last event that shows the violation, or
+    else of the first lines, and the number of lines left out."""
+    if not lines:
+        return []
+    shown = [number for number, line in enumerate(lines) if line.startswith("->")]
+    end = max(MOST_LINES, (shown[-1] if shown else 0) + 5)
+    kept = lines[max(0, end - MOST_LINES) : end]
+    left_out = len(lines) - len(kept)
+    return ["```", *kept, *([f"({left_out} more lines: see history.jsonl)"] if left_out else []), "```", ""]
+
+
+def step_descriptions(check: str) -> dict[str, str]:
+    """Return descriptions of a machine's kinds of steps, from the first paragraph of their docstrings."""
+    machine = MACHINES.get(check)
+    docs = {str(kind.__struct_config__.tag): kind.__doc__ or "" for kind in machine.step_types} if machine else {}
+    return {kind: " ".join(doc.split("\n\n")[0].split()) for kind, doc in docs.items()}

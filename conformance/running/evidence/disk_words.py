@@ -1,0 +1,43 @@
+"""The description of the nodes' disks, reduced to the lines that concern a violation."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from history.subjects import Subject, names_of_kind
+
+DISK_LINES = 14
+"""The most lines that a report shows of the disks."""
+BATCHES = 4
+"""The most batches of one replica: those that concern the subjects, or else the last ones."""
+
+
+def disk_lines_about(disk: str, subjects: Collection[Subject]) -> list[str]:
+    """Return the lines of a description that concern these subjects; nodes whose replicas are alike share them."""
+    needles = [f"producer {name} " for name in names_of_kind(subjects, "producer")]
+    needles += [name for kind in ("transactional-id", "group", "member") for name in names_of_kind(subjects, kind)]
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for node, lines in _replicas(disk.splitlines()):
+        alike.setdefault(tuple(_chosen(lines, needles)), []).append(node)
+    return [line for lines, nodes in alike.items() for line in (f"{', '.join(nodes)}  {lines[0]}", *lines[1:])]
+
+
+def _replicas(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each node with a replica or file of it: its first line without the node, then those below it."""
+    found: list[str] = []
+    for line in [*lines, ""]:
+        if found and not line.startswith(" "):
+            node, _, first = found[0].partition(" ")
+            yield node, [first, *found[1:]]
+            found = []
+        if line:
+            found.append(line)
+
+
+def _chosen(lines: Sequence[str], needles: Sequence[str]) -> Iterator[str]:
+    """Yield the first line, and the batches that name one of these, or else the last ones."""
+    yield lines[0]
+    batches = [line for line in lines[1:] if line.startswith("      ")]
+    about = [line for line in batches if any(needle in line for needle in needles)] or batches
+    kept = about[-BATCHES:]
+    yield from kept
+    if left_out := len(batches) - len(kept):
+        yield f"      ({left_out} more batches)"

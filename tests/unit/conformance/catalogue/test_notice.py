@@ -1,0 +1,49 @@
+"""What a user would notice: of a known deviation what its finding tells, of others what the row entails."""
+
+from __future__ import annotations
+
+import tomllib
+from fnmatch import fnmatchcase
+
+from conformance.catalogue import shipped_rows
+from conformance.catalogue.deviations import Deviation, load_deviations
+from conformance.catalogue.findings import shipped_findings
+from conformance.catalogue.notice import SHIPPED, kind_of_loss, what_a_user_notices
+from conformance.catalogue.rows import RECORDED
+
+TABLE = tomllib.loads(SHIPPED.read_text(encoding="utf-8"))["notice"]
+
+
+def test_each_row_that_is_judged_has_its_kind_of_loss() -> None:
+    assert [row.id for row in shipped_rows() if row.level not in RECORDED and not kind_of_loss(row.id)] == []
+
+
+def test_each_name_of_the_table_is_of_a_row_and_there_once() -> None:
+    names = [name for entry in TABLE for name in entry["rows"]]
+    assert len(names) == len(set(names))
+    assert [name for name in names if not any(fnmatchcase(row.id, name) for row in shipped_rows())] == []
+
+
+def test_the_name_of_a_row_counts_more_than_a_glob() -> None:
+    assert kind_of_loss("GEN-10").startswith("A node ends by itself")
+    assert kind_of_loss("KIP320-REPL-08") != kind_of_loss("KIP320-REPL-01")
+    assert kind_of_loss("KIP320-REPL-01") != kind_of_loss("KIP320-FETCH-01")
+    assert kind_of_loss("OWN-01") == ""
+
+
+def test_a_known_deviation_is_told_by_its_finding() -> None:
+    [entry] = [one for one in load_deviations(shipped_rows()) if one.requirement == "KIP360-TXN-04"]
+    [told] = what_a_user_notices("KIP360-TXN-04", [entry])
+    [finding] = [one for one in shipped_findings() if one.name == "abort-after-the-coordinators-own"]
+    assert told.startswith(" ".join(finding.harm.split()))
+    assert told.endswith("Known: KAFKA-19367, docs/findings/abort-after-the-coordinators-own.")
+
+
+def test_one_of_the_users_own_is_told_by_its_reason() -> None:
+    own = Deviation(requirement="GEN-10", versions=("4.9.9",), reason="It\nends.", cases=("started",))
+    assert what_a_user_notices("GEN-10", [own]) == ["It ends. Known: no ticket."]
+
+
+def test_what_is_not_known_is_told_by_the_kind_of_promise() -> None:
+    assert what_a_user_notices("GEN-10", []) == [kind_of_loss("GEN-10")]
+    assert what_a_user_notices("OWN-01", []) == []
