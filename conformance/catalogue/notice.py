@@ -1,4 +1,4 @@
-"""What a user would notice of a violation: in the words of its finding, or else as far as the row entails it."""
+"""The loss that a user would notice from a violation: in the words of its finding, or else as far as its row entails it."""
 
 import tomllib
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ SHIPPED = files("conformance.catalogue") / "notice.toml"
 def what_a_user_notices(row: str, known: Sequence[Deviation]) -> list[str]:
     """Return sentences about a violation of this row: what is told of the deviations that it is known as, or else the loss
     in general."""
-    told = [one for one in shipped_findings() if any(one.tells(entry) for entry in known)]
-    found = [(one.harm, one.ticket, f"{FOLDER}/{one.name}") for one in told]
+    findings = [one for one in shipped_findings() if any(one.tells(entry) for entry in known)]
+    found = [(one.harm, one.ticket, f"{FOLDER}/{one.name}") for one in findings]
     found = found or [(entry.reason, entry.ticket, "") for entry in known]
-    return [*dict.fromkeys(_told(*one) for one in found)] or [*filter(None, [kind_of_loss(row)])]
+    return [*dict.fromkeys(_notice(*one) for one in found)] or [*filter(None, [kind_of_loss(row)])]
 
 
-def _told(text: str, ticket: str, place: str) -> str:
+def _notice(text: str, ticket: str, place: str) -> str:
     return f"{_on_one_line(text)} Known: {', '.join(filter(None, [ticket or 'no ticket', place]))}."
 
 

@@ -32,7 +32,7 @@ def excerpt(history: History, about: Collection[Subject], shown: Collection[int]
     """
     answers = {event.call: event.n for event in history.events if isinstance(event, Answer)}
     shown = {answers.get(n, n) for n in shown}
-    lines = _told_once(Narration(history, about, shown))
+    lines = _lines_once(Narration(history, about, shown))
     decisive = [place for place, one in enumerate(lines) if one.shown]
     kept = decisive[: MOST_SHOWN // 2] + decisive[MOST_SHOWN // 2 :][-MOST_SHOWN // 2 :]
     last = max(decisive, default=len(lines))
@@ -41,16 +41,16 @@ def excerpt(history: History, about: Collection[Subject], shown: Collection[int]
     return Excerpt([lines[place] for place in sorted(kept)], len(lines))
 
 
-def _told_once(narration: Narration) -> list[EventLine]:
+def _lines_once(narration: Narration) -> list[EventLine]:
     """Return all lines, each with the number of times that it came in a row."""
-    told: list[EventLine] = []
+    lines: list[EventLine] = []
     for one in narration.events():
         times = 1 + narration.repeats[one.event.n]
-        if told and _says(told[-1]) == _says(one):
-            told[-1] = msgspec.structs.replace(told[-1], times=told[-1].times + times)
+        if lines and _says(lines[-1]) == _says(one):
+            lines[-1] = msgspec.structs.replace(lines[-1], times=lines[-1].times + times)
         else:
-            told.append(msgspec.structs.replace(one, times=times))
-    return told
+            lines.append(msgspec.structs.replace(one, times=times))
+    return lines
 
 
 def _says(one: EventLine) -> tuple[str, str, str, bool]:

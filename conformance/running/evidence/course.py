@@ -20,7 +20,7 @@ def course_text(read: ViolationHistory) -> str:
     example = read.history.example.example
     about = ", ".join(f"`{name}`" for name in read.about)
     note = f"Times are seconds since the example began; names are told without `-{example}`."
-    head = f"# What happened in example {example}\n\n{note}{f' Events are those about {about}.' if about else ''}\n\n"
+    head = f"# Course of example {example}\n\n{note}{f' Events are those about {about}.' if about else ''}\n\n"
     return head + "\n".join(line.replace(f"-{example}", "") for line in _story_lines(read))
 
 

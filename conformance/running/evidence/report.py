@@ -73,11 +73,11 @@ def _paragraphs(texts: Sequence[str], indent: str = "") -> list[str]:
     """Return texts as paragraphs of at most `MOST_LINES` lines each."""
     lines: list[str] = []
     for text in texts:
-        lines += [*wrapped(text, indent, indent), ""]
+        lines += [*wrap_text(text, indent, indent), ""]
     return lines
 
 
-def wrapped(text: str, first: str = "", then: str = "", most: int = MOST_LINES) -> list[str]:
+def wrap_text(text: str, first: str = "", then: str = "", most: int = MOST_LINES) -> list[str]:
     """Return a text on lines of at most `WIDTH` characters, the last of which shows where it is cut."""
     found = textwrap.wrap(
         " ".join(text.split()), WIDTH, initial_indent=first, subsequent_indent=then, break_on_hyphens=False,
@@ -93,42 +93,42 @@ def _event_lines(read: ViolationHistory, short: Short) -> list[str]:
     found = excerpt(read.history, read.about, read.observation.events)
     steps = {n: step.number + 1 for step in read.steps for n in range(step.begin, step.end)}
     each = min(4, SHOWN_LINES // max(1, sum(one.shown for one in found.lines)))
-    lines = [line for one in found.lines for line in _told_lines(one, steps.get(one.event.n, 0), short, each)]
+    lines = [line for one in found.lines for line in _exchange_lines(one, steps.get(one.event.n, 0), short, each)]
     where = f" of {len(read.steps)} steps, whose numbers are in brackets" if read.steps else ""
     note = (
         f"{len(found.lines)} of {found.whole} lines{where}: `->` marks what shows it, the others led to it. Times are seconds "
         "since the example began. The example's name, with which all names end, is left out."
     )
     block = ["```", *lines, "```"] if lines else ["Its history has nothing to show."]
-    return ["## What happened", "", *_schedule_lines(read.steps, short), *wrapped(note), "", *block, ""]
+    return ["## What happened", "", *_schedule_lines(read.steps, short), *wrap_text(note), "", *block, ""]
 
 
 def _schedule_lines(steps: Sequence[Taken], short: Short) -> list[str]:
     """Return the steps of a short schedule; a long one is in course.md only."""
     if not 0 < len(steps) <= STEPS:
         return []
-    return [*(shortened(f"{step.number + 1}. {short(in_words(step.step))}", WIDTH) for step in steps), ""]
+    return [*(shorten(f"{step.number + 1}. {short(in_words(step.step))}", WIDTH) for step in steps), ""]
 
 
-def _told_lines(one: EventLine, step: int, short: Short, most: int) -> list[str]:
+def _exchange_lines(one: EventLine, step: int, short: Short, most: int) -> list[str]:
     """Return an event on at most `most` lines if it shows the violation, else on one."""
     first = one.stamp + (f"[{step}] " if step else "") + (f"{one.node:9} " if one.node else "")
     times = f" (x {one.times})" if one.times > 1 else ""
     most = most if one.shown else 1
     room = WIDTH - len(first) + (most - 1) * (WIDTH - len(INDENT) - MARGIN) - len(times)
-    return wrapped(fitted(short(one.request), short(one.text), room) + times, first, INDENT, most)
+    return wrap_text(fit_exchange(short(one.request), short(one.text), room) + times, first, INDENT, most)
 
 
-def fitted(asked: str, text: str, room: int) -> str:
+def fit_exchange(asked: str, text: str, room: int) -> str:
     """Return a request and its answer, both shortened as far as they have to be for this many characters."""
     if not asked:
-        return shortened(text, room)
+        return shorten(text, room)
     room -= len(" -> ")
-    answer = shortened(text, max(room // 2, room - len(asked)))
-    return f"{shortened(asked, room - len(answer))} -> {answer}"
+    answer = shorten(text, max(room // 2, room - len(asked)))
+    return f"{shorten(asked, room - len(answer))} -> {answer}"
 
 
-def shortened(text: str, room: int) -> str:
+def shorten(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[: room - 1]}…"
 
 
@@ -139,7 +139,7 @@ def _disk_lines(read: ViolationHistory, disk: str, short: Short) -> list[str]:
     lines = [short(line) for line in disk_lines_about(disk, read.subjects)]
     more = f"({len(lines) - DISK_LINES} more lines: see disks.txt)"
     kept = lines if len(lines) <= DISK_LINES else [*lines[: DISK_LINES - 1], more]
-    block = ["```", *(shortened(line, WIDTH) for line in kept), "```"] if kept else ["Nothing was read."]
+    block = ["```", *(shorten(line, WIDTH) for line in kept), "```"] if kept else ["Nothing was read."]
     return ["## On the disks", "", *block, ""]
 
 
@@ -166,7 +166,7 @@ def _file_lines(lacking: Sequence[str]) -> Iterator[str]:
         yield from (
             "Not collected:",
             "",
-            *(f"- {shortened(one, WIDTH - 2)}" for one in [*lacking[:LACKING], *more]),
+            *(f"- {shorten(one, WIDTH - 2)}" for one in [*lacking[:LACKING], *more]),
             "",
         )
 
@@ -175,4 +175,4 @@ def with_replays(text: str, replays: str) -> str:
     """Add the result of the replays to a report, in place of what it said of them."""
     head, _, rest = text.partition(SEEN_AGAIN)
     after = rest.partition("\n\n")[2]
-    return head + "\n".join([*wrapped(SEEN_AGAIN + replays), "", after])
+    return head + "\n".join([*wrap_text(SEEN_AGAIN + replays), "", after])

@@ -1,4 +1,4 @@
-"""What a user would notice: of a known deviation what its finding tells, of others what the row entails."""
+"""The loss that a user would notice: for a known deviation in the words of its finding, else as the row entails it."""
 
 from __future__ import annotations
 

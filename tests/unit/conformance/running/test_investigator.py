@@ -105,12 +105,12 @@ class Cluster:
         )
 
     def report(self, folder: str) -> str:
-        told = " ".join((self.out / folder / "report.md").read_text().split()).removeprefix(SEEN_AGAIN)
-        assert told in (
+        text = " ".join((self.out / folder / "report.md").read_text().split()).removeprefix(SEEN_AGAIN)
+        assert text in (
             decode((self.out / folder / VIOLATION).read_bytes(), FiledViolation, "").seen_again,
             "not tried",
         )
-        return told
+        return text
 
 
 def _column() -> dict[str, Any]:

@@ -87,10 +87,10 @@ def test_a_short_schedule_is_told_as_a_whole() -> None:
 def test_each_example_of_the_stored_run_would_fit() -> None:
     """A violation is planted in each: its last three exchanges show it."""
     for history in stored_examples():
-        told = [one.event.n for one in Narration(history).events() if one.node]
-        text = report(history, observation(told[-3:]))
+        lines = [one.event.n for one in Narration(history).events() if one.node]
+        text = report(history, observation(lines[-3:]))
         assert_fits(text)
-        assert not told or "\n->" in section(text, "What happened")
+        assert not lines or "\n->" in section(text, "What happened")
 
 
 def test_the_violations_of_the_stored_run_fit_and_show_what_is_decisive() -> None:
@@ -133,7 +133,7 @@ def test_repeated_answers_have_their_number() -> None:
     assert "FENCED_LEADER_EPOCH (74) (x 14)" in text
 
 
-def test_of_a_long_exchange_both_the_request_and_the_answer_are_told() -> None:
+def test_a_long_exchange_keeps_both_its_request_and_its_answer() -> None:
     history = LogHistory().produce(1, "v" * 900, at=5)
     [line] = [line for line in report(history.history, observation([])).splitlines() if "Produce" in line]
     assert "… -> appended at 5" in line

@@ -267,7 +267,7 @@ def test_marks_alike_are_one_with_their_count() -> None:
 # --- reading
 
 
-def test_a_violation_that_cannot_be_read_is_told(run: Path) -> None:
+def test_a_violation_that_cannot_be_read_is_lacking(run: Path) -> None:
     path, _ = write_zombie(run)
     (run / path / "violation.json").write_text('{"schema": 1}')
     folder = read_folder(run, path)
