@@ -72,9 +72,9 @@ def subjects_of(event: AnyEvent) -> set[Subject]:
     """Return the subjects that the event itself names."""
     match event:
         case Call():
-            return {*_subjects_in(event.request)}
+            return _subjects_in(event.request, set())
         case Answer():
-            return {*_subjects_in(event.value)}
+            return _subjects_in(event.value, set())
         case Fault():
             return {*_of_fields(event.detail)}
     return set()
@@ -83,20 +83,22 @@ def subjects_of(event: AnyEvent) -> set[Subject]:
 # --- subjects in plain data
 
 
-def _subjects_in(value: Any) -> Iterator[Subject]:
-    """Yield the subjects that a request or an answer names anywhere but in batches: those name the producers that wrote them."""
+def _subjects_in(value: Any, found: set[Subject]) -> set[Subject]:
+    """Add the subjects that a request or an answer names anywhere but in batches: those name the producers that wrote them."""
     match value:
         case dict():
-            yield from _of_fields(value)
+            if not _NAMING.isdisjoint(value):
+                found.update(_of_fields(value))
             for name, item in value.items():
-                if name != "batches" and isinstance(item, dict | list | tuple):
-                    yield from _subjects_in(item)
+                if isinstance(item, _NESTED) and name != "batches":
+                    _subjects_in(item, found)
         case [str(topic), int(index)] | [{"name": str(topic)}, int(index)]:
-            yield partition(topic, index)
+            found.add(partition(topic, index))
         case list() | tuple():
             for item in value:
-                if isinstance(item, dict | list | tuple):
-                    yield from _subjects_in(item)
+                if isinstance(item, _NESTED):
+                    _subjects_in(item, found)
+    return found
 
 
 def _of_fields(fields: dict[str, Any]) -> Iterator[Subject]:
@@ -142,6 +144,7 @@ def _is_given(value: Any) -> bool:
     return isinstance(value, str | int) and value not in ("", -1)
 
 
+_NESTED = (dict, list, tuple)
 _SINGLE: dict[str, Kind] = {
     "group": "group",
     "group_id": "group",
@@ -152,3 +155,5 @@ _SINGLE: dict[str, Kind] = {
 """The kind of subject that a field names, by the field."""
 _KINDS = _SINGLE | {f"{name}s": kind for name, kind in _SINGLE.items()}
 """The same, with the fields that name several subjects."""
+_NAMING = frozenset((*_KINDS, "topic", "topics", "partition", "partitions", "resource_name", "key", "keys"))
+"""The fields without which nothing names a subject."""

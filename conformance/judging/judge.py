@@ -29,6 +29,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
+from itertools import chain
 from operator import itemgetter
 from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
@@ -252,8 +253,8 @@ class Judging:
         """By story type or look, name, and number within that name: the judges' numbers, each with its claims."""
         self._versions: dict[tuple[object, str, int], tuple[int, int]] = {}
         self._lived_until = -1
-        self._raised: dict[tuple[object, str, int, int], Raised] = {}
-        """The errors of the last look, by the same key and the number of the judge."""
+        self._raised: dict[tuple[object, str, int], list[Raised]] = {}
+        """The errors of the last look, by the same key."""
 
     @cached_property
     def _reading(self) -> Reading:
@@ -278,7 +279,7 @@ class Judging:
         return Judged(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
             _count((judge.row, claim.case, claim.evidence.name) for judge, claim, _ in found if type(claim) is Excuse),
-            [*(Raised("", error) for error in self._reading.unreadable), *self._raised.values()],
+            [*(Raised("", error) for error in self._reading.unreadable), *chain(*self._raised.values())],
         )
 
     def violations(self) -> list[Observation]:
@@ -303,7 +304,8 @@ class Judging:
     def _lived_through(self, story: Story, by: Sequence[int]) -> Sequence[str]:
         """Return the faults that had changed the story's subject, or the subjects of the events."""
         if story.changed_by is not None:
-            return sorted({fault for fault, changed in story.changed_by if changed <= max(by)})
+            last = max(by)
+            return sorted({fault for fault, changed in story.changed_by if changed <= last})
         own = {Subject(story.kind, story.name)} if story.name else set[Subject]()
         return self._lived.through(own, by)
 
@@ -330,44 +332,46 @@ class Judging:
 
     def _of_look(self, look: Look) -> list[tuple[int, list[Claim]]]:
         """Return each judge's claims about a whole history, judged again if it has grown."""
-        if self._has_changed((look, "", 0), (len(self._history.events), 0)):
-            at, judges = (look, "", 0), self._plan.of_all(look)
+        at, judges = (look, "", 0), self._plan.of_all(look)
+        if self._has_changed(at, (len(self._history.events), 0)):
             try:
                 parts = look(self._history, self._noted)
             except Exception as error:  # a bug of a look counts for all its judges
-                self._claims[at] = []
-                self._raised |= {(*at, n): Raised(judge.row, error) for n, judge in judges}
+                self._claims[at], self._raised[at] = [], [Raised(judge.row, error) for _, judge in judges]
             else:
-                self._claims[at] = [(n, self._ask(n, judge, parts, at)) for n, judge in judges]
-        return self._claims[look, "", 0]
+                self._ask(judges, parts, at)
+        return self._claims[at]
 
     def _of_story(self, story: Story) -> list[tuple[int, list[Claim]]]:
         at = (type(story), story.name, story.number)
         if self._has_changed(at, (story.version, story.timeline.version)):
             story.forget()
-            found = [(n, self._ask(n, judge, [story], at)) for n, judge in self._plan.of_story(story)]
-            self._claims[at] = [pair for pair in found if pair[1]]
+            self._ask(self._plan.of_story(story), [story], at)
         return self._claims[at]
 
     def _of_joint(self, joint: Joint) -> list[tuple[int, list[Claim], Story | None]]:
         """Return the claims about all stories of some types, judged again if any of them has grown."""
         together = Together(self._reading.timeline, {type: self._reading.stories(type) for type in joint})
-        if self._has_changed((joint, "", 0), (together.version, together.timeline.version)):
-            at = (joint, "", 0)
-            self._claims[at] = [(n, self._ask(n, judge, [together], at)) for n, judge in self._plan.of_all(joint)]
-        return [(n, claims, together) for n, claims in self._claims[joint, "", 0]]
+        at = (joint, "", 0)
+        if self._has_changed(at, (together.version, together.timeline.version)):
+            self._ask(self._plan.of_all(joint), [together], at)
+        return [(n, claims, together) for n, claims in self._claims[at]]
 
-    def _ask(self, n: int, judge: Judge, parts: Sequence[Any], at: tuple[object, str, int]) -> list[Claim]:
-        """Return a judge's claims about each part. If the judge raises, the violations that it found before are kept."""
-        claims: list[Claim] = []
-        self._raised.pop((*at, n), None)
-        try:
-            for part in parts:
-                claims.extend(judge.function(part))
-        except Exception as error:  # a bug of one judge must not lose what others found
-            self._raised[*at, n] = Raised(judge.row, error)
-            return [one for one in claims if isinstance(one, Finding) and not one.held]
-        return claims
+    def _ask(self, judges: Iterable[tuple[int, Judge]], parts: Sequence[Any], at: tuple[object, str, int]) -> None:
+        """Note each judge's claims about each part. If a judge raises, the violations that it found before are kept."""
+        noted: list[tuple[int, list[Claim]]] = []
+        raised: list[Raised] = []
+        for n, judge in judges:
+            claims: list[Claim] = []
+            try:
+                for part in parts:
+                    claims.extend(judge.function(part))
+            except Exception as error:  # a bug of one judge must not lose what others found
+                raised.append(Raised(judge.row, error))
+                claims = [one for one in claims if isinstance(one, Finding) and not one.held]
+            if claims:
+                noted.append((n, claims))
+        self._claims[at], self._raised[at] = noted, raised
 
     def _has_changed(self, at: tuple[object, str, int], version: tuple[int, int]) -> bool:
         known, self._versions[at] = self._versions.get(at), version

@@ -53,7 +53,7 @@ class Reading:
         self._ended: set[type[Story]] = set()
         for story, found in self._stories.items():
             self._by_kind.setdefault(story.kind, []).append((story, found))
-        self._decoders = decoders_of(frozenset(self._by_kind))
+        self._decoders = decoders_of(frozenset(("resource", *self._by_kind)))
         self._decoding = Decoding(self.timeline)
         self._recreations = Recreations(self.timeline)
         self._doubtful: dict[str, list[_Doubtful]] = {}
@@ -85,20 +85,19 @@ class Reading:
                 self._leave_out(event, error)
 
     def _read(self, call: Call, answer: Answer) -> None:
+        decoders = self._decoders.get(call.op)
+        facts = self._decoding.facts(call, answer, decoders) if decoders is not None else ()
         if call.op in CONFIGURES:
-            self._note_configuration(call, answer)
+            self._note_configuration(call.op, [fact for kind, _, fact in facts if kind == "resource"])
         self._recreations.follow_answer(call, answer)
-        if (decoders := self._decoders.get(call.op)) is not None:
-            for kind, name, fact in self._decoding.facts(call, answer, decoders):
-                self._attribute(kind, name, fact, call)
+        for kind, name, fact in facts:
+            self._attribute(kind, name, fact, call)
         for topic in self._recreations.told_again:
             self._settle(topic, self._process(call.node))
 
-    def _note_configuration(self, call: Call, answer: Answer) -> None:
-        decoding = self._decoding
-        facts = [fact for _, _, fact in decoding.facts(call, answer, decoders_of(frozenset({"resource"}))[call.op])]
-        if call.op == CreateTopics.op:
-            self.timeline.note_creations(decoding.request, decoding.value.topics, facts)
+    def _note_configuration(self, op: str, facts: Sequence[Any]) -> None:
+        if op == CreateTopics.op:
+            self.timeline.note_creations(self._decoding.request, self._decoding.value.topics, facts)
         elif any(not JUDGED_BY.isdisjoint(_keys_in(one)) for one in facts):
             self.timeline.note_settings(facts)
 
