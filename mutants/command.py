@@ -12,14 +12,21 @@ import click
 from fixtures.errors import WrongUse
 from fixtures.images import from_image, obtain_image
 from history.exit_codes import exit_code_of
-from mutants import Mutant, mutant
+from mutants import Mutant, all_mutants, mutant
 from mutants.build import mutant_image
 from mutants.compare import compare
 
 PATH = click.Path(path_type=Path)
 
 
-planted = click.argument("planted", metavar="NAME", callback=lambda _context, _parameter, name: mutant(name))
+planted = click.argument(
+    "planted",
+    metavar="NAME",
+    callback=lambda _context, _parameter, name: mutant(name),
+    shell_complete=lambda _context, _parameter, typed: [
+        one.name for one in all_mutants() if one.name.startswith(typed)
+    ],
+)
 
 
 @click.group(no_args_is_help=True)

@@ -43,8 +43,9 @@ def _verdict_rank(verdict: Verdict | Literal[""]) -> int:
     return BROKEN.index(verdict) if verdict in BROKEN else len(BROKEN)
 
 
-Turn = Literal["worse", "better", "other"]
-TURNS: tuple[Turn, ...] = ("worse", "better", "other")
+Turn = Literal["worse", "new", "better", "other"]
+"""`new` is a row that is broken, of which nothing was known before: it was inconclusive, say, or not run."""
+TURNS: tuple[Turn, ...] = ("worse", "new", "better", "other")
 
 
 class ChangedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +56,9 @@ class ChangedRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def turn(self) -> Turn:
-        return "worse" if self.change.worse else "better" if is_mended(self.change) else "other"
+        if self.change.worse:
+            return "worse" if self.change.before in (*MENDED, *BROKEN) else "new"
+        return "better" if is_mended(self.change) else "other"
 
 
 class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):

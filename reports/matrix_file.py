@@ -104,8 +104,8 @@ def _read_struct(path: Path, kind: type[_Struct]) -> _Struct:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
         raise ReportError(
-            f"{str(path)!r} can't be read ({error.strerror}). Give the matrix.json that a merge wrote: "
-            f"{COMMAND} merge --in out/shards --out out/matrix writes one."
+            f"{str(path)!r} can't be read ({error.strerror}). Give a matrix.json: `{COMMAND} matrix` writes one, and "
+            f"`{COMMAND} merge` makes one of the shards of a run."
         ) from error
     except msgspec.DecodeError as error:
         raise ReportError(

@@ -110,9 +110,7 @@ class Runner:
     def command(self, column: ColumnRun) -> list[str]:
         """Return the command of a column. pytest takes the last value of an option, so the user's seed and number of
         workers override those of the plan."""
-        seed = (
-            [] if os.environ.get("KAFKA_CONFORMANCE_CONFORMANCE_SEED") else ["--conformance-seed", str(self.plan.seed)]
-        )
+        seed = [] if os.environ.get("KAFKA_CONFORMANCE_SEED") else ["--conformance-seed", str(self.plan.seed)]
         own = ["--conformance-out", str(self.out), "--conformance-run", column.run, *column.options, *column.selection]
         return [*self._command, "-n", str(self._workers), *seed, *self.plan.options, *own]
 

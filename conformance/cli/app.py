@@ -38,6 +38,10 @@ COMMANDS = {
     "pytest": ("conformance.cli.processes:pytest", "Run checks with pytest, with all of its options."),
     "docs": ("conformance.cli.docs:docs", "Build these pages as a site with search, or serve it."),
     "tests": ("conformance.cli.processes:tests", "The kit's own tests."),
+    "completion": (
+        "conformance.cli.completion:completion",
+        "Complete commands, options and values in bash, zsh or fish.",
+    ),
 }
 """The commands by name: module and function, and a line of help."""
 
@@ -65,4 +69,14 @@ kit = click.version_option(__version__, prog_name="kafka-conformance-kit")(kit)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the kit. Returns the exit code: 0, 1 if anything is violated, 2 wrong use, 3 trouble of the kit, 130 interrupted."""
-    return run(kit, sys.argv[1:] if arguments is None else arguments, COMMAND)
+    return run(kit, _with_options(sys.argv[1:] if arguments is None else arguments), COMMAND)
+
+
+def _with_options(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the arguments with `help` and `version`, which many programs have as commands, as the options they are here."""
+    match list(arguments):
+        case ["help", *command]:
+            return [*command, "--help"]
+        case ["version"]:
+            return ["--version"]
+    return arguments

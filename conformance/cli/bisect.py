@@ -32,7 +32,14 @@ from conformance.cli.engine import print_progress
 from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import refuse_wrong, run_columns, versions_of
 from conformance.cli.means import Means
-from conformance.cli.options import choose, own_build_options, progress_apart, pytest_options
+from conformance.cli.options import (
+    add_passed_on_options,
+    choose,
+    own_build_options,
+    progress_apart,
+    pytest_options,
+    versions_option,
+)
 from conformance.core.registry import checks_by_row
 from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards
@@ -43,7 +50,7 @@ from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, released_versions, select_patches
 from history.exit_codes import EXIT_INTERRUPTED, exit_code_of
 from history.shards import ObservationLine, Shard, read_shards
-from reports.commands.options import Form, form, out_option, print_json
+from reports.commands.options import Form, complete_rows, form, out_option, print_json
 from reports.order import in_order
 
 _OUTCOMES: dict[str, Outcome] = {"violated": "bad", "satisfied": "good"}
@@ -202,11 +209,9 @@ def as_json(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult]
 
 
 @click.command(context_settings=PASSING_ON)
-@click.argument("row")
+@click.argument("row", shell_complete=complete_rows)
 @own_build_options
-@click.option(
-    "--kafka-version", "versions", multiple=True, metavar="V", help="such as 3.7..4.0; default: every released one"
-)
+@versions_option("such as 3.7..4.0; default: every released one", "versions")
 @click.option(
     "--conformance-profile",
     "--profile",
@@ -237,8 +242,8 @@ def bisect(
     The newest patch of each minor is run first, then the middle version between neighbours that differ, until they are
     adjacent. Builds of your own are run too, and stand in the order of their versions: a snapshot before a release candidate,
     and this before its release. One whose place is not known, such as a build of a released version, is left out with the
-    reason. Columns that are in the folder already are not run again. Options that are not listed here go
-    to pytest.
+    reason. Columns that are in the folder already are not run again. pytest's own options
+    are taken, too.
 
     The exit code is 0 if the row is decided on a version, 3 if on none.
     """
@@ -269,6 +274,9 @@ def bisect(
         Console().print(table_of(row, search.versions, seen, search.ran))
         print_progress("\n".join(search_conclusions(search.versions, seen, folder)))
     return exit_code_of(troubled=not any(one.outcome for one in seen.values()))
+
+
+add_passed_on_options(bisect, ("--requirement",))
 
 
 def _own_builds(columns: Mapping[str, Sequence[str]]) -> list[WantedColumn]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from conformance.cli.group import HELP
-from conformance.cli.options import VERSIONS, progress_apart
+from conformance.cli.options import VERSIONS, progress_apart, versions_option
 from fixtures.engine import ensure
 from fixtures.images import select_versions
 from fixtures.ready import have_ready
@@ -15,7 +15,7 @@ from reports.commands.options import Form, form, print_json
 
 
 @click.command(context_settings=HELP)
-@click.option("--kafka-version", multiple=True, metavar="V", help=f"{VERSIONS}; repeatable; default: the newest")
+@versions_option(f"{VERSIONS}; repeatable; default: the newest")
 def setup(kafka_version: Sequence[str]) -> None:
     """Make the Docker engine answer, and the images of each version ready; nothing else is changed.
 

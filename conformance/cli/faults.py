@@ -9,12 +9,13 @@ import msgspec
 
 from conformance.cli.engine import make_ready, print_progress
 from conformance.cli.group import HELP
-from conformance.cli.options import VERSIONS, choose, own_build_options, progress_apart
+from conformance.cli.options import VERSIONS, choose, own_build_options, progress_apart, versions_option
 from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, storm_summary
 from conformance.running.columns import VERSION, WantedColumn
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
 from fixtures.faults.base.fault import Fault
+from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.selftest import (
     SelfTest,
     Targets,
@@ -29,13 +30,19 @@ from fixtures.images import Image
 from fixtures.ready import have_ready
 from fixtures.runs import Run
 from history.exit_codes import exit_code_of
-from reports.commands.options import Form, form, out_option, print_json
+from reports.commands.options import Form, completing, form, out_option, print_json
 
-by_name = click.option("--fault", multiple=True, metavar="GLOB", help="by name; repeatable; default: all")
+by_name = click.option(
+    "--fault",
+    multiple=True,
+    metavar="GLOB",
+    help="by name; repeatable; default: all",
+    shell_complete=completing(lambda: (str(kind.__struct_config__.tag) for kind in FAULTS)),
+)
 
 
 @click.command(context_settings=HELP)
-@click.option("--kafka-version", multiple=True, metavar="V", help=f"{VERSIONS}; default: the newest")
+@versions_option(f"{VERSIONS}; default: the newest")
 @own_build_options
 @by_name
 @click.option("--every-role", is_flag=True, help="aim each at all of its roles; default: the usual one")
@@ -84,7 +91,7 @@ def _prepare(columns: Sequence[WantedColumn]) -> None:
 
 
 @click.command(context_settings=HELP)
-@click.option("--kafka-version", multiple=True, metavar="V", help="default: the newest")
+@versions_option("default: the newest")
 @own_build_options
 @click.option("--cycles", type=click.IntRange(min=1), default=200, metavar="N", help="default: 200")
 @click.option("--seed", default=0, metavar="N", help="the same faults in the same order; default: 0")

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from fixtures.errors import WrongUse
 from fixtures.signals import interruptible
@@ -42,6 +43,12 @@ class OnDemand(click.Group):
         module, _, name = self._places[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Return the commands and options that begin so, without an import of any command."""
+        names = [name for name in self._places if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=self._summaries[name]) for name in names), *options]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -33,8 +33,10 @@ from conformance.cli.matrix import (
 )
 from conformance.cli.means import Means
 from conformance.cli.options import (
+    add_passed_on_options,
     choose,
     column_options,
+    complete_machines,
     deviations_option,
     deviations_options,
     progress_apart,
@@ -271,7 +273,14 @@ def _finding_announcement(one: Round) -> str:
 @column_options
 @click.option("--hours", required=True, metavar="N", help="how long, such as 8 or 0.5; the last round may end later")
 @out_option("the output directory", "out/hunt")
-@click.option("--machine", "machines", multiple=True, metavar="NAME", help="only this one; repeatable")
+@click.option(
+    "--machine",
+    "machines",
+    multiple=True,
+    metavar="NAME",
+    help="only this one; repeatable",
+    shell_complete=complete_machines,
+)
 @deviations_option
 @form
 @pytest_options
@@ -289,8 +298,8 @@ def hunt(
 ) -> int:
     """Run the kit's machines over the given versions in turn until the hours are over, and keep what they find in DIR.
 
-    The same DIR goes on where it stood; the hours count from the start of each command. Options that are not listed here go to
-    pytest, such as --feature and --conformance-profile (default: quick).
+    The same DIR goes on where it stood; the hours count from the start of each command. pytest's own options
+    are taken, too. The profile is quick unless --profile names another.
     """
     own = means or Means()
     length, runs = _parse_hours(hours), choose(**columns).runs
@@ -322,6 +331,9 @@ def hunt(
     if form == "json":
         print_json([_finding_as_json(finding, out) for finding in hunter.hunt.findings])
     return hunter.code
+
+
+add_passed_on_options(hunt, _OWN)
 
 
 def _refuse_other_schemas(out: Path) -> None:

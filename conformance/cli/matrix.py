@@ -30,14 +30,17 @@ from conformance.cli.group import PASSING_ON
 from conformance.cli.means import Means, Merge
 from conformance.cli.options import (
     Chosen,
+    add_passed_on_options,
     choose,
     column_options,
     deviations_option,
     deviations_options,
     environment_variable,
+    progress_apart,
     pytest_options,
 )
 from conformance.core.registry import every_check
+from conformance.judging.verdicts import Verdict
 from conformance.running.baseline import Baseline, read_baseline
 from conformance.running.columns import VERSION
 from conformance.running.recording.spent import spent_lines
@@ -51,8 +54,9 @@ from history.command import COMMAND
 from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from history.shards import read_shards
 from protocol.errors import KitError
-from reports.commands.options import out_option
+from reports.commands.options import Form, form, matrix_file, out_option, print_json
 from reports.errors import spark_missing
+from reports.matrix_file import read_compared
 
 COPY = "baseline.json"
 """The copy of the baseline beside the plan, since the original may be among the recordings that are moved aside."""
@@ -111,6 +115,7 @@ class MatrixOptions(msgspec.Struct, frozen=True, kw_only=True):
 )
 @click.option("--archive", default="", metavar="DIR", help="add the run to this archive, and show trends")
 @deviations_option
+@form
 @pytest_options
 @click.pass_obj
 def matrix(
@@ -123,13 +128,15 @@ def matrix(
     again: bool,
     archive: str,
     deviations: Sequence[str],
+    form: Form,
     rest: Sequence[str],
     **columns: Sequence[str],
 ) -> int:
     """Check each given version, image or distribution, and merge the observations into DIR/matrix.
 
-    After an interruption the same command continues with the columns that are left. Options that are not listed here go to
-    pytest: see `./kit pytest --help`, group "Kafka conformance".
+    After an interruption the same command continues with the columns that are left. pytest's own options, such as -n and -k,
+    are taken, too. With --format json stdout has one object, with the exit code and the verdicts by row and column; the file
+    that it names has all else.
     """
     wanted = choose(**columns)
     asked = MatrixOptions(
@@ -144,7 +151,32 @@ def matrix(
     )
     if means is None and find_spec("pyspark") is None:
         raise KitError(spark_missing("pyspark"))  # nothing could be merged in the end
-    return (_rerun_violated if again else _run_matrix)(asked, means or Means())
+    file = matrix_file(out, None)
+    earlier = _time_of(file)
+    with progress_apart(form):
+        code = (_rerun_violated if again else _run_matrix)(asked, means or Means())
+    if form == "json":
+        print_json(_as_json(file if _time_of(file) != earlier else None, code))
+    return code
+
+
+def _time_of(file: Path) -> int:
+    """Return when the file was written, in nanoseconds; 0 if it is not there."""
+    return file.stat().st_mtime_ns if file.is_file() else 0
+
+
+def _as_json(merged: Path | None, code: int) -> dict[str, object]:
+    """Return the exit code, and the verdicts by row and column if the command has merged any."""
+    if merged is None:
+        return {"exit_code": code, "matrix": None, "columns": [], "verdicts": {}}
+    read = read_compared(merged)
+    verdicts: dict[str, dict[str, Verdict]] = {}
+    for cell in read.cells:
+        verdicts.setdefault(cell.requirement, {})[cell.kafka_version] = cell.verdict
+    return {"exit_code": code, "matrix": str(merged), "columns": read.kafka_versions, "verdicts": verdicts}
+
+
+add_passed_on_options(matrix)
 
 
 def _run_matrix(asked: MatrixOptions, means: Means) -> int:

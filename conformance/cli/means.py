@@ -24,7 +24,7 @@ def merge_with_spark(out: Path, options: Sequence[str]) -> int:
     """Merge in a process of its own; return its exit code."""
     began = time.monotonic()
     command = [sys.executable, "-m", "reports", "--in", str(out / "shards"), "--out", str(out / "matrix")]
-    code = subprocess.run([*command, *options], check=False).returncode
+    code = subprocess.run([*command, *options], stdout=sys.stdout, check=False).returncode
     print_progress(f"merge: {time.monotonic() - began:.0f} s")
     return code
 

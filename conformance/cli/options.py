@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from conformance.campaign.plan import ColumnRun, column_runs_for
-from conformance.cli.checks import long_form
+from conformance.cli.checks import SHORT, long_form
+from conformance.core.machines import all_machines
 from conformance.running.columns import (
     AS,
     HOME,
@@ -22,13 +23,23 @@ from conformance.running.columns import (
     WantedColumn,
     wanted_columns,
 )
-from conformance.running.settings import AS_HELP, DEVIATIONS_HELP, LABEL_HELP, LIBS_HELP
+from conformance.running.profiles import MINUTES
+from conformance.running.session import machine_name
+from conformance.running.settings import AS_HELP, DEVIATIONS_HELP, LABEL_HELP, LIBS_HELP, OPTIONS, Option
 from fixtures.errors import WrongUse
-from fixtures.images import refuse_home, select_versions
-from reports.commands.options import Form
+from fixtures.images import newest_patches, refuse_home, released_versions, select_versions
+from reports.commands.options import Complete, Form, complete_rows, completing
 
 F = TypeVar("F", bound=Callable[..., Any])
 VERSIONS = "a version, a range such as 3.9..4.3, `all` (the newest patch of each minor) or `released` (every patch)"
+
+
+def _version_words() -> Iterator[str]:
+    yield from dict.fromkeys(("all", "released", *newest_patches(), *released_versions()))
+
+
+complete_versions = completing(_version_words)
+complete_machines = completing(lambda: (machine_name(each) for each in all_machines().values()))
 
 
 class Chosen(NamedTuple):
@@ -66,17 +77,21 @@ def own_build_options(command: F) -> F:
         click.option(JARS_IN, "kafka_libs", multiple=True, metavar="[IMAGE=]PATH", help=LIBS_HELP),
         click.option(AS, "judged_as", multiple=True, metavar="[BUILD=]V", help=AS_HELP),
         click.option(LABEL, multiple=True, metavar="[COLUMN=]NAME", help=LABEL_HELP),
-        click.option(HOME, multiple=True, metavar="DIR|TGZ", help="a Kafka of your own; repeatable"),
+        click.option(HOME, multiple=True, type=click.Path(), metavar="DIR|TGZ", help="a Kafka of your own; repeatable"),
         click.option(IMAGE, multiple=True, metavar="IMAGE", help="an image of your own; repeatable"),
     ):
         command = option(command)
     return command
 
 
+def versions_option(text: str, *names: str) -> Callable[[F], F]:
+    """Return the option that names versions."""
+    return click.option(VERSION, *names, multiple=True, metavar="V", help=text, shell_complete=complete_versions)
+
+
 def column_options(command: F) -> F:
     """Add all options that name columns."""
-    versions = click.option(VERSION, multiple=True, metavar="V", help=f"{VERSIONS}; repeatable")
-    return versions(own_build_options(command))
+    return versions_option(f"{VERSIONS}; repeatable")(own_build_options(command))
 
 
 def choose(
@@ -134,6 +149,43 @@ pytest_options = click.argument(
     callback=lambda _context, _parameter, words: tuple(map(long_form, words)),
 )
 """Words that the command does not know, in their order."""
+
+
+_COMPLETED: dict[str, Complete] = {
+    "--kafka-version": complete_versions,
+    "--conformance-profile": completing(lambda: MINUTES),
+    "--requirement": complete_rows,
+    "--conformance-machines": complete_machines,
+}
+_NAMES_OF = {name: [name, short] for short, name in SHORT.items()}
+
+
+class PassedOn(click.Option):
+    """An option of pytest that help and completion know; to the parser it is unknown, and so one of `pytest_options`."""
+
+    def __init__(self, option: Option) -> None:
+        super().__init__(
+            _NAMES_OF.get(option.flag, [option.flag]),
+            help=option.help,
+            metavar=option.metavar,
+            is_flag=option.action == "store_true",
+            type=click.Path() if option.metavar in ("DIR", "FILE", "MATRIX", "DIR|TGZ") else None,
+            shell_complete=_COMPLETED.get(option.flag),
+            expose_value=False,
+        )
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Leave the option to pytest."""
+
+
+def passed_on_options(but: Container[str] = ()) -> list[click.Parameter]:
+    """Return the options of checks, but some."""
+    return [PassedOn(option) for option in OPTIONS if option.flag not in but]
+
+
+def add_passed_on_options(command: click.Command, chosen: Sequence[str] = ()) -> None:
+    """Add the options of checks to the help of a command, but its own, and those that it chooses itself."""
+    command.params += passed_on_options({*chosen, *(name for own in command.params for name in own.opts)})
 
 
 # --- known deviations

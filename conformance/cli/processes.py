@@ -15,7 +15,19 @@ AS_IT_IS: Final[dict[str, Any]] = {"ignore_unknown_options": True, "help_option_
 ROOT = Path(__file__).parents[2]
 
 
-@click.command(context_settings=AS_IT_IS)
+class _Checks(click.Command):
+    """A command that knows the options of checks while a shell completes a line; to run it, only pytest has to know them."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        if not ctx.resilient_parsing:
+            return super().get_params(ctx)
+        # Imported here: it takes longer than all else that this module does.
+        from conformance.cli.options import passed_on_options
+
+        return [*super().get_params(ctx), *passed_on_options()]
+
+
+@click.command(cls=_Checks, context_settings=AS_IT_IS)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def pytest(words: Sequence[str]) -> None:
     """Run checks with pytest; its --help has the options of the kit in the group "Kafka conformance"."""

@@ -1,6 +1,8 @@
 """`./kit rows`: the catalogue, without a run."""
 
 import json
+import shutil
+import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -15,6 +17,7 @@ from conformance.cli.group import HELP
 from conformance.core.registry import checks_by_row
 from conformance.judging.verdicts import NO_CHECK
 from fixtures.errors import WrongUse
+from reports.commands.options import complete_rows
 
 WIDTH = 100
 
@@ -58,7 +61,7 @@ class Row(TypedDict):
 
 
 @click.command(context_settings=HELP)
-@click.argument("row", required=False)
+@click.argument("row", required=False, shell_complete=complete_rows)
 @click.option("--kip", type=int, metavar="N", help="rows of this KIP; 0 for general laws")
 @click.option("--level", "levels", multiple=True, type=click.Choice(get_args(Level)), help="repeatable")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(get_args(Kind)), help="repeatable")
@@ -91,7 +94,13 @@ def rows(
     elif row and len(wanted) == 1:
         click.echo("\n".join(_all_about(wanted[0])))
     else:
-        click.echo("\n".join(_list_rows(wanted)))
+        _show_lines(list(_list_rows(wanted)))
+
+
+def _show_lines(lines: Sequence[str]) -> None:
+    """Print lines, through a pager if they are more than a terminal shows."""
+    is_long = sys.stdout.isatty() and len(lines) >= shutil.get_terminal_size().lines
+    (click.echo_via_pager if is_long else click.echo)("\n".join(lines))
 
 
 def _matching_rows(row: str | None) -> list[Requirement]:

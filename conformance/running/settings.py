@@ -89,7 +89,7 @@ class Option(msgspec.Struct, frozen=True):
     @property
     def variable(self) -> str:
         """The name of its environment variable."""
-        return f"KAFKA_CONFORMANCE_{self.name.upper()}"
+        return f"KAFKA_CONFORMANCE_{self.name.removeprefix('conformance_').upper()}"
 
 
 OPTIONS = (

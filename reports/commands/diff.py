@@ -41,7 +41,9 @@ def diff(old: str, new: str, out: Path, matrix: Path | None, fail_on_worse: bool
         print_json([changes_of(each) for each in differences])
     else:
         sys.stdout.writelines(f"{line}\n" for line in summary_lines(differences))
-    return exit_code_of(violated=fail_on_worse and any(each.turned_rows("worse") for each in differences))
+    return exit_code_of(
+        violated=fail_on_worse and any(moved.change.worse for each in differences for moved in each.moved)
+    )
 
 
 def changes_of(difference: ColumnDifference) -> dict[str, object]:
@@ -78,7 +80,7 @@ def summary_lines(differences: Sequence[ColumnDifference]) -> Iterator[str]:
 
 def _turn_lines(turn: Turn, moved: Sequence[ChangedRow]) -> Iterator[str]:
     if moved:
-        yield from ("", turn)
+        yield from ("", f"{turn} (not decided before)" if turn == "new" else turn)
     groups: dict[tuple[str, str], list[ChangedRow]] = {}
     for each in moved:
         groups.setdefault((each.change.before, each.change.after), []).append(each)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from conformance.catalogue import CatalogueError
+from history.command import COMPLETION
 from history.exit_codes import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
 from history.schema import WrongSchema
 from reports.errors import ReportError
@@ -26,7 +27,7 @@ def exit_code(
     """
     stdout = sys.stdout
     try:
-        code = command.main(list(arguments), prog_name=name, standalone_mode=False, obj=given)
+        code = command.main(list(arguments), prog_name=name, complete_var=COMPLETION, standalone_mode=False, obj=given)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()

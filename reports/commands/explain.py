@@ -10,7 +10,7 @@ import click
 from msgspec import to_builtins
 
 from conformance.catalogue import shipped_rows
-from reports.commands.options import HELP, Form, form, matrix_file, matrix_options, print_json
+from reports.commands.options import HELP, Form, complete_rows, form, matrix_file, matrix_options, print_json
 from reports.matrix_file import column_named, read_insights, read_matrix, rows_named
 from reports.texts.explanation import ExplainedCell, explanation
 from reports.texts.wording import replace_controls
@@ -19,7 +19,7 @@ _WIDEST = 110
 
 
 @click.command(context_settings=HELP, short_help="Explain a cell: its verdict, the evidence, and how to see it again.")
-@click.argument("row")
+@click.argument("row", shell_complete=complete_rows)
 @click.option(
     "--kafka-version", "column", default="", metavar="V", help="a column of the matrix; default: the newest one"
 )

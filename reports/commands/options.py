@@ -1,19 +1,38 @@
 """Options that several commands have."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
+
+from conformance.catalogue import shipped_rows
 
 HELP: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 PATH = click.Path(path_type=Path)
-OUT_VARIABLE = "KAFKA_CONFORMANCE_CONFORMANCE_OUT"
+OUT_VARIABLE = "KAFKA_CONFORMANCE_OUT"
 Form: TypeAlias = Literal["text", "json"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 form = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="default: text")
+
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
+"""A function that returns what a parameter's value, as far as it is typed, may become."""
+
+
+def completing(values: Callable[[], Iterable[str]]) -> Complete:
+    """Return a completion from values, of which upper and lower case are the same."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
+        return [CompletionItem(value) for value in values() if value.lower().startswith(typed.lower())]
+
+    return complete
+
+
+complete_rows = completing(lambda: [row.id for row in shipped_rows()])
 
 
 def out_option(

@@ -92,14 +92,14 @@ def _count_lines(matrix: Matrix) -> Iterator[str]:
 
 
 def _change_lines(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[str]:
-    """Yield the rows that got worse or better since the baseline, one by one; all others as a count."""
+    """Yield the rows that are worse, newly broken or better since the baseline, one by one; all others as a count."""
     if not column_pairs(baseline, compared_matrix(matrix)):
         yield f"### The baseline has none of these columns: it is of {_escape(', '.join(baseline.kafka_versions))}"
         return
     differences = between_matrices(baseline, compared_matrix(matrix))
     found = {turn: [(each, moved) for each in differences for moved in each.turned_rows(turn)] for turn in TURNS}
     yield f"### Since the baseline: {', '.join(f'{len(found[turn])} {turn}' for turn in TURNS)}"
-    listed = [line for turn in TURNS[:2] for line in _changed_rows(matrix, turn, found[turn])]
+    listed = [line for turn in TURNS[:3] for line in _changed_rows(matrix, turn, found[turn])]
     if listed:
         yield from ("", _as_row(["", "Row", "Kafka", "Before", "Now"]), _as_row(["---"] * 5), *listed[:shown])
     if len(listed) > shown:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,9 @@ import pytest
 
 from conformance.cli.matrix import matrix
 from conformance.cli.means import Means
+from conformance.running.settings import OPTIONS
 from history.shards import read_shards
+from tests.support.fake_column_run import ROW
 
 FAKE = (sys.executable, "-m", "tests.support.fake_column_run")
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,8 @@ class Kit:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.out = folder / "out"
         self.merged: list[tuple[Path, list[str]]] = []
+        self.merging: dict[str, list[str]] = {}
+        """The verdict of a row on columns, which the merge writes; it writes nothing if there is none."""
         self.prepared: list[str] = []
         self._monkeypatch = monkeypatch
 
@@ -40,6 +43,15 @@ class Kit:
 
     def _merge(self, out: Path, options: Sequence[str]) -> int:
         self.merged.append((out, list(options)))
+        cells = [
+            {"requirement": ROW, "kafka_version": label, "verdict": verdict}
+            for verdict, labels in self.merging.items()
+            for label in labels
+        ]
+        if cells:
+            (out / "matrix").mkdir(exist_ok=True)
+            read = {"schema": 1, "kafka_versions": [cell["kafka_version"] for cell in cells], "cells": cells}
+            (out / "matrix" / "matrix.json").write_text(json.dumps(read))
         return 0
 
     @property
@@ -64,7 +76,7 @@ class Kit:
 
 def fresh_kit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
     """A kit that takes no options from the environment."""
-    for variable in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_CONF")]:
-        monkeypatch.delenv(variable)
+    for option in OPTIONS:
+        monkeypatch.delenv(option.variable, raising=False)
     monkeypatch.chdir(ROOT)
     return Kit(folder, monkeypatch)

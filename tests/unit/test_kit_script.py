@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from history.command import COMPLETION
+
 ROOT = Path(__file__).parents[2]
 PYTHON = """#!/bin/sh
 case "$1 $2" in
@@ -70,6 +72,14 @@ def test_no_release_of_today_decides_what_is_installed(checkout: Checkout) -> No
     checkout("rows")
     words = (checkout.folder / "pip.txt").read_text().split()
     assert {"--no-deps", "--require-hashes"} <= set(words)
+
+
+def test_a_shell_that_completes_a_line_makes_no_environment(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(COMPLETION, "bash_complete")
+    assert checkout() == (3, "")
+    assert not (checkout.folder / ".venv").exists()
 
 
 def test_an_old_python_is_trouble(checkout: Checkout) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.judging.verdicts import VERDICTS, Verdict
-from reports.differences import BROKEN, MENDED, compare_verdicts, is_mended
+from reports.differences import BROKEN, MENDED, ChangedRow, compare_verdicts, is_mended
 
 ROWS = [f"KIP320-FETCH-{number:02}" for number in range(12)]
 COLUMN = st.permutations(ROWS).flatmap(
@@ -55,3 +56,27 @@ def test_a_row_that_breaks_is_for_the_worse_wherever_it_came_from(column: Column
         one for one in compare_verdicts(column | {row: before}, column | {row: "violated"}) if one.requirement == row
     ]
     assert change.worse == (before not in ("violated", "inapplicable"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "turn"),
+    [
+        ("satisfied", "violated", "worse"),
+        ("recorded", "flaky", "worse"),
+        ("flaky", "violated", "worse"),
+        ("inconclusive", "violated", "new"),
+        ("not-run", "flaky", "new"),
+        ("inapplicable", "violated", "other"),
+        ("violated", "satisfied", "better"),
+        ("violated", "inconclusive", "other"),
+        ("satisfied", "inconclusive", "other"),
+    ],
+)
+def test_only_what_was_right_before_gets_worse(before: Verdict, after: Verdict, turn: str) -> None:
+    [change] = compare_verdicts({ROWS[0]: before}, {ROWS[0]: after})
+    assert ChangedRow(change=change, reason="").turn == turn
+
+
+def test_a_broken_row_without_a_cell_before_is_new() -> None:
+    [change] = compare_verdicts({}, {ROWS[0]: "violated"})
+    assert ChangedRow(change=change, reason="").turn == "new"

@@ -20,7 +20,7 @@ from fixtures.runs import Run, new_id
 from fixtures.waiting import eventually
 from history.schema import SCHEMA
 from history.shards import read_shards
-from tests.support.fake_column_run import OTHER
+from tests.support.fake_column_run import OTHER, ROW
 from tests.support.fake_matrix import ALL_COLUMNS, ROOT, Kit, fresh_kit
 
 
@@ -50,7 +50,7 @@ def test_what_the_user_gives_comes_after_what_the_run_would_choose(kit: Kit) -> 
 
 
 def test_a_seed_of_the_environment_is_left_to_the_columns(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_CONFORMANCE_CONFORMANCE_SEED", "5")
+    monkeypatch.setenv("KAFKA_CONFORMANCE_SEED", "5")
     kit(versions=["4.3.1"])
     assert "--conformance-seed" not in kit.given[0][1]
 
@@ -145,7 +145,7 @@ def test_a_run_that_ended_starts_over(kit: Kit) -> None:
 def test_another_command_starts_over(kit: Kit, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
     kit(v3_9_2=["killed"])
     if other == "environment":
-        monkeypatch.setenv("KAFKA_CONFORMANCE_CONFORMANCE_PROFILE", "nightly")
+        monkeypatch.setenv("KAFKA_CONFORMANCE_PROFILE", "nightly")
     options = ["--conformance-profile", "nightly"] if other == "options" else []
     versions = ("3.9.2",) if other == "columns" else ALL_COLUMNS
     kit(*options, versions=versions)
@@ -318,3 +318,26 @@ def test_a_signal_ends_the_columns_in_good_order_and_the_same_command_goes_on(ki
 
 def test_the_rows_of_the_fake_are_rows() -> None:
     assert shipped_rows()[OTHER].cases
+
+
+def test_as_json_stdout_has_the_verdicts_and_nothing_else(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
+    kit.merging = {"satisfied": ["3.8.1"], "violated": ["3.9.2"]}
+    code = kit("--format", "json", versions=["3.8.1", "3.9.2"], v3_8_1=["satisfied"], v3_9_2=["violated"])
+    output = capsys.readouterr()
+    assert json.loads(output.out) == {
+        "exit_code": code,
+        "matrix": str(kit.out / "matrix" / "matrix.json"),
+        "columns": ["3.8.1", "3.9.2"],
+        "verdicts": {ROW: {"3.8.1": "satisfied", "3.9.2": "violated"}},
+    }
+    assert code == 1
+    assert "checks: " in output.err
+
+
+def test_an_earlier_matrix_is_not_told_as_this_ones(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
+    kit.merging = {"satisfied": ["3.8.1"]}
+    kit(versions=["3.8.1"], v3_8_1=["satisfied"])
+    kit.merging = {}
+    capsys.readouterr()
+    code = kit("--format", "json", "--add", versions=["3.8.1", "3.9.2"], v3_9_2=["violated"])
+    assert json.loads(capsys.readouterr().out) == {"exit_code": code, "matrix": None, "columns": [], "verdicts": {}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 from conformance.catalogue import Requirement, shipped_rows
 from conformance.cli.app import COMMANDS, main
 from conformance.core.registry import checks_by_row
+from conformance.running.settings import OPTIONS
 
 ROOT = Path(__file__).parents[4]
 OWN_HELP = sorted(set(COMMANDS) - {"pytest", "tests", "miniature"})
@@ -24,7 +26,7 @@ UNTESTED = "KIP595-LEAD-01"
 
 REFUSED = {
     "an unknown command": ["nonsense"],
-    "help as a command": ["help"],
+    "help about a command with a slip": ["help", "matrx"],
     "a command with a slip": ["mergr"],
     "an option with a slip": ["storm", "--cycle", "3"],
     "a report with a slip": ["explian"],
@@ -82,6 +84,39 @@ def test_each_command_has_a_help(command: str, capsys: pytest.CaptureFixture[str
 def test_the_kit_says_what_it_can_do(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     assert (main(["--help"]), main(["-h"])) == (0, 0)
     assert capsys.readouterr().out == snapshot
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [(["help"], ["--help"]), (["help", "diff"], ["diff", "--help"]), (["version"], ["--version"])],
+)
+def test_help_and_version_are_taken_as_commands(
+    given: list[str], option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(given) == 0
+    output = capsys.readouterr().out
+    assert main(option) == 0
+    assert output == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["matrix", "bisect", "hunt"])
+def test_a_help_has_every_option_that_is_handed_on(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    output = capsys.readouterr().out
+    chosen = {"bisect": {"--requirement"}, "hunt": {"--baseline", "--replay"}}.get(command, set())
+    for option in OPTIONS:
+        if option.flag not in chosen and not (command == "hunt" and option.flag.startswith("--conformance-")):
+            assert re.search(rf"^ .*{option.flag}\b", output, re.MULTILINE), option.flag
+
+
+def test_a_list_that_a_terminal_does_not_hold_is_paged(monkeypatch: pytest.MonkeyPatch) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.echo_via_pager", paged.append)
+    assert main(["rows", "KIP101-INV-*"]) == 0
+    assert paged == []
+    assert main(["rows"]) == 0
+    assert len(paged[0].splitlines()) == len(list(shipped_rows())) + 1
 
 
 def test_without_a_command_the_help_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from conformance.cli.bisect import bisect
 from conformance.cli.means import Means
 from conformance.core.registry import checks_by_row
 from conformance.running.columns import wanted_columns
+from conformance.running.settings import OPTIONS
 from fixtures.errors import WrongUse
 from fixtures.images import released_versions
 from tests.support.fake_column_run import OTHER
@@ -81,8 +81,8 @@ class Search:
 
 @pytest.fixture
 def search(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Search:
-    for variable in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_CONF")]:
-        monkeypatch.delenv(variable)
+    for option in OPTIONS:
+        monkeypatch.delenv(option.variable, raising=False)
     monkeypatch.chdir(ROOT)
     return Search(tmp_path, monkeypatch, capsys)
 

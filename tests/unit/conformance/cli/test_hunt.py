@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from conformance.campaign.hunt.state import Hunt, read_hunt
 from conformance.cli.hunt import hunt
 from conformance.cli.means import Means
 from conformance.running.machine.beginning import Beginning, read_beginning
+from conformance.running.settings import OPTIONS
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
 from fixtures.signals import interruptible
@@ -85,8 +85,8 @@ class Kit:
 
 @pytest.fixture
 def kit(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    for variable in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_CONF")]:
-        monkeypatch.delenv(variable)
+    for option in OPTIONS:
+        monkeypatch.delenv(option.variable, raising=False)
     monkeypatch.chdir(ROOT)
     return Kit(tmp_path, monkeypatch)
 

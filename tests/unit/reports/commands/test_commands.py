@@ -71,7 +71,7 @@ def test_diff_groups_rows_by_worse_better_and_other(file: Path, capsys: pytest.C
     rows = len(shipped_rows())
     other = len([line for line in lines[lines.index("other") :] if line.startswith(("    KIP", "    GEN"))])
     assert code == 0
-    assert lines[0] == f"{OLD} -> {NEW}: 1 worse, 1 better, {other} other, {rows - 2 - other} unchanged"
+    assert lines[0] == f"{OLD} -> {NEW}: 1 worse, 0 new, 1 better, {other} other, {rows - 2 - other} unchanged"
     worse = lines[lines.index("worse") : lines.index("better")]
     assert worse[1:4] == [
         "  ✓ satisfied -> ✗ violated",
@@ -82,7 +82,7 @@ def test_diff_groups_rows_by_worse_better_and_other(file: Path, capsys: pytest.C
     assert better[1:3] == ["  ✗ violated -> ✓ satisfied", f"    {OTHER}  {shipped_rows()[OTHER].title}"]
     assert f"    {THIRD}  {shipped_rows()[THIRD].title}" in lines[lines.index("other") :]
     _, back = _called(capsys, "diff", NEW, OLD, "--matrix", file)
-    assert back[0].startswith(f"{NEW} -> {OLD}: 1 worse, 1 better, ")
+    assert back[0].startswith(f"{NEW} -> {OLD}: 1 worse, 0 new, 1 better, ")
     assert f"    {THIRD}  {shipped_rows()[THIRD].title}" in back[back.index("other") :]
 
 
@@ -90,7 +90,7 @@ def test_diff_fails_on_worse_only_when_asked_and_only_on_worse(file: Path, capsy
     assert _called(capsys, "diff", OLD, NEW, "--matrix", file, "--fail-on-worse")[0] == 1
     assert _called(capsys, "diff", NEW, NEW, "--matrix", file, "--fail-on-worse")[0] == 0
     code, lines = _called(capsys, "diff", NEW, NEW, "--matrix", file)
-    assert (code, lines) == (0, [f"{NEW}: 0 worse, 0 better, 0 other, {len(shipped_rows())} unchanged"])
+    assert (code, lines) == (0, [f"{NEW}: 0 worse, 0 new, 0 better, 0 other, {len(shipped_rows())} unchanged"])
 
 
 def test_diff_of_two_files_compares_the_columns_they_share(
