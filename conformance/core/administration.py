@@ -1,4 +1,4 @@
-"""Administration of topics as steps: an executor that inherits from `TopicAdministration` takes all of them."""
+"""Administration of topics as steps, for executors that inherit from `TopicAdministration`."""
 
 from collections.abc import Mapping, Sequence
 from functools import singledispatchmethod
@@ -20,15 +20,14 @@ S = TypeVar("S", bound=steps.Step)
 CLUSTER_DEFAULT = (ResourceType.BROKER, "")
 """The config resource of the cluster-wide broker defaults, as IncrementalAlterConfigs names it."""
 ASKED_FOR_MS = 5_000
-"""The time-out in ms of a request to the controller, since there may be no active controller to serve it."""
+"""The timeout in ms of a request to the controller, since there may be no active one."""
 
 
 class TopicAdministration(StepExecutor[S]):
     """An executor that sends each request once, to the first broker that can serve it.
 
-    `topics` are the topics of the example by the machine's own names, each with the id with which it was last created.
-    A deleted topic stays, so that later requests name a topic that is gone; a topic whose creation was never answered
-    has no id.
+    `topics` are the example's topics by the machine's own names, with the id of the last creation. A deleted topic
+    stays, so that later requests name it; one whose creation was never answered has no id.
     """
 
     def __init__(self, bench: Bench, faults: Faults) -> None:
@@ -42,9 +41,8 @@ class TopicAdministration(StepExecutor[S]):
         return self.topics[on]
 
     def asked_broker(self) -> NodeClient:
-        """Return the first running broker, preferably one that no standing fault has hit: one that was hit may not
-        reach a controller.
-        """
+        """Return the first running broker, preferably one not hit by a standing fault: a hit one may not reach a
+        controller."""
         down, hit = (
             self.bench.processes.silent(self.bench.brokers),
             {node for one in self.standing for node in one.nodes},

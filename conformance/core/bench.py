@@ -57,7 +57,7 @@ ClientKey = tuple[str, bool, str]
 
 
 class File(msgspec.Struct, frozen=True):
-    """A file read from a node's data directory; `content` is None when it is not there."""
+    """A file from a node's data directory; `content` is None if it does not exist."""
 
     content: bytes | None
 
@@ -77,8 +77,8 @@ class Metric(msgspec.Struct, frozen=True):
 class Bench:
     """Access to one cluster for one example.
 
-    `clients` pass from example to example, so that each need not open its own connections. On a stored tape there is
-    no cluster: every answer comes from the tape.
+    `clients` are passed from example to example, so that connections are reused. On a stored tape there is no cluster:
+    every answer comes from the tape.
     """
 
     def __init__(
@@ -102,11 +102,11 @@ class Bench:
         self._producers: list[KafkaPythonProducer] = []
         self._faults: list[Faults] = []
         self.excuses: list[Evidence] = []
-        """The rig's excuses, which count for the row and case of its check."""
+        """The rig's excuses, counted for the row and case of its check."""
 
     @staticmethod
     def members_of(stored: list[dict[str, Any]]) -> list[Member]:
-        """Return the members that an example's record names."""
+        """Return the group members named in an example's record."""
         return msgspec.convert(stored, list[Member])
 
     # --- nodes and clients
@@ -132,8 +132,8 @@ class Bench:
     def node(self, name: str | int, *, controller: bool = False, purpose: str = "") -> NodeClient:
         """Return the client of a node, given by name or id.
 
-        It connects to the broker listener, or to the controller listener if `controller` is set or the node is no broker.
-        Each `purpose` has a client of its own, and so a connection of its own.
+        It connects to the broker listener, or to the controller listener if `controller` is set or the node is no
+        broker. Each `purpose` has its own client, and so its own connection.
         """
         name = self.name_of(name) if isinstance(name, int) else name
         controller = controller or not self.members[name].is_broker
@@ -145,7 +145,7 @@ class Bench:
         return held[key]
 
     def reachable(self, names: Iterable[str]) -> list[str]:
-        """Return these names unchanged: a check asks each node itself, so that its history records which of them answer."""
+        """Return these names unchanged: a check asks each node, so that its history records which of them answer."""
         return list(names)
 
     def answers(self, names: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
@@ -167,11 +167,11 @@ class Bench:
 
     @property
     def peers(self) -> Peers:
-        """The voters that the kit plays itself."""
+        """The voters that the kit plays."""
         return Peers(self.tape, self._cluster.peers if self._cluster else None)
 
     def close(self) -> None:
-        """Close what this bench opened for itself; lent clients go on to the next example."""
+        """Close everything that this bench opened; lent clients are kept for the next example."""
         close_all(self._consumers)
         if errors := all_closed(self._producers):
             self.tape.note("producers did not close", {"errors": errors})
@@ -183,9 +183,8 @@ class Bench:
     def consumer(
         self, name: str, group: str | None = None, rack: str | None = None, brokers: Sequence[str] = ()
     ) -> Consumer:
-        """Return a kafka-python consumer that bootstraps from these brokers, by default all, and is closed with the
-        bench. Not for checks that are judged again by running them.
-        """
+        """Return a kafka-python consumer that bootstraps from these brokers (by default all) and is closed with the
+        bench. Not for checks that are judged again by running them."""
         self._consumers.append(self._live().consumer(name, brokers or self.brokers, self.tape, group, rack))
         return self._consumers[-1]
 
@@ -197,7 +196,7 @@ class Bench:
         return self._producers[-1]
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
-        """Run all actions in parallel, each with clients of its own. Raises the error of any of them."""
+        """Run all actions in parallel, each with its own clients. Raises the error of any of them."""
         (on_threads if self._cluster is None else self._cluster.together)(actions)
 
     # --- names, time, tape
@@ -221,7 +220,7 @@ class Bench:
         """Return the first result of `probe` that is neither None nor False, like `fixtures.waiting.eventually`; the
         tries are recorded.
 
-        A check mostly waits for an effect that the tested system owes; `due=None` says that nothing is owed.
+        A check mostly waits for an effect that the tested system owes; `due=None` means that it owes nothing.
         """
         if self._cluster is None:
             return eventually(probe, within=within, what=what, every=0.0)
@@ -231,8 +230,8 @@ class Bench:
     def require(self, answer: A, due: Due, lasts: float) -> A:
         """Return the answer to a request that must be granted. Raises Overdue if it is refused.
 
-        `lasts` is the time-out of the sender's transaction or session in seconds, which may have passed while the kit
-        was starved of CPU. If it is short, or a fault stands, the tested system does not owe the answer.
+        `lasts` is the sender's transaction or session timeout in seconds, which may pass while the kit is starved of
+        CPU. If it is short, or a fault stands, the tested system does not owe the answer.
         """
         if error_of(answer) is Error.NONE:
             return answer
@@ -241,13 +240,12 @@ class Bench:
         raise Overdue(text, due=owed, within=lasts, late=self.wait.late(lasts))
 
     def count_excuse(self, evidence: Evidence) -> None:
-        """Count an excuse of a rig that is being prepared, such as a repeated try."""
+        """Count an excuse while a rig is prepared, such as a retry."""
         self.excuses.append(evidence)
 
     def malformed_requests(self, how: str) -> AbstractContextManager[None]:
-        """Mark the requests of the block as breaking the protocol's rules on purpose; the law of internal errors
-        leaves them out.
-        """
+        """Mark the requests within the block as deliberately breaking the protocol; the law of internal errors ignores
+        them."""
         return self.tape.malformed_requests(how)
 
     # --- faults
@@ -263,7 +261,7 @@ class Bench:
         return self._faults[-1]
 
     def explain(self, trouble: BaseException) -> None:
-        """Record what an error shows about the tested system: a bound that passed, or processes that have ended."""
+        """Record what an error shows about the tested system: a bound that passed, or processes that ended."""
         if self._cluster is None:
             return
         overdue = overdue_in(trouble)
@@ -282,7 +280,7 @@ class Bench:
         return self.processes.are_broken or any(faults.stand for faults in self._faults)
 
     def heal_all(self) -> None:
-        """Take back whatever the check left broken: faults that stand, nodes that are down or frozen. Raises KitError."""
+        """Undo whatever the check left broken: standing faults, and nodes that are down or frozen. Raises KitError."""
         for faults in self._faults:
             faults.heal_all()
         self.processes.heal_all()
@@ -294,7 +292,7 @@ class Bench:
     # --- disks and metrics
 
     def read_file(self, name: str, path: str) -> File:
-        """Return a file below the node's data directory."""
+        """Read a file below the node's data directory."""
 
         def read() -> File:
             try:
@@ -327,7 +325,7 @@ class Bench:
         return self._read(controller, wanted, lambda: word(self._live().container(controller), topic, index))
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
-        """Return all registrations of partitions that the controllers' logs on disk have committed."""
+        """Return all registrations of partitions committed in the controllers' logs on disk."""
         wanted = ReadRegistrations([(topic.name, index) for topic, index in partitions])
         return self._read("cluster", wanted, lambda: self._live().registrations(partitions))
 
@@ -336,9 +334,8 @@ class Bench:
         return self.tape.call(node, wanted.op, msgspec.to_builtins(wanted), answer, read)
 
     def decode(self, artifacts: Sequence[str], message: str, data: bytes, into: type[T], version: int = 0) -> T:
-        """Return a record or file decoded by the release's own schema, e.g. ``OffsetCommitValue`` of
-        ``kafka-group-coordinator``. The schema is taken from the first jar among `artifacts` that has it.
-        """
+        """Decode a record or file with the release's own schema, e.g. ``OffsetCommitValue`` of
+        ``kafka-group-coordinator``, from the first jar among `artifacts` that has it."""
 
         def decode() -> T:
             return msgspec.convert(self._live().message(message, artifacts).decode(data, version), into)

@@ -48,9 +48,9 @@ H = TypeVar("H")
 class Rig(Generic[S, H]):
     """The prepared cluster state that a probe starts from.
 
-    `prepare` makes it and returns plain data about it; `handle` turns that into what the probe receives. A `shared` rig is
-    prepared once for a cluster and must survive what its probes do; any other is prepared afresh in each example.
-    Its `name` is that of `prepare` unless given.
+    `prepare` makes it and returns plain data about it; `handle` turns that data into the object that the probe
+    receives. A `shared` rig is prepared once per cluster and must survive its probes; any other is prepared for each
+    example. `name` defaults to that of `prepare`.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class Rig(Generic[S, H]):
 
 
 class Claim:
-    """A premise, an observation or an excuse, as the body of a check yields it."""
+    """A premise, observation or excuse, as yielded by the body of a check."""
 
 
 class Promise(NamedTuple):
-    """The row and case that oblige the tested system to do its part, and what it failed to do."""
+    """The row and case that require something of the tested system, and what it failed to do."""
 
     row: str
     case: str
@@ -83,9 +83,9 @@ class Promise(NamedTuple):
 
 
 class PremiseClaim(Claim):
-    """A fact read back from the cluster; without it the rest of the example would prove nothing.
+    """A fact read back from the cluster, without which the rest of the example would prove nothing.
 
-    `excuse` is why an unmet one breaks no promise; None if it does.
+    `excuse` is the reason why an unmet premise breaks no promise; None if it does.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class PremiseClaim(Claim):
 
 
 class ExcuseClaim(Claim):
-    """An excuse instead of a finding for this row and case: evidence from the cluster or the host leaves it open."""
+    """An excuse instead of a finding for this row and case, with evidence from the cluster or the host."""
 
     def __init__(self, evidence: Evidence, row: str, case: str) -> None:
         self.evidence = evidence
@@ -107,9 +107,8 @@ class ExcuseClaim(Claim):
 
 
 class ObservationClaim(Claim):
-    """An observation as a body yields it, and the answers that show it (`by`). Its example, inputs and events come
-    from the tape.
-    """
+    """An observation as a body yields it, with the answers that show it (`by`). Example, inputs and events come from
+    the tape."""
 
     def __init__(self, observation: Observation, by: Sequence[object]) -> None:
         self.observation = observation
@@ -117,14 +116,15 @@ class ObservationClaim(Claim):
 
 
 Claims: TypeAlias = Generator[Claim, None, None]
-"""The claims that the body of a check yields, one after the other."""
+"""The claims that a check's body yields, one after the other."""
 
 
 def premise(met: bool | Settled, what: str = "the premise", *, promised: tuple[str, str] | None = None) -> PremiseClaim:
-    """Continue the example only if `met`; otherwise it ends as premise lost, and its earlier observations still count.
+    """Continue the example only if `met`; otherwise it ends as premise lost, though its earlier observations count.
 
-    `what` names the state that the kit had to bring about. If the tested system has to do its part, `promised` is the
-    row and case that say so: an unmet premise is then a violation of that row, unless the kit starved while it waited.
+    `what` names the state that the kit had to bring about. If that also depends on the tested system, `promised` is the
+    row and case that require it: an unmet premise is then a violation of that row, unless the kit starved while it
+    waited.
     """
     promises = (Promise(*promised, what),) if promised is not None else ()
     if isinstance(met, Settled):
@@ -149,9 +149,9 @@ def held_if(
 ) -> Claim:
     """Return the observation that the row held or was violated. `by` are the answers that show it.
 
-    `row` defaults to the probe's first row, `case` to the case that the probe runs for. `variant` names which of
-    several legal answers was seen. A wait that ended while the kit starved is an excuse. The answers are told by the sentence of
-    a violation; `detail` is what else belongs into it, in words (`protocol.words.say`).
+    `row` defaults to the probe's first row, `case` to the case for which the probe runs. `variant` names which of
+    several legal answers came. A wait that ended while the kit starved becomes an excuse. The sentence of a violation
+    quotes the answers; `detail` adds anything else, in words (`protocol.words.say`).
     """
     if isinstance(held, Settled):
         if held.excuse:
@@ -170,14 +170,14 @@ def excuse(evidence: Evidence, *, row: str = "", case: str = "") -> ExcuseClaim:
 
 
 def record_only(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationClaim:
-    """Return an observation that is never judged (level informational)."""
+    """Return an informational observation, which is never judged."""
     shown = detail or say(by)
     seen = Observation(requirement=row, case=case, result="recorded", example="", detail=shown, variant=variant)
     return ObservationClaim(seen, by)
 
 
 def kept_if(row: str, kept: bool | Settled, *by: object, case: str = "", detail: str = "") -> Claim:
-    """Record, without judging it, whether the promise of a later KIP is kept. `row` is of level `later`."""
+    """Record, without judging it, whether a later KIP's promise is kept. `row` is of level `later`."""
     if isinstance(kept, Settled):
         if kept.excuse:
             return excuse(kept.excuse, row=row, case=case)
@@ -189,10 +189,10 @@ Body = Callable[..., Claims]
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """A probe or a scenario: its own rows, rig, cases, strategies and body. A soak runs for `lasts` seconds.
+    """A probe or a scenario: its rows, rig, cases, strategies and body. A soak runs for `lasts` seconds.
 
     A scenario has the id of its `schedule` in the catalogue, and `aims` at kinds of subjects like a machine. `rest` is
-    the premise that it has to record before it ends, since judges look there for the final state.
+    the premise that it must record before it ends, since judges look there for the final state.
     """
 
     own_rows: tuple[str, ...]
@@ -210,7 +210,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def rows(self) -> tuple[str, ...]:
-        """The rows that the body observes, and the rows of the judges of the kinds of subjects that it aims at."""
+        """The rows that the body observes, and those of the judges of the kinds of subjects at which it aims."""
         return tuple(dict.fromkeys([*self.own_rows, *rows_about(*self.aims)]))
 
     @cached_property
@@ -256,15 +256,15 @@ def probe(
     run_first: bool = False,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
-    """Declare a probe of `rows`. `examples` is the number of examples in a round: fewer for an expensive probe that
-    observes much. A probe that restarts nodes for just one of its row's cases may stay out of the smoke profile
-    (`smoke`). It is best `run_first` on its cluster: a killed node recovers every log that it has, a thousand of them
-    after a while.
+    """Declare a probe of `rows`. `examples` is the number of examples per round: fewer for an expensive probe that
+    observes much. A probe that restarts nodes for one case only may opt out of the smoke profile (`smoke`). With
+    `run_first` it runs before other probes on its cluster: a killed node has to recover every log, of which there will
+    be a thousand later.
 
-    The body receives the rig's handle, a value of each strategy, and, if it has parameters of that name: `case` (it is
-    then run for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the
-    first row's expectation on this column). If `cases` has a single case and the body no such parameter, that case is
-    the default of `held_if`.
+    The body receives the rig's handle, a value of each strategy, and, if it has such parameters: `case` (it then runs
+    for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the first row's
+    expectation on this column). If `cases` has a single case and the body no such parameter, that case is the default
+    of `held_if`.
     """
 
     return lambda body: _register(
@@ -291,11 +291,11 @@ def scenario(
 ) -> Callable[[Body], Check]:
     """Declare a fixed schedule of faults and requests, by its family and number, e.g. ``KIP320-SC-03``.
 
-    A scenario is declared like a `probe`. It is left out of the smoke profile and run only as often as scenario rows
-    need; besides its own rows it has those of the judges of the subjects that it `aims` at. The body heals what it
-    broke and comes to rest, which ends with the premise `rest`: an example without that premise is trouble of the kit.
-    Scenarios of a log are declared by `conformance.rigs.log.scenarios`. A scenario that runs for minutes by itself
-    (`lasts`, in seconds) is a soak, which only the nightly profile runs.
+    A scenario is declared like a `probe`. It is not in the smoke profile and runs only as often as scenario rows need;
+    to its own rows it adds those of the judges of the subjects at which it `aims`. The body heals what it broke and
+    comes to rest with the premise `rest`: an example without it is an error of the kit. Scenarios of a log are declared
+    by `conformance.rigs.log.scenarios`. A scenario that runs for minutes (`lasts`, in seconds) is a soak, for the
+    nightly profile only.
     """
     if not SCHEDULE_ID.fullmatch(schedule):
         raise ValueError(f"schedule {schedule!r} has no family; name it as KIP320-SC-03 is named")
@@ -320,7 +320,7 @@ def _register(check: Check) -> Check:
 
 @cache
 def import_checks() -> None:
-    """Import every module of the KIP folders and the machines, so that their checks are in the registries."""
+    """Import all modules of the KIP folders and machines, which registers their checks."""
     import conformance
 
     for package in pkgutil.iter_modules(conformance.__path__, "conformance."):

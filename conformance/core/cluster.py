@@ -1,4 +1,4 @@
-"""The cluster as a bench needs it, and its implementation on containers."""
+"""The interface of a bench's cluster, and its implementation on containers."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """Seconds on the kit's monotonic clock, and milliseconds since 1970 on its wall clock."""
+    """A moment: seconds on the kit's monotonic clock, and milliseconds since 1970 on its wall clock."""
 
     seconds: float
     unix_ms: int
@@ -46,7 +46,7 @@ class BenchNode(NodeProcess, Protocol):
     """A node's process and its data directory."""
 
     def started_at(self) -> str:
-        """Return the time of the last start in the engine's notation, which differs from start to start."""
+        """Return the engine's time of the last start, which differs from start to start."""
         ...
 
     def terminate(self) -> None:
@@ -59,7 +59,7 @@ class BenchNode(NodeProcess, Protocol):
 
 
 class Cluster(Protocol):
-    """The cluster of a bench: brokers in containers, or a model of brokers in memory with a clock of its own."""
+    """A bench's cluster: brokers in containers, or a model of brokers in memory with its own clock."""
 
     @property
     def peers(self) -> ScriptedPeers | None:
@@ -81,9 +81,8 @@ class Cluster(Protocol):
         ...
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
-        """Return faults aimed at the nodes around a partition; an empty group or transactional id stands for the fault
-        lab's own.
-        """
+        """Return faults aimed at the nodes around a partition; an empty group or transactional id means the fault lab's
+        own."""
         ...
 
     # --- time
@@ -95,13 +94,12 @@ class Cluster(Protocol):
         ...
 
     def late(self, since: float) -> float:
-        """Return the most seconds by which the kit itself woke late since `since` on its clock."""
+        """Return the kit's own worst delay in waking since `since`, in seconds."""
         ...
 
     def cpu_pressure(self) -> float:
-        """Return the percentage of the last ten seconds in which some task of the host waited for CPU; -1 if that is not
-        known.
-        """
+        """Return the percentage of the last ten seconds in which some task on the host waited for CPU; -1 if
+        unknown."""
         ...
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
@@ -121,7 +119,7 @@ class Cluster(Protocol):
         ...
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
-        """Return all registrations of partitions that the controllers' logs have committed."""
+        """Return all registrations of partitions committed in the controllers' logs."""
         ...
 
     def container(self, name: str) -> ClusterNode:
@@ -134,7 +132,7 @@ class Cluster(Protocol):
 
 
 class LiveCluster:
-    """A cluster of containers as a bench needs it."""
+    """The implementation of a cluster on containers."""
 
     def __init__(self, cluster: KRaftCluster) -> None:
         self._cluster = cluster
@@ -207,7 +205,7 @@ class LiveCluster:
 
 
 def on_threads(actions: Sequence[Callable[[], None]]) -> None:
-    """Run each action on its own thread. Raises the first exception, in the order of actions, once all have ended."""
+    """Run each action on its own thread; once all have ended, raise the first exception in the order of actions."""
     with ThreadPoolExecutor(max_workers=len(actions) or 1) as pool:
         for done in [pool.submit(action) for action in actions]:
             done.result()

@@ -1,6 +1,6 @@
-"""The disk of a named broker, damaged where a schedule says; through its tape, so that a stored history needs no cluster.
+"""Damage to a named broker's disk where a schedule says, through the tape, so that a stored history needs no cluster.
 
-The faults are those of the catalogue; a schedule chooses the very batch that a power loss took.
+The faults are those of the catalogue; a schedule chooses the exact batch that a power loss took.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from protocol.errors import KitError
 
 
 class CutLog(msgspec.Struct, frozen=True):
-    """The log end before and after the cut, read back from disk, and whether half a batch follows."""
+    """The log end offset before and after the cut, read back from disk, and whether half a batch follows."""
 
     before: int
     after: int
@@ -43,7 +43,7 @@ class CutLog(msgspec.Struct, frozen=True):
 
 
 class Checkpoints(msgspec.Struct, frozen=True):
-    """A broker's checkpointed offsets of one partition; None if its files do not have it."""
+    """A broker's checkpointed offsets of a partition; None if its files lack it."""
 
     high_watermark: int | None
     log_start: int | None
@@ -52,13 +52,13 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
 
 class Snapshots(msgspec.Struct, frozen=True):
-    """The offsets of the snapshots of producer state that are on disk."""
+    """The offsets of the producer snapshots on disk."""
 
     offsets: tuple[int, ...]
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """The presence of a file or directory before and after a change; and the content that was put there, if any."""
+    """Whether a file or directory existed before and after a change, and any content that was put there."""
 
     before: bool
     after: bool
@@ -66,9 +66,9 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 class Disk:
-    """One partition (`topic-0`), or one log directory of several, on the disk of one broker.
+    """One partition (`topic-0`), or one of several log directories, on one broker's disk.
 
-    Its methods say what they need of the broker.
+    Each method tells whether the broker may run.
     """
 
     def __init__(self, tape: Tape, name: str, partition: str, node: Callable[[], ClusterNode]) -> None:
@@ -80,7 +80,7 @@ class Disk:
     # --- looking
 
     def holds(self) -> HeldReplica:
-        """Return the replica as it is on disk, whether the broker runs or not."""
+        """Return the replica as it is on disk; the broker may run."""
 
         def read() -> HeldReplica:
             [found] = held_replicas({self._partition: [self._node()]}).replicas
@@ -89,9 +89,8 @@ class Disk:
         return self._tape.call(self._name, "disk", {"partition": self._partition}, HeldReplica, read)
 
     def checkpoints(self) -> Checkpoints:
-        """Return the checkpointed high watermark, log start offset and recovery point, which the broker would know
-        after a crash.
-        """
+        """Return the checkpointed high watermark, log start offset and recovery point, known to the broker after a
+        crash."""
 
         def read() -> Checkpoints:
             node, files = self._node(), (HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS)
@@ -111,7 +110,7 @@ class Disk:
     def cut(self, offset: int, *, torn: bool = False) -> CutLog:
         """Cut off the batch at `offset` and all after it, as if a power loss had come before they reached the disk.
 
-        If `torn`, half of that batch did reach it.
+        With `torn`, half of that batch did reach it.
         """
 
         def cut_now() -> CutLog:
@@ -134,7 +133,7 @@ class Disk:
         return self._lose(RemoveEpochCheckpoint(role=self._name), f"{self._partition}/{EPOCHS}")
 
     def lose_snapshots(self, *, above: int = -1) -> Changed:
-        """Remove the snapshots of producer state at offsets above `above`, by default all."""
+        """Remove the producer snapshots at offsets above `above`, by default all."""
 
         def lose_now() -> Changed:
             node = self._down()
@@ -152,7 +151,7 @@ class Disk:
         return found
 
     def tear_snapshot(self, offset: int) -> Changed:
-        """Cut a snapshot of producer state in half, as if the rest had never reached the disk."""
+        """Cut a producer snapshot in half, as if the rest had never reached the disk."""
         path = f"{self._partition}/{snapshot_name(offset)}"
 
         def tear_now() -> Changed:
@@ -169,7 +168,7 @@ class Disk:
         return found
 
     def lose_watermarks(self) -> Changed:
-        """Remove replication-offset-checkpoint, so that no replica of the broker knows its high watermark."""
+        """Remove replication-offset-checkpoint, so that the broker knows no high watermark."""
         return self._lose(RemoveWatermarkCheckpoint(role=self._name), HIGH_WATERMARKS)
 
     def lose(self) -> Changed:
@@ -177,7 +176,7 @@ class Disk:
         return self._lose(RemoveReplica(role=self._name), self._partition)
 
     def fail(self) -> Changed:
-        """Put a file in the directory's place while the broker runs, so that every write to the directory fails."""
+        """Put a file in the place of the directory while the broker runs, so that all writes into it fail."""
 
         def fail_now() -> Changed:
             node, path = self._node(), self._partition
@@ -192,7 +191,7 @@ class Disk:
         return found
 
     def put_epochs(self, content: bytes) -> Changed:
-        """Put back a former leader-epoch-checkpoint."""
+        """Restore a former leader-epoch-checkpoint."""
         path = f"{self._partition}/{EPOCHS}"
 
         def put_now() -> Changed:
@@ -224,7 +223,7 @@ class Disk:
     # --- parts
 
     def _place(self, node: ClusterNode, path: str) -> str:
-        """Return the path, below the data directory, of a file in the log directory that has the partition."""
+        """Return the path, below the data directory, of a file in the partition's log directory."""
         return path_in_log_dir(log_dir_of(node, self._partition), path)
 
     def _down(self) -> ClusterNode:

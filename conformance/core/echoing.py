@@ -1,4 +1,4 @@
-"""Echoes: an earlier request of an example sent again, as a network or an impatient client may repeat it."""
+"""Echoes: earlier requests of an example sent again, as a network or an impatient client may repeat them."""
 
 import msgspec
 
@@ -34,15 +34,14 @@ INTERNAL = "__"
 
 
 def echo_request(bench: Bench, back: int) -> None:
-    """Send a request (`request_to_echo`) again to the same broker, with the same fields in the same version, so that
-    its body is the same byte for byte. Raises Absent if there is no such request, and whatever the call raises.
-    """
+    """Send a request (`request_to_echo`) again to the same broker, with the same version and fields, so that the body
+    is identical. Raises Absent if there is none, and the call's own errors."""
     original = request_to_echo(bench, back)
     _send_again(bench.node(original.node), original, _version_of(bench, original))
 
 
 def request_to_echo(bench: Bench, back: int) -> Call:
-    """Return the `back`-th request of `ECHOED` before the latest, modulo their number. Raises Absent if none."""
+    """Return the `back`-th request of `ECHOED` before the latest, modulo their number. Raises Absent without any."""
     calls = [event for event in bench.tape.history.events if isinstance(event, Call) and _can_be_echoed(bench, event)]
     if not calls:
         raise Absent("no request of the example can be echoed yet")
@@ -52,8 +51,8 @@ def request_to_echo(bench: Bench, back: int) -> Call:
 def _can_be_echoed(bench: Bench, call: Call) -> bool:
     """True if the request may be sent again.
 
-    A batch without a timestamp gets one when it is encoded, so its bytes would differ. A request about an internal
-    topic prepares a coordinator's log, and is not part of the example.
+    A batch without a timestamp gets one when it is encoded, so its bytes would differ. Requests on internal topics
+    prepare a coordinator's log, and are not part of the example.
     """
     batch = call.request.get("records")
     internal = any(subject.name.startswith(INTERNAL) for subject in subjects_of(call))

@@ -1,4 +1,4 @@
-"""One example of a check on a tape, live or stored: the same function gives the same observations."""
+"""One example of a check on a live or stored tape: the same function yields the same observations."""
 
 import traceback
 from collections import Counter
@@ -34,13 +34,12 @@ Excuses = Counter[tuple[str, str, str]]
 
 
 ExampleEnd = Literal["judged", "premise lost", "error"]
-"""How an example ended; `error` is trouble of the kit."""
+"""How an example ended; `error` is an error of the kit."""
 
 
 class ExampleOutcome(msgspec.Struct, frozen=True):
-    """The end of an example and what its body observed: after trouble of the kit only the violations, after a lost
-    premise all that was observed before. `excuses` are those of the body and the rig; none after trouble.
-    """
+    """An example's end and its body's observations: only violations after an error of the kit, and those before it
+    after a lost premise. `excuses` are those of the body and the rig; none after an error."""
 
     end: ExampleEnd
     detail: str
@@ -49,16 +48,16 @@ class ExampleOutcome(msgspec.Struct, frozen=True):
 
 
 def canonical_text(inputs: dict[str, Any]) -> str:
-    """Return drawn inputs as text that is the same for equal inputs."""
+    """Return drawn inputs as text, equal for equal inputs."""
     return msgspec.json.encode(inputs, order="sorted").decode()
 
 
 def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any]) -> ExampleOutcome:
     """Run the check's body on the bench's tape.
 
-    `arguments` are the drawn inputs as Python values; `context` is a shared rig's data, empty for a rig of the
-    example's own. An exception is trouble of the kit, unless the history says what the tested system owed: then a
-    premise is lost. A probe observes a violation and never raises it.
+    `arguments` are the drawn inputs as Python values; `context` is a shared rig's data, otherwise empty. An exception
+    is an error of the kit, unless the history tells what the tested system owed: then a premise is lost. A probe
+    observes a violation and never raises it.
     """
     outcome = _evaluate(check, bench, arguments, context)
     history = bench.tape.history
@@ -69,7 +68,8 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
 
 
 def _situated(history: History, one: Observation, calm: bool) -> Observation:
-    """Add the situation of what a body observed, or that no fault was witnessed. In a scenario the schedule itself disturbs."""
+    """Return the observation with its situation, or marked calm if no fault was witnessed; scenarios disturb by
+    themselves."""
     if not calm:
         situation = situation_of(history, "", one.events, one.lived)
         return msgspec.structs.replace(one, situation=situation)
@@ -110,8 +110,8 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
 
 
 def _unless_asleep(bench: Bench, found: list[Observation], excuses: Excuses) -> list[Observation]:
-    """Return the observations without violations that show a session or a transaction which ended while the host slept: these
-    are excused."""
+    """Return the observations minus violations that show a session or transaction which ended while the host slept:
+    these are excused."""
     asleep = [one for one in find_proofs(found) if ended_while_asleep(bench, one.events)]
     excuses.update((one.requirement, one.case, HOST_SLEPT.name) for one in asleep)
     return [one for one in found if one not in asleep]
@@ -124,20 +124,20 @@ def _came_to_rest(check: Check, bench: Bench) -> None:
 
 
 def _count_excuses(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
-    """Return the counted excuses of the body and the rig that apply to the column."""
+    """Return the counted excuses of body and rig that apply to the column."""
     named = excuses + Counter(_row_and_case(check, bench, "", "", one) for one in bench.excuses)
     return _applicable_excuses(named, _facts_of_column(bench))
 
 
 def _applicable_excuses(named: Excuses, facts: Facts) -> list[ExcuseCount]:
-    """Return the excuses of cases that apply, and the cases that were left out since they do not apply."""
+    """Return the excuses of cases that apply, and the cases that were left out because they do not."""
     own = [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(named.items())]
     kept = {id(one) for one in applicable_claims(own, facts)}
     return [one for one in own if id(one) in kept or one.excuse == INAPPLICABLE.name]
 
 
 def _left_out(found: list[Observation], facts: Facts) -> Excuses:
-    """Count the violations of cases that do not apply to the column: they prove nothing, for it never promised that."""
+    """Count the violations of cases that do not apply to the column: they prove nothing, as it never promised that."""
     broken = find_proofs(found)
     kept = {id(one) for one in applicable_claims(broken, facts)}
     return Counter((one.requirement, one.case, INAPPLICABLE.name) for one in broken if id(one) not in kept)
@@ -154,7 +154,7 @@ def _facts_of_column(bench: Bench) -> Facts:
 
 
 def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged:
-    """Return what judges find, as far as it applies to a column, in the history of an example after its healing."""
+    """Judge the history of a healed example; return what applies to the column."""
     with spending("judge"):
         found = judge_apart(judges, history)
     left_out = _applicable_excuses(_left_out(found.observations, facts), facts)
@@ -163,9 +163,8 @@ def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged
 
 
 def applicable_claims(found: list[C], facts: Facts) -> list[C]:
-    """Return the observations or excuses whose cases apply to the column. Raises KitError for a case that is not in
-    the catalogue.
-    """
+    """Return the observations or excuses whose cases apply to the column. Raises KitError for a case missing in the
+    catalogue."""
     shown = {pair: _is_applicable(*pair, facts) for pair in {(one.requirement, one.case) for one in found}}
     return [one for one in found if shown[one.requirement, one.case]]
 
@@ -184,7 +183,7 @@ def _cases_by_id() -> dict[tuple[str, str], Case]:
 
 
 def _broken_promise(check: Check, bench: Bench, claim: PremiseClaim) -> list[Observation]:
-    """Return the violations of the rows that promised a premise that was not met."""
+    """Return violations of the rows that promised an unmet premise."""
     promises = claim.promises if not claim.excuse else ()
     return applicable_claims([_violation_of(check, bench, one) for one in promises], _facts_of_column(bench))
 
@@ -200,7 +199,7 @@ def _excused_promises(claim: PremiseClaim) -> Iterator[tuple[str, str, str]]:
 
 
 def find_proofs(observations: list[Observation]) -> list[Observation]:
-    """Return the violations: each is a proof, whatever trouble came after it."""
+    """Return the violations, which are proofs whatever error followed."""
     return [observation for observation in observations if observation.result == "violated"]
 
 
@@ -230,7 +229,7 @@ def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observa
 
 
 def _promise(check: Check, row: str, case: str) -> str:
-    """Return what was promised: what the check says of its first row, or the title of another row; and in which case."""
+    """Return the promise in words, with the case: the check's own text for its first row, else the row's title."""
     title = check.title if row == check.rows[0] else shipped_rows()[row].title
     return f"{title.rstrip('.')} ({_cases_by_id()[row, case].about})"
 
@@ -256,7 +255,7 @@ def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim, 
 def _lived_through(bench: Bench, by: Sequence[int]) -> list[str]:
     """Return the faults by which the subjects of these events had changed.
 
-    A stored tape holds all events of its example from the start, so later ones are left out by number.
+    A stored tape holds the whole example from the start, so later events are left out by number.
     """
     history = History(example=bench.tape.example, events=bench.tape.history.events[: max(by) + 1])
     if is_calm(history.events):

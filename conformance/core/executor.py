@@ -1,18 +1,13 @@
-"""Executing steps, as in every machine: outcomes, faults and healing, echoes, and the end of an example.
+"""The execution of steps in every machine: outcomes, faults and healing, echoes, and the end of an example.
 
-A machine's executor registers its own steps in front of the shared ones, or delegates them to one of its parts:
+A machine's executor registers its own steps before the shared ones, or delegates them to one of its parts:
 
-    class GroupExecutor(StepExecutor[GroupStep]):
-        def __init__(self, bench: Bench, faults: Faults) -> None:
-            super().__init__(bench, faults)
-            self.delegate(Fetch, Fetches(bench).fetch)
+class GroupExecutor(StepExecutor[GroupStep]): def __init__(self, bench: Bench, faults: Faults) -> None:
+super().__init__(bench, faults) self.delegate(Fetch, Fetches(bench).fetch)
 
-        @singledispatchmethod
-        def run(self, step: Step) -> None:
-            super().run(step)
+@singledispatchmethod def run(self, step: Step) -> None: super().run(step)
 
-        @run.register
-        def _join(self, step: Join) -> None: ...
+@run.register def _join(self, step: Join) -> None: ...
 """
 
 from abc import ABC, abstractmethod
@@ -40,21 +35,21 @@ S = TypeVar("S", bound=Step)
 T = TypeVar("T", bound=Step)
 
 UNANSWERED = (WireError, ConsumerTrouble, ProducerTrouble)
-"""The errors of a request whose outcome is unknown, or that was never sent: its call on the tape says which."""
+"""Errors of a request that was never sent or whose outcome is unknown; its call on the tape tells which."""
 
 
 class StandingFault(NamedTuple):
-    """A fault that was injected, and the nodes that it hit."""
+    """An injected fault, and the nodes that it hit."""
 
     fault: Fault
     nodes: Sequence[str]
 
 
 class StepExecutor(ABC, Generic[S]):
-    """The base of executors, which run the steps of one example on fresh topics, groups and ids.
+    """The base of executors, which run one example's steps on fresh topics, groups and ids.
 
-    An answer is never judged here: errors, refusals and lost answers are on the tape for the judges, and the schedule
-    goes on.
+    Answers are not judged here: errors, refusals and lost answers are on the tape for the judges, and the schedule goes
+    on.
     """
 
     def __init__(self, bench: Bench, faults: Faults) -> None:
@@ -65,11 +60,11 @@ class StepExecutor(ABC, Generic[S]):
         self._unhealed: Unhealed | None = None
 
     def step(self, step: S) -> None:
-        """Run one step. Raises KitError for trouble of the kit.
+        """Run one step. Raises KitError for an error of the kit.
 
-        A request without an answer has an unknown outcome (info on the tape). A step whose role no node holds, or whose fault
-        cannot be injected now, is left out with a note. After a fault that did not heal no further step is run: whether Kafka
-        or the kit is to blame shows at rest.
+        An unanswered request has an unknown outcome (info on the tape). A step whose role no node holds, or whose fault
+        cannot be injected now, is skipped with a note. After a fault that did not heal, no further step runs: whether
+        Kafka or the kit is to blame shows at rest.
         """
         if self._unhealed is None:
             with suppress(*UNANSWERED):
@@ -100,11 +95,11 @@ class StepExecutor(ABC, Generic[S]):
         self._delegated[type(step)](step)
 
     def delegate(self, kind: type[T], execute: Callable[[T], None]) -> None:
-        """Have `execute` run the steps of this kind."""
+        """Register `execute` for the steps of this kind."""
         self._delegated[kind] = execute
 
     def attempt(self, step: Step) -> None:
-        """Run a step as part of another one: it may remain unanswered, or be left out."""
+        """Run a step as part of another one; it may stay unanswered or be skipped."""
         with suppress(*UNANSWERED, Absent):
             self.run(step)
 
@@ -115,13 +110,13 @@ class StepExecutor(ABC, Generic[S]):
         """Return the topic and partition around which a fault on this subject is injected. Raises Absent."""
 
     def before_fault(self) -> None:
-        """Note the state before the fault that a later step has to know, e.g. which replica leads."""
+        """Note the state before the fault that a later step needs, e.g. which replica leads."""
 
     def after_fault(self) -> None:
         """Look again at what a fault or its healing may have changed, e.g. which brokers run."""
 
     def await_reaction(self) -> None:
-        """Wait, after a fault with `follow`, until the cluster has done what it owes under faults, or is overdue."""
+        """Wait, after a fault with `follow`, until the cluster has done what it owes, or is overdue."""
 
     @run.register
     def _disturb(self, step: Disturb) -> None:
@@ -170,7 +165,7 @@ class StepExecutor(ABC, Generic[S]):
         ask_all(self.bench, self.swept(), step.turn)
 
     def swept(self) -> Swept:
-        """Return the partitions and the group that a sweep asks about. Raises Absent if there are none."""
+        """Return the partitions and group for a sweep. Raises Absent if there are none."""
         raise Absent(f"{type(self).__name__} names nothing to sweep")
 
     @run.register
@@ -186,9 +181,9 @@ class StepExecutor(ABC, Generic[S]):
     def rest(self) -> None:
         """Heal everything, wait until the cluster agrees, and read what the judges need.
 
-        A cluster that never agrees is a finding of the judges. Raises Unhealed if it agrees although a fault did not
-        heal; by then everything that shows the judges whether Kafka is to blame has been read. If there was just no
-        time left to heal, Unhealed is raised at once: faults may still show, and transactions may be open.
+        A cluster that never agrees is a finding for the judges. Raises Unhealed if it agrees although a fault did not
+        heal, after reading everything that shows the judges whether Kafka is to blame. If merely the time to heal ran
+        out, Unhealed is raised at once: faults may still show, and transactions may be open.
         """
         unhealed = self._unhealed or self._left_unhealed(lambda: self.run(Heal()))
         if unhealed is not None and ran_out_of_time(unhealed):
@@ -202,11 +197,11 @@ class StepExecutor(ABC, Generic[S]):
             raise unhealed
 
     def before_rest(self, *, healed: bool) -> None:
-        """Make the last requests that change something; all is healed then, unless that failed."""
+        """Make the last requests that change something. Everything is healed by then, unless that failed."""
 
     @abstractmethod
     def agrees(self) -> bool:
-        """True if all nodes agree on the final state in time. That state is read in either case."""
+        """True if all nodes agree on the final state in time. Reads that state in either case."""
 
     def at_rest(self) -> None:
-        """Make the last requests, which change nothing; the final state has been read."""
+        """Make the last, read-only requests; the final state has been read."""

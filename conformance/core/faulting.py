@@ -1,4 +1,4 @@
-"""Faults in a check: injected, witnessed and healed through its tape, so that a stored history needs no cluster for them."""
+"""Faults in a check: injected, witnessed and healed through the tape, so that a stored history needs no cluster."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,18 +15,18 @@ from protocol.errors import KitError
 from protocol.messages import Topic
 
 CLUSTER = "cluster"
-"""The node that a fault's calls name on the tape: the nodes that it hits are known only once it was injected."""
+"""The node in a fault's calls on the tape, since the nodes that it hits are known only once it is injected."""
 
 
 def record_fault(tape: Tape, fault: Fault, phase: Phase, *, node: str, detail: dict[str, Any] | None = None) -> None:
-    """Record a phase of a fault on a named node that a rig causes by recorded calls; the injection has its effects."""
+    """Record a phase of a fault that a rig causes on a named node by recorded calls; an injection has its effects."""
     tape.fault(fault.recorded_phase(phase, node, detail))
 
 
 class Faults:
     """Faults around one partition. Without a cluster every answer comes from the tape.
 
-    Faults that still stand when the check ends are healed by the lab, which then checks that the cluster is whole.
+    Faults that still stand at the end of the check are healed by the lab, which then verifies the cluster's health.
     """
 
     def __init__(self, tape: Tape, target: FaultTarget | None) -> None:
@@ -35,21 +35,21 @@ class Faults:
         self._injector = Injector(target, tape) if target is not None else None
 
     def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0, *, follow: bool = True) -> Injected:
-        """Inject the fault, around another partition if one is given, and wait for its witness and, with `follow`, for
-        the cluster's reaction.
+        """Inject the fault, around another partition if given; wait for its witness and, with `follow`, for the
+        cluster's reaction.
 
-        Raises Unavailable if nothing was done, and Unwitnessed if the fault was taken back.
+        Raises Unavailable if nothing was done, and Unwitnessed if the fault was undone.
         """
         about = self._target.about(topic, index) if self._target is not None and topic is not None else None
         return self._record("inject", fault, lambda: self._live().inject(fault, about, follow=follow))
 
     def heal(self, fault: Fault) -> Injected:
-        """Take the fault back and wait until it is gone and, if no other stands, the cluster is whole. Raises Unhealed."""
+        """Heal the fault; wait until it is gone and, if no other stands, the cluster is healthy. Raises Unhealed."""
         return self._record("heal", fault, lambda: self._live().heal(fault))
 
     @contextmanager
     def under(self, fault: Fault) -> Iterator[Injected]:
-        """Inject the fault for as long as the block lasts, and heal it whatever happens inside."""
+        """Inject the fault, and heal it at the end of the block, whatever happens inside."""
         injected = self.inject(fault)
         try:
             yield injected
@@ -57,7 +57,7 @@ class Faults:
             self.heal(fault)
 
     def heal_all(self) -> None:
-        """Take back all faults that a check left standing. Raises Unhealed."""
+        """Heal all faults that a check left standing. Raises Unhealed."""
         self._live().heal_all()
 
     @property
@@ -66,7 +66,7 @@ class Faults:
         return self._injector is not None and bool(self._injector.open)
 
     def lacking(self) -> list[str]:
-        """Return the rules that still block links, a line for each node."""
+        """Return the rules that still block links, one line per node."""
         return self._target.links.existing_rules() if self._target is not None else []
 
     def close(self) -> None:

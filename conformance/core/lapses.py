@@ -1,6 +1,5 @@
-"""Sessions of members and open transactions that may have ended while the host slept, so that an answer about them shows
-nothing else.
-"""
+"""Members' sessions and open transactions that may have ended while the host slept, so that their end proves nothing
+else."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -10,23 +9,23 @@ from history.events import Answer, AnyEvent, Call
 from protocol.codes import Error
 
 SESSION = 45.0
-"""The seconds of a member's session, unless its JoinGroup has another."""
+"""A member's session timeout in seconds, unless its JoinGroup has another."""
 
 HEARTBEATS = {"consumer_group_heartbeat", "streams_group_heartbeat", "heartbeat", "join_group", "sync_group"}
-"""The requests that restart the session of a member."""
+"""Requests that restart a member's session."""
 
 ENDS = {"init_producer_id", "bump_epochs", "end_txn"}
-"""The requests after which a transactional id has no open transaction."""
+"""Requests after which a transactional id has no open transaction."""
 
 REFUSALS = {Error.INVALID_PRODUCER_EPOCH, Error.PRODUCER_FENCED, Error.INVALID_TXN_STATE}
-"""The errors for a producer whose transaction has timed out."""
+"""Errors for a producer whose transaction has timed out."""
 
 ABORTED = {"PrepareAbort", "CompleteAbort", "PrepareEpochFence"}
-"""The states in which a transaction is described that has timed out."""
+"""Described states of a timed-out transaction."""
 
 
 class Lease(NamedTuple):
-    """A session or an open transaction: the event `since` which it stands, and the seconds that it `lasts`."""
+    """A session or open transaction: the event `since` which it stands, and the seconds that it `lasts`."""
 
     since: int
     lasts: float
@@ -45,7 +44,7 @@ class Exchanged(NamedTuple):
 
 
 def ended_while_asleep(bench: Bench, by: Sequence[int]) -> bool:
-    """True if one of these answers tells that a session or a transaction has ended, and it has run out while the host slept."""
+    """True if one of these answers shows the end of a session or transaction that expired while the host slept."""
     events = bench.tape.history.events
     return any(
         (late := bench.wait.slept_since(lease.since)) and max(late, events[n].t - events[lease.since].t) >= lease.lasts
@@ -55,7 +54,7 @@ def ended_while_asleep(bench: Bench, by: Sequence[int]) -> bool:
 
 
 def find_ended(events: Sequence[AnyEvent]) -> Lease | None:
-    """Return the session or transaction of which the last of these events, an answer, tells that it has ended; else None."""
+    """Return the session or transaction whose end the last of these events, an answer, shows; else None."""
     calls = {event.n: event for event in events if isinstance(event, Call)}
     exchanged = [
         Exchanged(calls[event.call], event, frozenset(_errors_in(event.value)))
@@ -70,8 +69,7 @@ def find_ended(events: Sequence[AnyEvent]) -> Lease | None:
 
 
 def _session(asked: dict[str, Any], earlier: Sequence[Exchanged]) -> Lease | None:
-    """Return the session of the member, which its last accepted heartbeat began; None if that was the one with which it
-    left."""
+    """Return the member's session, begun by its last accepted heartbeat; None if that heartbeat left the group."""
     member = (_group_of(asked), asked.get("member_id"))
     found, lasts = None, SESSION
     for call, answer, _ in (one for one in earlier if one.is_accepted and one.call.op in HEARTBEATS):
@@ -86,7 +84,7 @@ def _group_of(request: dict[str, Any]) -> str | None:
 
 
 def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchanged]) -> Lease | None:
-    """Return the transaction of the transactional id, from the first accepted request in it; None if nothing is open."""
+    """Return the transactional id's open transaction, from its first accepted request; None if nothing is open."""
     id, found, lasts = asked.get("transactional_id"), None, 0.0
     for one in (one for one in earlier if id and one.call.request.get("transactional_id") == id):
         if one.call.op in ENDS:
@@ -97,7 +95,7 @@ def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchanged]) -> Le
 
 
 def _errors_in(value: object) -> Iterator[int]:
-    """Yield the error codes of an answer and of its parts, other than NONE."""
+    """Yield the error codes, other than NONE, of an answer and its parts."""
     if isinstance(value, dict):
         for name, part in value.items():
             if name in ("error_code", "top_level_error") and part:

@@ -81,12 +81,12 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
 
     model_type: type[M]
     steps_per_rule: ClassVar[int] = 1
-    """The approximate number of steps that a rule takes."""
+    """The approximate number of steps per rule."""
 
     def __init__(
         self, run_step: Callable[[Step], None], finish: Callable[[], None], steering: Steering | None = None
     ) -> None:
-        """Begin an example. `steering` says which meetings were rarest in earlier examples, for machines that draw episodes."""
+        """Begin an example. `steering` tells machines that draw episodes which combinations were rarest so far."""
         super().__init__()
         self.model = self.model_type()
         self.steering = steering
@@ -94,7 +94,7 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
         self._finish = finish
 
     def do(self, step: Step) -> None:
-        """Take a step: the model notes it, then it is run."""
+        """Take a step: the model notes it, then it runs."""
         self.model.takes(step)
         self._run_step(step)
 
@@ -103,7 +103,7 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
 
 
 def simpler_steps(step: T) -> list[T]:
-    """Return simpler steps: first the step with all its numbers at their least, then with one number at its least each.
+    """Return simpler steps: first with all numbers at their minimum, then with one number each.
 
     Kind, subject and roles stay. The list is empty if no number can be smaller.
     """
@@ -118,7 +118,7 @@ Number: TypeAlias = int | float
 
 
 def _smaller_numbers(struct: msgspec.Struct, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Number]]:
-    """Yield the path of each number that can be smaller, and its least value: the field's default, or else 1."""
+    """Yield the path of each number that can be smaller, and its minimum: the field's default, or else 1."""
     for field in msgspec.structs.fields(struct):
         value = getattr(struct, field.name)
         if isinstance(value, msgspec.Struct):
@@ -140,9 +140,8 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
 
     `step` is the union of its steps' types. `opening` is the schedule of the first example on every column: it takes
     each rule once, so that even the shortest profile tries every rule; Hypothesis draws all other examples. `simpler`
-    gives other parameters for a step, the simplest first. `topologies` are other clusters, on which the machine's
-    parts take turns, since settings that a broker cannot change while it runs are the same for a whole cluster.
-    `injects` are the faults that its steps inject.
+    returns a step with other parameters, the simplest first. The machine's parts take turns on `topologies`, other
+    clusters with settings that brokers cannot change while they run. `injects` are the faults that its steps inject.
     """
 
     id: str
@@ -158,7 +157,7 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
 
     @cached_property
     def rows(self) -> tuple[str, ...]:
-        """The rows of the judges of the kinds of subjects that it aims at."""
+        """The rows of the judges of the kinds of subjects at which it aims."""
         return rows_about(*self.aims)
 
     @property
@@ -175,13 +174,13 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
         return clusters[(part - 1) % len(clusters)]
 
     def rules_in(self, steps: int) -> int:
-        """Return the number of rules that take about `steps` steps, at least one, plus the rules with which an example
-        begins.
-        """
+        """Return the number of rules that take about `steps` steps, at least one, plus those with which an example
+        begins."""
         return len(self.machine.setup_state().initializers) + max(1, round(steps / self.machine.steps_per_rule))
 
     def steps(self, schedule: Sequence[Mapping[str, Any]]) -> list[S]:
-        """Return a recorded schedule as steps. Raises msgspec.ValidationError for what is no step of this machine."""
+        """Return a recorded schedule as steps. Raises msgspec.ValidationError for a step that the machine does not
+        have."""
         steps: list[S] = msgspec.convert(schedule, list[self.step])  # type: ignore[name-defined]
         return steps
 
@@ -206,7 +205,7 @@ MACHINES: dict[str, AnyMachine] = {}
 
 
 def machine(check: MachineCheck[S]) -> MachineCheck[S]:
-    """Enter a machine into the registry."""
+    """Register a machine."""
     if check.id in MACHINES:
         raise ValueError(f"machine {check.id} is registered twice; give one of them another id")
     MACHINES[check.id] = check

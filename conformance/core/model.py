@@ -1,4 +1,4 @@
-"""The base of the models that machines draw by: which faults a schedule has injected and not healed yet."""
+"""The base of machines' models: the faults that a schedule has injected and not healed yet."""
 
 import dataclasses
 from typing import ClassVar
@@ -8,14 +8,14 @@ from strategies.steps import Disturb, Heal, HealPartly, Step
 
 @dataclasses.dataclass
 class FaultModel:
-    """The model of the steps that a schedule has drawn so far. It never learns a step's result, so that rules and
-    preconditions depend only on what was drawn: a fault that could not be injected counts like one that was.
+    """The model of the steps drawn so far. It never learns a step's result, so that rules and preconditions depend only
+    on what was drawn: a fault that could not be injected counts as injected.
 
     A machine's own model extends `takes` by what its rules need to know.
     """
 
     most_faults: ClassVar[int] = 3
-    """The most faults that stand at once: enough for every replica of a partition in turn, down to the last."""
+    """The most faults that stand at once: enough to hit every replica of a partition in turn, down to the last."""
 
     faults: int = 0
 
@@ -28,7 +28,7 @@ class FaultModel:
         return self.faults < self.most_faults
 
     def takes(self, step: Step) -> None:
-        """Note a step that was drawn."""
+        """Update the model with a drawn step."""
         match step:
             case Disturb():
                 self.faults += 1

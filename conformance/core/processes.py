@@ -1,4 +1,4 @@
-"""Processes of named nodes: a check ends, freezes and starts them, each as a recorded fault with its witness and healing."""
+"""The processes of named nodes, which checks end, freeze and start as recorded faults with witness and healing."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,11 +14,11 @@ from fixtures.tape import Tape
 from protocol.errors import KitError
 
 STOP_WITHIN = 30
-"""Seconds that a controlled shutdown may take until SIGKILL ends it."""
+"""Seconds after which SIGKILL ends a controlled shutdown."""
 
 
 class ActionResult(msgspec.Struct, frozen=True):
-    """The result of an action on a node: its state afterwards, as the engine reports it."""
+    """The node's state after an action, as the engine reports it."""
 
     state: NodeState
     started_at: str = ""
@@ -34,7 +34,7 @@ class Processes:
 
     @property
     def are_broken(self) -> bool:
-        """True if the check has ended or frozen a node that does not run again yet."""
+        """True if the check ended or froze a node that does not run again yet."""
         return bool(self._broken)
 
     def kill(self, name: str, role: str = "") -> ActionResult:
@@ -42,7 +42,7 @@ class Processes:
         return self._break(Kill(role=role or name), "kill", name)
 
     def crash(self, *names: str) -> dict[str, NodeState]:
-        """Send SIGKILL to several nodes in parallel, so that none of them notices the end of another."""
+        """Send SIGKILL to several nodes in parallel, so that none notices another's end."""
         faults = {name: Kill(role=name) for name in names}
         for name, fault in faults.items():
             self._inject(fault, name)
@@ -79,7 +79,7 @@ class Processes:
 
     @contextmanager
     def down(self, name: str, role: str = "") -> Iterator[ActionResult]:
-        """Kill the node for as long as the block lasts, and start it again whatever happens inside."""
+        """Kill the node, and start it again at the end of the block, whatever happens inside."""
         done = self.kill(name, role)
         try:
             yield done
@@ -92,14 +92,14 @@ class Processes:
             (self.resume if isinstance(fault, Freeze) else self.start)(name)
 
     def silent(self, names: Iterable[str]) -> list[str]:
-        """Return those of these nodes that the engine reports as stopped or frozen: a request to them gets no answer.
+        """Return those of these nodes that the engine reports as stopped or frozen: they answer no request.
 
         Not for checks that are judged again by running them.
         """
         return [name for name in names if self._live().node(name).state() != "running"]
 
     def _break(self, fault: ProcessFault, action: str, name: str) -> ActionResult:
-        """Do the fault to the named node, as a call of the name `action` on the tape."""
+        """Inject the fault into the named node, as a call `action` on the tape."""
         self._inject(fault, name)
         done = self._act(action, name, lambda: fault.act(self._live().node(name)))
         self._witness(fault, name, done.state)
@@ -115,7 +115,8 @@ class Processes:
         record_fault(self._tape, fault, "witness", node=name, detail={"state": state})
 
     def _mend(self, action: str, name: str, usual: ProcessFault) -> ActionResult:
-        """Undo the node's recorded fault, or else `usual`, the kind that an earlier example or a shared rig leaves behind."""
+        """Heal the node's recorded fault, else `usual`, the kind that an earlier example or shared rig leaves
+        behind."""
         fault = self._broken.get(name, usual)
         done = self._act(action, name, lambda: fault.undo(self._live().node(name)))
         if done.state != "running":

@@ -1,4 +1,4 @@
-"""All checks there are: probes and machines, by id."""
+"""The registry of all checks, probes and machines, by id."""
 
 from functools import cache
 from pathlib import PurePath
@@ -38,14 +38,13 @@ def topology_of(check: AnyCheck, part: int) -> Topology:
 
 
 def is_soak(check: AnyCheck) -> bool:
-    """True if the check runs for minutes by itself: only the nightly profile has the time for it."""
+    """True if the check runs for minutes, for which only the nightly profile has time."""
     return isinstance(check, Check) and check.lasts > 0
 
 
 def in_profile(check: AnyCheck, profile: str) -> bool:
-    """True if the check is in the profile. Smoke leaves out checks that opt out, and probes whose rows are all
-    scenario rows, since those restart nodes.
-    """
+    """True if the check is in the profile. Smoke leaves out checks that opt out, and probes of scenario rows only,
+    since those restart nodes."""
     if is_soak(check):
         return profile == "nightly"
     if profile != "smoke" or isinstance(check, MachineCheck):
@@ -55,21 +54,21 @@ def in_profile(check: AnyCheck, profile: str) -> bool:
 
 @cache
 def observed_by_all() -> tuple[str, ...]:
-    """Return the laws at which no check aims in particular: any history may show them."""
+    """Return the laws at which no check aims, since any history may show them."""
     own = {row for check in every_check().values() for row in check.rows}
     rows = dict.fromkeys(judge.row for judge in JUDGES if judge.row not in own)
     return tuple(row for row in rows if shipped_rows()[row].level == "law")
 
 
 def observed_by(check: AnyCheck) -> list[str]:
-    """Return the rows that a check observes: its own, those that it aims at, and those that no check aims at."""
+    """Return the rows that a check observes: its own, those at which it aims, and those at which no check aims."""
     return [*check.rows, *observed_by_all()]
 
 
 def checks_by_row() -> dict[str, list[str]]:
-    """Return the checks of each row that has any; the check of patch releases is run by the merge alone.
+    """Return the checks of each row that has any; only a merge runs the check of patch releases.
 
-    Raises CatalogueError for a row that nothing observes without saying so, or that says so and is observed.
+    Raises CatalogueError if nothing observes a row that does not say so, or something observes one that does.
     """
     rows: dict[str, list[str]] = {patch_releases.ROW: [patch_releases.CHECK]}
     for check in every_check().values():

@@ -1,4 +1,4 @@
-"""Roles of partitions for executors: the broker that leads, those that follow, the one that led before, among those that run."""
+"""Roles of partitions for executors: the leader, followers and former leader among the running brokers."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -13,11 +13,11 @@ from protocol.errors import KitError
 from protocol.messages import Topic
 
 LEADS_WITHIN = 2.0
-"""Seconds that a step waits for a leader. A replica that can be elected mostly has been by the time a fault shows."""
+"""Seconds that a step waits for a leader. If a replica can be elected, it usually is by the time a fault shows."""
 
 
 class Absent(KitError):
-    """No node that can be reached holds the role that a step is aimed at."""
+    """No reachable node holds the role at which a step is aimed."""
 
 
 class Roles:
@@ -31,7 +31,7 @@ class Roles:
         self._bench = bench
         self._leaderless: set[str] = set()
         self._unheard: set[str] = set()
-        """The brokers without an answer to FindCoordinator since the last fault: another try would last as long."""
+        """The brokers without an answer to FindCoordinator since the last fault: another try would take as long."""
         self._looked: dict[str, PartitionMetadata | None] | None = None
         # Each view asks for the topics of all, so that each answer shows the judges all partitions.
         topics = [topic for topic, _ in partitions.values()]
@@ -48,27 +48,27 @@ class Roles:
     # --- after and before faults
 
     def refresh(self) -> None:
-        """Ask the engine which brokers are down, and forget which partitions had no leader, and which brokers did not answer."""
+        """Ask the engine which brokers are down; forget partitions without leaders and brokers that did not answer."""
         self.down = set(self._bench.processes.silent(self._bench.brokers))
         self._leaderless.clear()
         self._unheard.clear()
 
     def remember_leaders(self) -> None:
-        """Note the leader of each partition: after a fault it may be the former one.
+        """Remember each partition's leader, the former one after a fault.
 
-        It does not wait for elections, so that a fault can come in the middle of one.
+        Does not wait for elections, so that a fault can come in the middle of one.
         """
         self._look()
 
     def _look(self) -> dict[str, PartitionMetadata | None]:
-        """Return each partition at its newest leader epoch, by one request to each broker."""
+        """Return each partition at its newest leader epoch, by one request per broker."""
         widest = max(self._views.values(), key=lambda view: len(view.asked_topics), default=None)
         answers = widest.answers(self.down) if widest is not None else {}
         return {on: view.newest_in(answers) for on, view in self._views.items()}
 
     @contextmanager
     def one_look(self) -> Iterator[None]:
-        """Answer from one look at all partitions until the block ends; only leaderless ones are looked at again."""
+        """Answer from one look at all partitions within the block; only leaderless ones are looked up again."""
         self._looked = self._look()
         try:
             yield
@@ -83,9 +83,8 @@ class Roles:
         return self._bench.name_of(id) not in self.down
 
     def describe_eligible(self) -> None:
-        """Ask every running broker for the eligible leader replicas and last known leaders, if it offers
-        DescribeTopicPartitions (KIP-966): they tell the judges which losses are permitted.
-        """
+        """Request the eligible leader replicas and last known leaders from every running broker that offers
+        DescribeTopicPartitions (KIP-966): they tell the judges which losses are permitted."""
         topics = sorted({view.topic.name for view in self._views.values()})
         if topics and "DescribeTopicPartitions" in self._bench.column.ranges:
             for name in self.running():
@@ -95,9 +94,8 @@ class Roles:
     # --- partitions
 
     def state(self, on: str) -> PartitionMetadata:
-        """Return the partition at the newest leader epoch that a running broker knows, once it has a leader. Raises
-        Absent.
-        """
+        """Return the partition at the newest leader epoch known to any running broker, once it has a leader. Raises
+        Absent."""
         if on not in self._views:
             raise Absent(f"{on} was not created yet")
         state = self._newest(on)
@@ -108,7 +106,7 @@ class Roles:
         return state
 
     def leaderless(self) -> list[str]:
-        """Return the partitions whose leader is gone although an in-sync replica runs with its directory online."""
+        """Return the partitions without a leader although an in-sync replica runs with its directory online."""
         return [on for on, newest in self._look().items() if self._lacks_leader(newest)]
 
     def _lacks_leader(self, newest: PartitionMetadata | None) -> bool:
@@ -121,8 +119,8 @@ class Roles:
         return max(0, self.state(on).leader_epoch - back)
 
     def node(self, on: str, role: str) -> NodeClient:
-        """Return the client of the `leader`, of the first running `follower`, or of the latest running
-        `former-leader`; that of the leader if no former one runs.
+        """Return the client of the `leader`, the first running `follower`, or the latest running `former-leader` (the
+        leader if none runs).
 
         Raises Absent.
         """
@@ -137,9 +135,8 @@ class Roles:
         return self._bench.node(holders[0])
 
     def _await_election(self, on: str) -> PartitionMetadata | None:
-        """Wait for an election, once after each fault: partitions without a leader by then count as leaderless until
-        the next fault.
-        """
+        """Wait for an election, once after each fault: partitions that then have no leader count as leaderless until
+        the next fault."""
         with suppress(Overdue):
             return self._bench.eventually(
                 lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1, due=None
@@ -158,7 +155,7 @@ class Roles:
     # --- coordinators
 
     def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> NodeClient:
-        """Return the coordinator that a running broker names. Raises Absent if it is down, or there is none."""
+        """Return the coordinator that a running broker names. Raises Absent if it is down or there is none."""
         id = self._named_coordinator(key, kind)
         if id is None or not self.is_running(id):
             raise Absent(f"{key} has no coordinator that can be reached: {id}")

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def of_machine(strategy: Callable[[type[Any]], SearchStrategy[T]]) -> SearchStrategy[T]:
-    """Return a strategy made from the running machine's class alone, so that nothing depends on an answer."""
+    """Return a strategy that depends on the running machine's class only, never on an answer."""
     return runner().flatmap(lambda machine: strategy(type(machine)))
 
 
@@ -41,14 +41,16 @@ class DisturbRules(KafkaMachine[M]):
         self.do(steps.Heal())
 
     def before_heal(self) -> list[steps.Step]:
-        """Return the steps that are worth taking while faults still stand."""
+        """Return the steps worth taking while faults still stand."""
         return []
 
 
 class EpisodeRules(KafkaMachine[M]):
-    """Everything is drawn in episodes: faults that meet, with work and administration between them (`strategies.episodes`).
+    """Rules that draw everything in episodes: overlapping faults, with work and administration between them
+    (`strategies.episodes`).
 
-    There is one rule, so that Hypothesis cannot leave out what disturbs; what an example may use is its swarm, drawn first.
+    There is one rule, so that Hypothesis cannot leave out the disturbances; an example's swarm is drawn first and
+    limits what it may use.
     """
 
     offer: ClassVar[Offer]
@@ -78,7 +80,7 @@ class EpisodeRules(KafkaMachine[M]):
 
 
 class PartialHealRules(DisturbRules[M]):
-    """Rules by which one of several faults is healed while the others go on."""
+    """Rules that heal one of several faults while the others go on."""
 
     @precondition(lambda self: self.model.faults > 1)
     @rule(step=of_machine(lambda machine: steps.partial_heals(machine.model_type.most_faults)))
@@ -87,7 +89,7 @@ class PartialHealRules(DisturbRules[M]):
 
 
 class TransientFaultRules(KafkaMachine[M]):
-    """Faults that are healed within their step."""
+    """Faults that are healed within one step."""
 
     transient_faults: ClassVar[SearchStrategy[steps.DisturbBriefly]]
 
@@ -98,10 +100,10 @@ class TransientFaultRules(KafkaMachine[M]):
 
 
 class AdministerRules(KafkaMachine[M]):
-    """Requests of an administrator, also while faults stand."""
+    """Administrative requests, also while faults stand."""
 
     administration: ClassVar[SearchStrategy[Any]]
-    """The strategy of `strategies.steps.AdministrationStep`s."""
+    """The strategy for `strategies.steps.AdministrationStep`s."""
 
     @rule(step=of_machine(lambda machine: machine.administration))
     def administer(self, step: steps.Administer) -> None:
@@ -117,7 +119,7 @@ class EchoRules(KafkaMachine[M]):
 
 
 class ReadEverythingRules(KafkaMachine[M]):
-    """A look at all that the judges compare."""
+    """A read of everything that the judges compare."""
 
     @rule()
     def read_everything(self) -> None:

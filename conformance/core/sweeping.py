@@ -1,9 +1,10 @@
-"""Sweeps: the same read-only questions, asked of the right and of a wrong broker, in every offered version, together and singly.
+"""Sweeps: the same read-only questions to the right and to a wrong broker, in every offered version, about all items
+and single ones.
 
-Each question has several items, one of them unknown. First every question is asked with all its items in the highest version,
-last once more; in between come other versions, and single items. An item whose first and last answers are alike had one
-right answer all the while (`conformance.judging.laws.sweeps`). Which versions and items come in between depends on the turn:
-over the turns each version is asked with each item alone.
+Each question has several items, one of them unknown. First every question is asked with all its items in the highest
+version, last once more; in between come other versions, and single items. An item whose first and last answers are
+alike had one right answer all the while (`conformance.judging.laws.sweeps`). Which versions and items come in between
+depends on the turn: over the turns each version is asked with each item alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,12 +27,12 @@ from protocol.messages import Topic
 TopicPartition = tuple[Topic, int]
 
 SINGLES = 2
-"""The number of pairs of a version and a single item that a turn asks of each question and broker."""
+"""The number of (version, single item) pairs per turn, question and broker."""
 FETCHED_BYTES = 4096
-"""Bytes to fetch of one partition, from its log start offset."""
+"""Bytes to fetch from a partition's log start offset."""
 NO_SUCH_PARTITION = 999
 CONFIGS = ("cleanup.policy", "compression.type", "log.cleanup.policy", "max.message.bytes", "message.max.bytes")
-"""The settings asked of topics and brokers; an answer leaves out those that its resource does not have."""
+"""The settings asked of topics and brokers; an answer omits those that its resource does not have."""
 
 
 class Swept(NamedTuple):
@@ -42,7 +43,7 @@ class Swept(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A request with any number of items, but one below version `together_from`. None is sent below `least`."""
+    """A request about any number of items; below version `together_from` it takes one. None is sent below `least`."""
 
     api: str
     ask: Callable[[NodeClient, Sequence[Any], int], object]
@@ -74,25 +75,24 @@ class Question(NamedTuple):
 
 
 def _pairs_of_turn(versions: Sequence[int], items: Sequence[Any], turn: int) -> list[tuple[int, Any]]:
-    """Return the turn's pairs of version and item: versions highest first, each round with other items, until each
-    version has met each item.
-    """
+    """Return the turn's (version, item) pairs: versions in descending order, other items in each round, until each
+    version has had each item."""
     first = turn * SINGLES
     places = [divmod(place, len(versions)) for place in range(first, first + min(SINGLES, len(versions) * len(items)))]
     return [(versions[-1 - place], items[(place + cycle) % len(items)]) for cycle, place in places]
 
 
 def turn_of(example: str) -> int:
-    """Return the number at the end of an example's name: turns go round as the examples do."""
+    """Return the number at the end of an example's name, which selects its turn."""
     return int(example.rpartition("-")[2] or 0) if example[-1:].isdigit() else 0
 
 
 def ask_all(bench: Bench, swept: Swept, turn: int = 0) -> None:
-    """Ask all questions. Raises Absent if a partition has no leader, and the error of a request that remains
-    unanswered: the tape then lacks the sweep's last note.
+    """Ask all questions. Raises Absent if a partition has no leader, and the error of any unanswered request: the tape
+    then lacks the sweep's last note.
 
-    If the group has no coordinator yet, nothing is asked about it. Not for checks that are judged again by running
-    them: the versions that a node offers are not on the tape.
+    Nothing is asked about a group without a coordinator. Not for checks that are judged again by running them: the
+    versions that a node offers are not on the tape.
     """
     asked = [*questions_of_turn(bench, swept, turn)]
     bench.tape.note(SWEEP_NOTE, {"turn": turn})
@@ -106,9 +106,8 @@ def ask_all(bench: Bench, swept: Swept, turn: int = 0) -> None:
 
 
 def questions_of_turn(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, NodeClient]]:
-    """Yield each question with each broker that is asked: the leader of the turn's partition and another broker, or
-    the group's coordinator and another broker. Raises Absent if a partition has no leader.
-    """
+    """Yield each question with each of its brokers: the leader of the turn's partition, or the group's coordinator, and
+    another broker. Raises Absent if a partition has no leader."""
     states = _partition_states(bench, swept)
     nodes = _and_another(bench, states[turn % len(states)].leader, turn)
     starts = _log_starts(nodes[0], swept.partitions)
@@ -147,7 +146,7 @@ def _log_starts(node: NodeClient, partitions: Sequence[TopicPartition]) -> list[
 
 
 def _and_another(bench: Bench, id: int, turn: int) -> list[NodeClient]:
-    """Return a broker and, depending on the turn, one of the others."""
+    """Return a broker and, depending on the turn, one other."""
     others = [name for name in bench.brokers if bench.id_of(name) != id]
     return [bench.node(id), bench.node(others[turn % len(others)])]
 
@@ -158,9 +157,8 @@ def _and_another(bench: Bench, id: int, turn: int) -> list[NodeClient]:
 def _of_partitions(
     bench: Bench, partitions: Sequence[TopicPartition], states: Sequence[PartitionMetadata], starts: Sequence[int]
 ) -> list[Question]:
-    """Return the questions about partitions. `starts` are their fetch offsets. Fetch below version 4, which
-    down-converts records, is left out.
-    """
+    """Return the questions about partitions. `starts` are their fetch offsets. Fetch versions below 4, which
+    down-convert records, are left out."""
     unknown, absent = _unknown_topic(bench), (partitions[0][0], NO_SUCH_PARTITION)
     asked = [*partitions, (unknown, 0), absent]
     topics = [*dict.fromkeys(topic.name for topic, _ in partitions), unknown.name]

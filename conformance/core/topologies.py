@@ -1,4 +1,4 @@
-"""The clusters that checks run on. Few, since each costs a boot for every column."""
+"""The clusters on which checks run. There are few, since each costs a boot per column."""
 
 import re
 from collections.abc import Mapping
@@ -17,9 +17,8 @@ PROMPT_GROUPS = {
     "group.streams.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
 }
-"""The settings of a group coordinator that assigns and answers without delay, and allows short sessions. A release
-ignores a setting that it does not have.
-"""
+"""Settings for a group coordinator that assigns and answers without delay, and allows short sessions. Releases ignore
+settings that they lack."""
 
 COMBINED = Topology(
     name="combined",
@@ -31,12 +30,11 @@ COMBINED = Topology(
         "log.flush.offset.checkpoint.interval.ms": "500",
     },
 )
-"""One combined node, for nearly all of KIP-360. It looks for timed-out transactions ten times a second, and soon
-checkpoints recovery points, so that after a crash only the last segment of a log is recovered.
-"""
+"""One combined node, for nearly all of KIP-360. It looks for timed-out transactions ten times a second, and checkpoints
+recovery points often, so that after a crash only the last segment of a log is recovered."""
 
 MEASURED = msgspec.structs.replace(COMBINED, name="measured", metrics=True)
-"""The combined node with its metrics open to the kit, for the metrics that releases promise."""
+"""The combined node with metrics that the kit can read."""
 
 FORMER_LEVEL = msgspec.structs.replace(COMBINED, name="former-level", features={"metadata.version": "4.0-IV3"})
 """The combined node at the metadata.version of Kafka 4.0, so that 4.0 and later releases can be started on its data:
@@ -46,8 +44,8 @@ for upgrades (KIP-1251).
 GROUPS = msgspec.structs.replace(COMBINED, name="groups")
 """The combined node with the consumer protocol (KIP-848), for KIP-1251.
 
-It is a cluster of its own only in releases in which the protocol has to be switched on: that brings another group
-coordinator than the one that their users have, and other rows are not about it.
+It is a separate cluster only in releases where the protocol has to be enabled: that brings a group coordinator which
+their users do not have, and which other rows are not about.
 """
 
 
@@ -64,16 +62,14 @@ EXPIRING = msgspec.structs.replace(
         "transaction.remove.expired.transaction.cleanup.interval.ms": "200",
     },
 )
-"""A combined node that soon forgets producers, apart from the one on which other probes leave them idle. Kafka 3.3
-looks for idle producers only when it starts and every ten minutes, whatever is set.
-"""
+"""A combined node that soon forgets producers, apart from the one where other probes leave them idle. Kafka 3.3 looks
+for idle producers only at its start and every ten minutes, whatever is configured."""
 
 _OPTED_IN = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 _OPTED_IN_3_7 = {"unstable.api.versions.enable": "true", "transaction.partition.verification.enable": "false"}
-"""The further settings for 3.7. ConsumerGroupDescribe, by which premises are read back, is the one API that 3.7 has
-and does not offer. Its new coordinator supports transactional offsets, but their verification is wired only in 3.8
-(KAFKA-14505): with it, all are refused.
-"""
+"""Further settings for 3.7. ConsumerGroupDescribe, which reads back premises, is the one API that 3.7 has and does not
+offer. Its new coordinator supports transactional offsets, but their verification was added only in 3.8 (KAFKA-14505):
+with it, all are refused."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -93,7 +89,7 @@ def adapt_topology(
 
 
 def set_by_the_kit(setting: str) -> str:
-    """Return where the kit sets this node setting itself, in words; empty if it does not."""
+    """Return in words where the kit itself sets this node setting; empty if it does not."""
     if setting in OWN_SETTINGS:
         return "on every node"
     if setting in {**_OPTED_IN, **_OPTED_IN_3_7}:
@@ -127,9 +123,9 @@ FROZEN_VOTER = Topology(
         "metadata.max.idle.interval.ms": "50",
     },
 )
-"""One controller of a quorum of three whose other two voters the kit plays; it never starts an election by itself.
+"""One controller of a quorum of three whose other two voters the kit plays. It never starts an election by itself.
 
-When it leads it appends a no-op record every 50 ms, so that there is something to commit.
+As leader it appends a no-op record every 50 ms, so that there is something to commit.
 """
 
 MIXED_QUORUM = Topology(
@@ -139,19 +135,18 @@ MIXED_QUORUM = Topology(
     scripted=(2, 3),
     config={"controller.quorum.fetch.timeout.ms": "4000", "metadata.log.max.record.bytes.between.snapshots": "2000"},
 )
-"""Three real voters of five, and a broker that observes them; the kit plays the other two voters.
+"""Three real voters of five, and an observing broker; the kit plays the other two voters.
 
-The three are a majority; with one of them gone, every election and every commit needs the kit's help. The fetch
-time-out is also the time that a leader lives without a majority. The metadata log has a snapshot soon.
+The three are a majority; with one of them gone, every election and commit needs the kit's help. The fetch timeout is
+also the time that a leader survives without a majority. The metadata log soon has a snapshot.
 """
 
 TWO_DISKS = Topology(name="two-disks", controllers=1, brokers=1, config=DIRECTORIES)
 """A broker with two log directories."""
 
 QUICK_CLUSTER = Topology(name="quick", controllers=1, brokers=3, config=QUICK)
-"""One controller and three brokers with the fault lab's small time-outs, for checks that break brokers: the log
-machine and the schedules.
-"""
+"""One controller and three brokers with the fault lab's short timeouts, for checks that break brokers: the log machine
+and the schedules."""
 
 LOG_QUORUM = Topology(
     name="log-quorum",
@@ -166,9 +161,8 @@ LOG_QUORUM = Topology(
     },
 )
 """Three controllers, some of which the log machine can lose, and three brokers. Followers leave the ISR after five
-seconds and learn the high watermark up to two seconds after a lone record; leaders send a consumer to the replica in
-its rack.
-"""
+seconds, and learn the high watermark up to two seconds after a lone record; leaders refer a consumer to the replica in
+its rack."""
 
 LOG_PROMPT = Topology(
     name="log-prompt",
@@ -182,12 +176,12 @@ LOG_PROMPT = Topology(
         "log.flush.start.offset.checkpoint.interval.ms": "500",
     },
 )
-"""One controller, and three brokers that act early: followers leave the ISR, and checkpoints are written, soon."""
+"""One controller and three brokers that act early: followers soon leave the ISR, and checkpoints are soon written."""
 
 LOG_DIRECTORIES = Topology(name="log-directories", controllers=1, brokers=3, config={**QUICK, **DIRECTORIES})
-"""Brokers with two log directories each, of which one can fail.
+"""Brokers with two log directories each, one of which can fail.
 
-Before Kafka 3.7 controllers do not know the directories of replicas (KIP-858): the quick cluster stands in there.
+Before Kafka 3.7 (KIP-858) controllers do not know the replicas' directories: the quick cluster is used instead.
 """
 
 LAGGING = Topology(
@@ -200,21 +194,19 @@ LAGGING = Topology(
         "log.flush.start.offset.checkpoint.interval.ms": "200",
     },
 )
-"""The quick cluster, but a follower learns the high watermark only when a record arrives or after five seconds, and
-the log start offset is checkpointed soon, so that it survives a crash.
-"""
+"""The quick cluster, except that a follower learns the high watermark only with a record or after five seconds, and
+that the log start offset is checkpointed soon, so that it survives a crash."""
 
 LAG = 2.0
-"""Seconds without a fetch at the log end after which a leader of SHRINKING wants a follower out of the ISR."""
+"""Seconds without a fetch up to the log end after which a leader of SHRINKING wants a follower out of the ISR."""
 SHRINKING = Topology(
     name="shrinking",
     controllers=1,
     brokers=3,
     config={**QUICK, "replica.lag.time.max.ms": str(int(LAG * 1000))},
 )
-"""The quick cluster, for leaders without controllers: within seconds they request a smaller ISR, but must not shrink
-it alone.
-"""
+"""The quick cluster for leaders without controllers: within seconds they request a smaller ISR, but must not shrink it
+alone."""
 
 TRANSACTIONS = Topology(
     name="transactions",
@@ -233,18 +225,17 @@ TRANSACTIONS = Topology(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
     },
 )
-"""Three brokers for producers: the coordinators' topics have several partitions, led apart from what is written.
+"""Three brokers for producers: the coordinators' topics have several partitions, with other leaders than the written
+ones.
 
-Each coordinator's log is on two of the brokers. The third can be frozen without delaying a coordinator's decision, and
-stays leader for three seconds, so that there is time for requests while its markers are pending.
+Each coordinator's log is on two brokers. The third can be frozen without delaying a coordinator's decision, and stays
+leader for three seconds, so that there is time for requests while its markers are pending.
 """
 
 FORMER_LEVEL_BROKERS = msgspec.structs.replace(
     TRANSACTIONS, name="former-level-brokers", features=FORMER_LEVEL.features
 )
-"""The brokers of TRANSACTIONS at the metadata.version of Kafka 4.0, so that one of them can be of an older release
-than the others.
-"""
+"""The brokers of TRANSACTIONS at the metadata.version of Kafka 4.0, so that one of them can run an older release."""
 
 PRODUCERS = Topology(
     name="producers",
@@ -261,10 +252,9 @@ PRODUCERS = Topology(
         "socket.connection.setup.timeout.max.ms": "2000",
     },
 )
-"""Three brokers for the producer machine. The coordinators' logs are on all of them and need two in sync, as
-partitions do. A leader goes on without an unreachable broker after two seconds; a coordinator soon retries the markers
-that it owes to one.
-"""
+"""Three brokers for the producer machine. The coordinators' logs are on all of them and need two in sync, as do
+partitions. After two seconds a leader goes on without an unreachable broker; a coordinator soon retries the markers
+that it owes to one."""
 
 TOPOLOGIES = (
     COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM,

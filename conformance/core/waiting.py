@@ -1,4 +1,4 @@
-"""Waits of a check that may end without what is due: whether it comes true in time, and how late the kit itself was."""
+"""Waits of a check that may end in vain: whether the condition came true in time, and how late the kit itself was."""
 
 from __future__ import annotations
 
@@ -18,36 +18,37 @@ from history.events import Call, Note
 from protocol.words import say
 
 WITHIN = 30.0
-"""Seconds within which the tested system does what it owes (`conformance.judging.due`)."""
+"""Seconds within which the tested system must do what it owes (`conformance.judging.due`)."""
 
 EVERY = 0.02
 """Seconds between two tries."""
 
 LASTING = 30.0
-"""The shortest session or transaction time-out, in seconds, at which a refusal cannot be due to a slow kit."""
+"""The shortest session or transaction timeout, in seconds, at which a slow kit cannot explain a refusal."""
 
 
 SLEPT = 10.0
-"""Seconds by which the kit wakes late on a host that slept: longer than the session of a broker."""
+"""Seconds of late waking that show a host that slept: longer than a broker's session."""
 
 HOST = "how late the kit woke, and how busy the host was"
-"""The text of the note in which that is recorded."""
+"""The text of the note that records it."""
 
 SLEPT_SINCE = "how late the kit woke since a session or a transaction began"
 """The text of the note on a host that slept."""
 
 
 class Late(msgspec.Struct, frozen=True):
-    """The most seconds by which the kit itself woke late."""
+    """The kit's own worst delay in waking, in seconds."""
 
     seconds: float
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The end of a wait for something: the number of tries, whether it came true `within` this many seconds, and how late
-    the kit itself woke if it did not.
+    """The end of a wait: the number of tries, whether the condition came true `within` this many seconds, and how late
+    the kit itself woke if not.
 
-    It is no bool, since a bound that passed proves nothing while the kit starved: `held_if` and `premise` take it as it is.
+    It is no bool, since a bound that passed proves nothing while the kit starved: `held_if` and `premise` take it as it
+    is.
     """
 
     tries: int
@@ -57,7 +58,7 @@ class Settled(msgspec.Struct, frozen=True):
 
     @property
     def excuse(self) -> Evidence | None:
-        """The evidence that a wait in vain proves nothing; None if it came true, or if the kit was on time."""
+        """The evidence that a failed wait proves nothing; None if it came true or the kit was on time."""
         if self._met or not self.within:
             return None
         if self.late >= SLEPT:
@@ -66,11 +67,11 @@ class Settled(msgspec.Struct, frozen=True):
 
     @property
     def outcome(self) -> bool | None:
-        """True if it came true; None if it did not, and the kit was too late to know."""
+        """True if the condition came true, False if not, None if the kit was too late to know."""
         return None if self.excuse else self._met
 
     def also(self, right: bool) -> Settled:
-        """Return the same end, but unmet unless something else that follows from it is right too."""
+        """Return the same end, but unmet unless `right` is true as well."""
         return msgspec.structs.replace(self, _met=self._met and right)
 
     def __bool__(self) -> NoReturn:
@@ -81,16 +82,15 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 class Waiting:
-    """Waits on one cluster's clock. A stored tape has the number of tries, so that nothing is waited for."""
+    """Waits on one cluster's clock. A stored tape has the number of tries, so that replay does not wait."""
 
     def __init__(self, tape: Tape, cluster: Cluster | None) -> None:
         self._tape = tape
         self._cluster = cluster
 
     def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
-        """Return whether `probe` becomes true in time. For what a requirement demands: the opposite is a finding, not
-        trouble of the kit.
-        """
+        """Return whether `probe` becomes true in time. For conditions that a requirement demands: failure is a finding,
+        not an error of the kit."""
         if self._cluster is None:
             # The calls of each try are on the tape as well, and their answers have to be taken from it.
             found = self._tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(0, False))
@@ -103,20 +103,19 @@ class Waiting:
         return self._tape.call("kit", "settles", {"what": what}, Settled, lambda: found)
 
     def end_of_wait(self, met: bool, within: float, lasted: float = 0.0) -> Settled:
-        """Return the end of a wait that a rig or a check made by itself, and that `lasted` longer than its bound, if it did."""
+        """Return the end of a wait made by a rig or check itself, which `lasted` longer than its bound, if at all."""
         return Settled(1, met, within, 0.0 if met else self.recorded_late(max(within, lasted)))
 
     def note_host(self, late: float) -> None:
-        """Record how late the kit woke, with the share of the last ten seconds in which some task of the host waited for CPU,
-        in percent: containers may lack CPU while the kit does not.
-        """
+        """Record how late the kit woke, and the percentage of the last ten seconds in which some task on the host
+        waited for CPU: containers may lack CPU while the kit does not."""
         if self._cluster is not None:
             self._tape.note(HOST, {"late": late, "cpu pressure": self._cluster.cpu_pressure()})
 
     def slept_since(self, event: int) -> float:
-        """Return by how many seconds the kit woke late since an event, if that was as late as on a host that slept; else 0.
+        """Return the seconds by which the kit woke late since an event if they show that the host slept; else 0.
 
-        It is noted for the history, whose stored tape tells it again: the note after the newest answer.
+        They are recorded in a note, from which a stored tape repeats them: the note after the newest answer.
         """
         events = self._tape.history.events
         if self._cluster is not None:
@@ -128,21 +127,21 @@ class Waiting:
         return next((float(data["late"]) for data in found if data["since"] == event), 0.0)
 
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
-        """Return the error for a rig's own wait that ended without what is due."""
+        """Return the error for a rig's own wait in vain for what is `due`."""
         return Overdue(f"{what} within {within:g} s", due=due, within=within, late=self.late(within))
 
     def late(self, within: float) -> float:
-        """Return the most seconds by which the kit itself woke late in the last `within`; 0 on a stored tape."""
+        """Return the kit's own worst delay in waking in the last `within` seconds; 0 on a stored tape."""
         return 0.0 if self._cluster is None else self._cluster.late(self._cluster.now().seconds - within)
 
     def recorded_late(self, within: float) -> float:
-        """Return `late` as recorded on the tape, for a check that looks at it once a bound has passed."""
+        """Return `late` and record it on the tape, for a check that asks once a bound has passed."""
         return self._tape.call("kit", "late", {}, Late, lambda: Late(self.late(within))).seconds
 
 
 @contextmanager
 def events_of_wait(tape: Tape) -> Iterator[None]:
-    """Give an Overdue of the block the events that the tape took meanwhile; that of an inner wait has its own."""
+    """Give an Overdue raised within the block the tape's events of that time, unless an inner wait did."""
     began = len(tape.history.events)
     try:
         yield
