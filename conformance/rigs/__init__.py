@@ -1,1 +1,1 @@
-"""Rigs: the prepared clusters, partitions, groups and producers that probes work on."""
+"""Rigs: the prepared clusters, partitions, groups and producers that probes start from."""

@@ -1,4 +1,4 @@
-"""The internal topics of coordinators, read by Fetch, beside what coordinators answer at rest (GEN-13)."""
+"""The coordinators' internal topics, read by Fetch and compared with what coordinators answer at rest (GEN-13)."""
 
 from collections.abc import Callable, Generator, Iterator
 from typing import TypeVar
@@ -28,9 +28,8 @@ def batches_from(node: NodeClient, topic: str, index: int, start: int) -> Iterat
 def described_at_rest(
     describe: Callable[[], D], newest: Callable[[], L], rests: Callable[[D], bool]
 ) -> Generator[Claim, None, tuple[D, L]]:
-    """Return a description and the newest record. Yields the premise that the description `rests`, and was the same
-    before the record was read.
-    """
+    """Return a description and the newest record. Yields the premise that the description `rests` and is the same
+    before and after that record was read."""
     before, logged, shown = describe(), newest(), describe()
     yield premise(before == shown and rests(shown), f"at rest: {before}, then {shown}")
     return shown, logged

@@ -1,22 +1,22 @@
-"""The wait for a node that was restarted."""
+"""The wait for a restarted node."""
 
 from conformance.core.bench import Bench
 from fixtures.wire import NodeClient, WireError
 from protocol.codes import Error
 
 RESTARTED_WITHIN = 90.0
-"""Seconds; a node needs 4 on an idle machine of two cores."""
+"""Seconds; a node needs 4 on an idle machine with two cores."""
 
 
 def answering_again(bench: Bench, name: str) -> None:
-    """Wait for a restarted node. Tries are rare, because the node shares its cores with them."""
+    """Wait for a restarted node, with few tries, because they take CPU from it."""
     bench.eventually(
         lambda: is_reachable(bench.node(name)), f"{name} answering again", RESTARTED_WITHIN, 0.2, due="node"
     )
 
 
 def is_reachable(node: NodeClient) -> bool:
-    """True if the node answers; an older release than the column's may refuse the version that it is asked in."""
+    """True if the node answers. A release older than the column's may refuse the request's version."""
     try:
         return node.api_versions().error in (Error.NONE, Error.UNSUPPORTED_VERSION)
     except WireError:

@@ -10,9 +10,9 @@ from protocol.topics import CreatedTopic, NewTopic
 
 
 def create_topics(bench: Bench, wanted: Sequence[NewTopic]) -> list[Topic]:
-    """Create topics by one request, those again whose brokers are all fenced. Raises KitError if one is refused otherwise.
+    """Create topics in one request, and retry those whose brokers are all fenced. Raises KitError for other refusals.
 
-    A broker that was starved of CPU is fenced for a while, and takes no replicas until it is not.
+    A broker starved of CPU is fenced for a while, and cannot host replicas meanwhile.
     """
     topics: dict[str, Topic] = {}
 

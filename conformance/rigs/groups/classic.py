@@ -1,4 +1,4 @@
-"""Members of the classic protocol, in groups of their own and in groups that a member of the new one upgrades (KIP-848)."""
+"""Members of the classic protocol, alone or in groups that a member of the consumer protocol upgrades (KIP-848)."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -15,16 +15,16 @@ A = TypeVar("A", bound=Answer)
 
 
 def rejoin(group: Group, member: LoneClassicMember) -> None:
-    """Join again, or for the first time, and take all partitions."""
+    """Rejoin, or join for the first time, and take all partitions."""
     granted = group.bench.require
     granted(member.join(member_id=member.id), "member", SESSION)
     granted(member.sync({group.topic.name: range(group.partitions)}), "member", SESSION)
 
 
 def classic_alone(group: Group, rejoins: int) -> LoneClassicMember:
-    """Return a classic member that has all partitions, at the generation after some rejoins.
+    """Return a classic member that owns all partitions, after some rejoins.
 
-    A coordinator that does not know the topic would upgrade the member without its partitions.
+    Waits for the coordinator to know the topic: otherwise an upgrade would drop the member's partitions.
     """
     known_to_the_coordinator(group, group.topic, group.partitions)
     member = classic_member(group)
@@ -34,9 +34,8 @@ def classic_alone(group: Group, rejoins: int) -> LoneClassicMember:
 
 
 def upgrade_group(group: Group, classic: LoneClassicMember) -> tuple[GroupMember, PremiseClaim]:
-    """Let a member of the consumer protocol join. Returns it, with the premise that the coordinator then describes the
-    classic member in a consumer group.
-    """
+    """Let a member of the consumer protocol join. Returns it, and the premise that the coordinator then describes a
+    consumer group with the classic member."""
     newcomer = group.member()
     newcomer.join()
     found = next((member for member in group.describe().members if member.member_id == classic.id), None)
@@ -54,10 +53,9 @@ def commit_offset(
 
 
 class MixedMember:
-    """A classic member, in a group with members of the consumer protocol, that takes what the coordinator assigns.
+    """A classic member in a group with members of the consumer protocol, which takes what the coordinator assigns.
 
-    `owned` are the partitions that it works on: an eager one gives all of them up before it rejoins, a cooperative one names
-    them.
+    `owned` are its partitions: an eager member revokes all of them before it rejoins, a cooperative one lists them.
     """
 
     def __init__(
@@ -73,7 +71,7 @@ class MixedMember:
         return self.classic.id
 
     def has_to_rejoin(self) -> bool:
-        """True if a heartbeat tells it to rejoin."""
+        """True if a heartbeat tells the member to rejoin."""
         return self.beat().error is Error.REBALANCE_IN_PROGRESS
 
     def beat(self) -> GroupAnswer:
@@ -81,7 +79,7 @@ class MixedMember:
         return answer if answer.error is Error.REBALANCE_IN_PROGRESS else self._require(answer)
 
     def rejoin(self) -> None:
-        """Send JoinGroup, also for the first time; `owned` is afterwards what the member still has."""
+        """Send JoinGroup, for the first time or again; `owned` is then what the member keeps."""
         if not self.cooperative:
             self.owned = frozenset()
         topic = self.group.topic.name
@@ -89,7 +87,7 @@ class MixedMember:
         self._require(self.classic.join(member_id=self.id, protocols={ASSIGNOR: subscription([topic], named)}))
 
     def sync(self, *, received: bool = True) -> SyncGroupAnswer:
-        """Send SyncGroup, and work on what is assigned. The coordinator refuses it if the member has to rejoin once more."""
+        """Send SyncGroup, and take the assignment. The coordinator refuses it if the member has to rejoin once more."""
         answer = self.classic.sync({})
         if answer.error is Error.REBALANCE_IN_PROGRESS:
             return answer

@@ -1,4 +1,4 @@
-"""Consumer groups of the new protocol (KIP-848), with members that track the same state as their clients would."""
+"""Consumer groups of the new protocol (KIP-848), whose members keep the state that real clients would."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from protocol.words import say
 
 WITHOUT_GROUPS = since("OffsetFetchRequest", "Groups") - 1
 SESSION = 45.0
-"""Seconds of a member's session, the default of every release."""
+"""A member's session timeout in seconds, the default of every release."""
 GIVEN_WITHIN = 30.0
-"""Seconds within which partitions that are free, or become so, have their next owner."""
+"""Seconds within which free or released partitions must have their next owner."""
 MANY = 12
-"""The number of partitions of a large topic, so that one rebalance shows much."""
+"""The number of partitions of a large topic, so that one rebalance moves many."""
 
 
 class GroupData(msgspec.Struct, frozen=True):
-    """A group without members, and the topic that it will read."""
+    """A group without members, and the topic that members will read."""
 
     name: str
     topic: Topic
@@ -54,7 +54,7 @@ class GroupData(msgspec.Struct, frozen=True):
 
 
 class GroupMember(ConsumerMember):
-    """A member of the group, which reads the group's topic. Partitions are those of that topic."""
+    """A member of the group that reads the group's topic. Partitions are given by index in that topic."""
 
     def __init__(self, group: Group, id: str, instance_id: str | None = None) -> None:
         super().__init__(group.bench, group.name, id, instance_id=instance_id, coordinator=lambda: group.node)
@@ -68,17 +68,17 @@ class GroupMember(ConsumerMember):
 
     @property
     def since(self) -> dict[int, int]:
-        """The assignment epochs (KIP-1251): for each partition, the epoch of the answer that first showed it."""
+        """The assignment epochs (KIP-1251): the epoch of the answer that first assigned each partition."""
         topic = self.group.topic.id
         return {partition: epoch for (of, partition), epoch in self.owned_since.items() if of == topic}
 
     def join(self, *topics: str) -> HeartbeatAnswer:
-        """Send the first heartbeat, with the group's topic as subscription unless others are given."""
+        """Send the first heartbeat, which subscribes to the group's topic by default."""
         self._base = topics or (self.group.topic.name,)
         return super().join(*self._base)
 
     def subscribe(self, *topics: str) -> None:
-        """Change the subscription, and wait for the resulting epoch."""
+        """Change the subscription, and wait for the epoch that results."""
         before = self.epoch
         self.require(self.heartbeat(owned=list_partitions(self.owned), subscribed_topic_names=list(topics)))
         if self.epoch == before:
@@ -87,14 +87,14 @@ class GroupMember(ConsumerMember):
             )
 
     def bump(self, times: int = 1) -> int:
-        """Move to later epochs with the same partitions, by subscribing to topics that do not exist."""
+        """Reach later epochs with the same partitions, by subscribing to topics that do not exist. Return the epoch."""
         for _ in range(times):
             self._detours += 1
             self.subscribe(*self._base, f"nowhere-{self._detours}")
         return self.epoch
 
     def turn_to(self, *topics: str) -> None:
-        """Subscribe to these topics permanently."""
+        """Replace the subscription permanently."""
         self._base = topics
         self.subscribe(*topics)
 
@@ -103,7 +103,7 @@ class GroupMember(ConsumerMember):
         return self.require(super().leave())
 
     def leave_to_return(self) -> HeartbeatAnswer:
-        """Leave the group as a static member that will be back. Raises KitError if that is refused."""
+        """Leave the group temporarily, as a static member. Raises KitError if that is refused."""
         return self.require(super().leave_to_return())
 
     def require(self, answer: HeartbeatAnswer) -> HeartbeatAnswer:
@@ -111,14 +111,14 @@ class GroupMember(ConsumerMember):
 
 
 def classic_member(group: Group) -> LoneClassicMember:
-    """Return a member, yet to join, of the classic protocol in a group of the new one (KIP-848, online migration)."""
+    """Return a classic member, not joined yet, of a consumer group (KIP-848, online migration)."""
     return LoneClassicMember(group.bench, group.name, group.topic.name, coordinator=lambda: group.node)
 
 
 def join_mixed_group(member: LoneClassicMember) -> PremiseClaim:
-    """Join a group that has members of the new protocol.
+    """Join a group that has members of the consumer protocol.
 
-    Returns the premise that the coordinator accepts the member's JoinGroup and its classic heartbeat.
+    Returns the premise that the coordinator accepts the classic member's JoinGroup and Heartbeat.
     """
     answer, alive = member.join(), member.heartbeat()
     met = answer.error is Error.NONE and alive.error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
@@ -126,9 +126,11 @@ def join_mixed_group(member: LoneClassicMember) -> PremiseClaim:
 
 
 class HandOver(NamedTuple):
-    """The state after one member had all partitions, another joined, and the first revoked some but missed the answer to that.
+    """The state after one member owned all partitions, another joined, and the first revoked some but missed the answer
+    to that.
 
-    `before` is the epoch at which the first owned all, and its epoch as far as it knows. `kept` and `lost` are partitions.
+    `before` is the epoch at which the first owned all, which it takes for its current one. `kept` and `lost` are
+    partitions.
     """
 
     old: GroupMember
@@ -145,7 +147,7 @@ class HandOver(NamedTuple):
 
 
 class Inheritance(NamedTuple):
-    """A member that got another's partition at `epoch`, after it had been in the group for some epochs."""
+    """A member that was assigned another's partition at `epoch`, some epochs after it had joined."""
 
     heir: GroupMember
     partition: int
@@ -153,7 +155,7 @@ class Inheritance(NamedTuple):
 
 
 class Group:
-    """A consumer group and its coordinator, on a topic of its own."""
+    """A consumer group with its own topic, and its coordinator."""
 
     def __init__(self, bench: Bench, data: GroupData) -> None:
         self.bench = bench
@@ -169,13 +171,12 @@ class Group:
     # --- members
 
     def member(self, instance_id: str | None = None) -> GroupMember:
-        """Return a member that is yet to join."""
+        """Return a member that has not joined yet."""
         return GroupMember(self, self.bench.fresh("member"), instance_id)
 
     def alone(self, bumps: int = 0, *, aged: int = 0, instance_id: str | None = None) -> GroupMember:
-        """Return a member that has all partitions. `aged` epochs passed in the group before it got them, and `bumps`
-        epochs since.
-        """
+        """Return a member that owns all partitions, which it got after `aged` epochs of the group; `bumps` epochs have
+        passed since."""
         member = self.member(instance_id)
         if aged:
             member.join("nowhere")
@@ -209,7 +210,7 @@ class Group:
         return seen if stable and current else None
 
     def revoking(self, member: GroupMember) -> frozenset[int]:
-        """Heartbeat until the member has to revoke partitions, without acknowledging it. Returns these partitions."""
+        """Heartbeat until the member has to revoke partitions, without acknowledging that. Returns these partitions."""
 
         def partitions_to_revoke() -> frozenset[int] | None:
             had = member.partitions
@@ -237,9 +238,8 @@ class Group:
         return hand
 
     def acknowledge(self, member: GroupMember) -> HeartbeatAnswer:
-        """Let the member acknowledge the revocation, until the coordinator moves it to a later epoch in an answer that
-        it misses.
-        """
+        """Acknowledge the revocation for the member until the coordinator moves it to a later epoch, in an answer that
+        it misses."""
 
         def answer_if_moved() -> HeartbeatAnswer | None:
             answer = member.require(member.heartbeat(owned=list_partitions(member.owned), received=False))
@@ -268,7 +268,7 @@ class Group:
         )
 
     def is_given(self, member: GroupMember, partitions: frozenset[int]) -> Settled:
-        """Return whether the member, which heartbeats, is assigned all of these in time."""
+        """Return whether the member, which heartbeats, is assigned all of these partitions in time."""
         return self.bench.wait.comes_true(
             lambda: bool(member.keep_up()) and member.partitions >= partitions,
             f"{member.id} being given {sorted(partitions)}",
@@ -280,14 +280,14 @@ class Group:
     def commit(
         self, member: GroupMember | None, offsets: Mapping[int, int], epoch: int, *, version: int | None = None
     ) -> OffsetCommitAnswer:
-        """Commit an offset for each partition at this epoch, with the member's id or, for None, without one."""
+        """Commit an offset for each partition at this epoch, with the member's id, or without one for None."""
         wanted = [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
         return self.commit_all(member, wanted, epoch, version=version)
 
     def commit_all(
         self, member: GroupMember | None, offsets: Sequence[NewOffset], epoch: int, *, version: int | None = None
     ) -> OffsetCommitAnswer:
-        """Commit offsets of any topics and with any metadata, else like `commit`."""
+        """Commit offsets of any topics with any metadata, otherwise like `commit`."""
         return self.node.offset_commit(
             self.name,
             offsets,
@@ -302,7 +302,7 @@ class Group:
         self.bench.require(self.commit(member, {partition: offset}, member.epoch), "commit", SESSION)
 
     def committed_offset(self, partition: int, topic: Topic | None = None) -> OffsetFetchAnswer:
-        """Return the committed offset as any client may read it."""
+        """Return the committed offset as any client reads it."""
         return self.node.offset_fetch(self.name, [(topic or self.topic, partition)], require_stable=True)
 
     def stable_offset(self, partition: int) -> OffsetFetchAnswer:
@@ -329,11 +329,11 @@ class Group:
         return self.node.consumer_group_describe(self.name)
 
     def describe_member(self, member: GroupMember) -> DescribedMember | None:
-        """Return the member as the coordinator describes it, None if it has no such member."""
+        """Return the coordinator's description of the member; None if it has no such member."""
         return next((found for found in self.describe().members if found.member_id == member.id), None)
 
     def holding(self, member: GroupMember, epoch: int, *partitions: int) -> PremiseClaim:
-        """Return the premise that the coordinator has the member at this epoch, with these of its partitions."""
+        """Return the premise that the coordinator has the member at this epoch, with these partitions."""
         found = self.describe_member(member)
         met = found is not None and found.member_epoch == epoch and self.of(found) >= set(partitions)
         # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
@@ -342,10 +342,10 @@ class Group:
         return premise(met, what, promised=("KIP1251-BASE-08", "one-coordinator") if back else None)
 
     def waiting(self, member: GroupMember, partition: int) -> PremiseClaim:
-        """Return the premise that the coordinator has the member at its epoch, and has not assigned to another the
-        partition that it has to revoke.
+        """Return the premise that the coordinator has the member at its epoch, and has not given the partition that it
+        must revoke to another.
 
-        Releases differ in whether they describe the partition as still its own.
+        Releases differ in whether they still describe the partition as the member's.
         """
         shown = {found.member_id: found for found in self.describe().members}
         met = member.id in shown and shown[member.id].member_epoch == member.epoch
@@ -359,7 +359,7 @@ class Group:
         return premise(not holders, f"no member has partition {partition}: {say(holders)}")
 
     def of(self, member: DescribedMember) -> frozenset[int]:
-        """Return the partitions assigned to a member in a description."""
+        """Return a described member's assigned partitions."""
         return self._partitions_in(member.assignment.topic_partitions)
 
     def assigned_in(self, answer: HeartbeatAnswer) -> frozenset[int]:
@@ -390,7 +390,7 @@ def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
 
 
 def known_to_the_coordinator(group: Group, topic: Topic, partitions: int) -> None:
-    """Wait until a member of another group is assigned this topic: then the coordinator's metadata has it."""
+    """Wait until the coordinator's metadata has this topic, as shown by an assignment to a member of another group."""
     scout = Group(group.bench, GroupData(group.bench.fresh("group"), topic, partitions)).alone()
     scout.leave()
 
@@ -421,9 +421,9 @@ def new_group(bench: Bench, partitions: int = 4) -> GroupData:
 
 
 ON_FORMER_LEVEL = Rig(FORMER_LEVEL, new_group, Group)
-"""A group on a node whose data a release without assignment epochs (KIP-1251) can load."""
+"""A group on a node with data that a release without assignment epochs (KIP-1251) can load."""
 
 
 def fresh_group(partitions: int = 4) -> Rig[GroupData, Group]:
-    """Return a rig with a group of the example's own and a new topic."""
+    """Return a rig with a new group and topic for each example."""
     return Rig(GROUPS, partial(new_group, partitions=partitions), Group, name=f"fresh_group_{partitions}")

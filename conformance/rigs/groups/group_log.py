@@ -1,4 +1,4 @@
-"""Records that the group coordinator wrote: those of __consumer_offsets, read by Fetch and the release's own schemas."""
+"""The group coordinator's records in __consumer_offsets, read by Fetch and decoded with the release's own schemas."""
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,10 +18,10 @@ V = TypeVar("V", bound=msgspec.Struct)
 
 OFFSETS_TOPIC = "__consumer_offsets"
 ARTIFACTS = ("kafka-group-coordinator", "kafka_2.13")
-"""The jar with the schemas, and the one that had them in earlier releases."""
+"""The jar with the schemas, then the one that had them in earlier releases."""
 CURRENT_ASSIGNMENT = "ConsumerGroupCurrentMemberAssignment"
 CURRENT_ASSIGNMENT_TYPE = 8
-"""The version at the start of these records' keys, which identifies the kind of record."""
+"""The record type in the key's version field."""
 OFFSET_TYPES = (0, 1)
 CLASSIC_TYPE, GROUP_TYPE, TARGET_TYPE = 2, 3, 6
 KINDS = {GROUP_TYPE: "ConsumerGroupMetadata", TARGET_TYPE: "ConsumerGroupTargetAssignmentMetadata"}
@@ -50,7 +50,7 @@ class StoredPartitions(msgspec.Struct, frozen=True):
     assignment_epochs: tuple[int, ...] | None = None
 
     def pairs(self, since: Mapping[int, int]) -> bool:
-        """True if each partition has an epoch, and it is the one in `since`."""
+        """True if each partition has an epoch, equal to the one in `since`."""
         return self.assignment_epochs == tuple(since.get(partition) for partition in self.partitions)
 
 
@@ -71,14 +71,14 @@ class StoredAssignment(msgspec.Struct, frozen=True):
 
 
 class EpochValue(msgspec.Struct, frozen=True):
-    """The epoch of ConsumerGroupMetadataValue, or that of ConsumerGroupTargetAssignmentMetadataValue."""
+    """The epoch in ConsumerGroupMetadataValue or ConsumerGroupTargetAssignmentMetadataValue."""
 
     epoch: int = -1
     assignment_epoch: int = -1
 
 
 class StoredMember(msgspec.Struct, frozen=True):
-    """A member in GroupMetadataValue, with its subscription and assignment in the protocol's own bytes."""
+    """A member in GroupMetadataValue; subscription and assignment are the protocol's bytes."""
 
     member_id: str
     subscription: bytes
@@ -91,7 +91,7 @@ class StoredMember(msgspec.Struct, frozen=True):
 
 
 class StoredGroup(msgspec.Struct, frozen=True):
-    """The fields of GroupMetadataValue: a classic group as it was after its last rebalance."""
+    """The fields of GroupMetadataValue: a classic group after its last rebalance."""
 
     protocol_type: str
     generation: int
@@ -103,7 +103,7 @@ class StoredGroup(msgspec.Struct, frozen=True):
         return "Stable" if self.members else "Empty"
 
     def is_described_by(self, shown: ClassicGroup) -> bool:
-        """True if a coordinator that has loaded this record describes the group as `shown`."""
+        """True if `shown` is how a coordinator that loaded this record must describe the group."""
         stored = (self.state, self.protocol_type, self.protocol or "", len(self.members))
         described = (shown.group_state, shown.protocol_type, shown.protocol_data, len(shown.members))
         return stored == described and all(
@@ -112,7 +112,7 @@ class StoredGroup(msgspec.Struct, frozen=True):
 
 
 class GroupState(NamedTuple):
-    """The group epoch and target assignment epoch, and the epoch and partitions of each member."""
+    """The group epoch and target assignment epoch, and each member's epoch and partitions."""
 
     epoch: int
     assignment_epoch: int
@@ -120,7 +120,7 @@ class GroupState(NamedTuple):
 
 
 def strings_of(key: bytes) -> list[str]:
-    """Return the fields of a key of strings only. Key schemas have the record's kind as version up to 4.0, then 0."""
+    """Return the fields of a key of strings. The key schema's version is the record type up to 4.0, then 0."""
     found, at = [], VERSION.size
     while at < len(key):
         [length] = LENGTH.unpack_from(key, at)
@@ -159,7 +159,7 @@ class GroupLog:
         return self._value(value, f"{CURRENT_ASSIGNMENT}Value", StoredAssignment)
 
     def offsets(self, partition: int) -> list[int]:
-        """Return the offsets that were committed for a partition of the group's topic, in log order."""
+        """Return the offsets committed for a partition of the group's topic, in log order."""
         wanted = OffsetKey(self.group.name, self.group.topic.name, partition)
         return [value.offset for value in self._offsets(wanted, self._records())]
 
@@ -172,10 +172,8 @@ class GroupLog:
                 yield self._value(record.value, "OffsetCommitValue", OffsetValue)
 
     def committed_offset(self, partition: int) -> int:
-        """Return the last offset that was committed for a partition of the group's topic, in or outside of
-        transactions; -1 if there is none. One within a transaction counts at its own place in the log, once the
-        transaction is committed.
-        """
+        """Return the last committed offset of a partition of the group's topic, with or without a transaction; -1 if
+        none. A transactional commit counts at its own place in the log, once its transaction is committed."""
         wanted = OffsetKey(self.group.name, self.group.topic.name, partition)
         newest = (-1, -1)
         pending: dict[int, tuple[int, int]] = {}
@@ -191,7 +189,7 @@ class GroupLog:
         return newest[1]
 
     def replay(self) -> GroupState:
-        """Return the state of the group by its newest records."""
+        """Return the group's state as its newest records have it."""
         members: dict[str, bytes | None] = {}
         epochs: dict[int, EpochValue] = {}
         for record in self._records():
@@ -208,7 +206,7 @@ class GroupLog:
         )
 
     def classic(self) -> StoredGroup | None:
-        """Return the group's newest record as a classic group; None if there is none or it is a tombstone."""
+        """Return the group's newest record as a classic group; None if it has none or a tombstone."""
         found: StoredGroup | None = None
         for record in self._records():
             if record.key is None or VERSION.unpack_from(record.key) != (CLASSIC_TYPE,):
@@ -225,7 +223,7 @@ class GroupLog:
             yield from batch.records
 
     def _member(self, record: Record) -> str | None:
-        """Return the member whose assignment is in the record; None for another kind of record or another group."""
+        """Return the member whose assignment the record holds; None for other records and other groups."""
         if record.key is None or VERSION.unpack_from(record.key) != (CURRENT_ASSIGNMENT_TYPE,):
             return None
         group, member = strings_of(record.key)

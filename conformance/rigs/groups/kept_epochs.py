@@ -1,4 +1,4 @@
-"""Whether a coordinator that loaded a group has its assignment epochs (KIP-1251), by the commits that it admits."""
+"""Whether a coordinator that loaded a group kept its assignment epochs (KIP-1251), by the commits that it accepts."""
 
 from conformance.core.checks import Claims, held_if
 from conformance.rigs.groups.group import Group, HandOver
@@ -6,7 +6,7 @@ from protocol.codes import Error
 
 
 def judged_as_before(group: Group, hand: HandOver, case: str, offset: int) -> Claims:
-    """Observe COMMIT-02, -03 and -05 for a member that kept one partition and lost another, at the epoch that it knows."""
+    """Observe COMMIT-02, -03 and -05 for a member that kept one partition and lost another, at its own epoch."""
     since = hand.old.since[hand.kept]
     below = group.commit(hand.old, {hand.kept: offset + 1}, since - 1)
     unset = group.committed_offset(hand.kept)

@@ -1,4 +1,4 @@
-"""Members of one group that come and go, and the partitions that each of them holds, has to revoke or has lost."""
+"""Members of one group that come and go, with the partitions that each owns, has to revoke or has lost."""
 
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -10,7 +10,7 @@ Hold = Literal["assigned", "pending revocation", "lost"]
 
 
 class Members:
-    """Members of one group that join, leave and change their subscriptions; the first one stays. Newcomers may be static."""
+    """Members of one group that join, leave and change subscriptions; the first one stays. New ones may be static."""
 
     def __init__(self, group: Group, *, static: bool = True) -> None:
         self.group = group
@@ -18,7 +18,7 @@ class Members:
         self.present = [group.alone()]
 
     def change(self, kind: str) -> None:
-        """Make one change. After "revoke" members have partitions to revoke, and do not acknowledge it before the next change."""
+        """Make one change. After "revoke", members have partitions to revoke, unacknowledged until the next change."""
         self.settle()
         if kind in ("join", "revoke") or (kind != "bump" and len(self.present) == 1):
             self._join()
@@ -37,7 +37,7 @@ class Members:
         self.settle()
 
     def settle(self) -> None:
-        """Bring all members back, and the group into balance."""
+        """Bring all members back, and balance the group."""
         for member in self.present:
             if member.instance_id and self._is_away(member):
                 member.join()
@@ -56,7 +56,7 @@ class Members:
 
 
 class Ownership(NamedTuple):
-    """A partition that a member was assigned at epoch `since`, and still had at epoch `until`."""
+    """A partition assigned to a member at epoch `since`, which it still had at epoch `until`."""
 
     member: GroupMember
     partition: int
@@ -66,7 +66,7 @@ class Ownership(NamedTuple):
 
 
 class Owners:
-    """Dynamic members that come and go, and what each of those present owns and owned, as its client saw it."""
+    """Dynamic members that come and go, and the partitions that each present one has owned, as its client saw it."""
 
     def __init__(self, group: Group) -> None:
         self._members = Members(group, static=False)
@@ -89,7 +89,7 @@ class Owners:
         return [*self._current(), *self._pending(), *(one for one in self._ended if self._has_lost(one))]
 
     def _note(self) -> None:
-        """Note what every member owns, and what it no longer owns."""
+        """Note what every member owns and no longer owns."""
         for member, since in self._known.items():
             gone = [(p, epoch) for p, epoch in since.items() if member.since.get(p) != epoch]
             self._ended += [Ownership(member, p, epoch, self._epochs[member], "lost") for p, epoch in gone]
@@ -102,9 +102,8 @@ class Owners:
                 yield Ownership(member, partition, since, member.epoch, "assigned")
 
     def _pending(self) -> Iterator[Ownership]:
-        """Yield the partitions that the last answers took away from members, which stay at their epoch until they have
-        revoked them.
-        """
+        """Yield the partitions that the last answers revoked, whose members stay at their epoch until they acknowledge
+        that."""
         for member, since in self._known.items():
             for partition in sorted(since.keys() - member.since.keys() if member in self.present else ()):
                 yield Ownership(member, partition, since[partition], member.epoch, "pending revocation")
@@ -116,7 +115,7 @@ class Owners:
 
 
 def loses_all_for_a_while(group: Group, member: GroupMember, *others: GroupMember) -> None:
-    """Subscribe the member to another topic until it has lost all partitions, and then to its own again."""
+    """Subscribe the member to another topic until it has lost all partitions, then to its own again."""
     member.turn_to("nowhere")
     group.bench.eventually(lambda: member.keep_up() and not member.partitions, f"{member.id} without partitions")
     for other in others:
@@ -126,7 +125,7 @@ def loses_all_for_a_while(group: Group, member: GroupMember, *others: GroupMembe
 
 
 def lets_another_own(group: Group, member: GroupMember, partition: int) -> None:
-    """Let another member own partitions for a while, including this one."""
+    """Let another member temporarily own partitions that include this one."""
     other = group.member()
     other.join()
     group.settle(member, other)

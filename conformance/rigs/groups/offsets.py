@@ -1,4 +1,4 @@
-"""Committed offsets of a group of one partition, with their leader epochs, in and outside of transactions."""
+"""Committed offsets of a group with one partition, with their leader epochs, with and without transactions."""
 
 from functools import partial
 
@@ -38,7 +38,7 @@ class GroupOffset:
         return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).only
 
     def stable(self, version: int) -> CommittedOffset:
-        """Return the committed offset as answered to a client that asks for stable offsets only."""
+        """Return the committed offset as answered to a client that requires stable offsets."""
         wanted = [(self.partition.topic, 0)]
         return self.coordinator.offset_fetch(self.group, wanted, require_stable=True, version=version).only
 
@@ -52,12 +52,12 @@ class GroupOffset:
 
 
 def holds_commit(found: CommittedOffset, offset: int, epoch: int) -> bool:
-    """True if this offset is committed with this leader epoch (-1: without one)."""
+    """True if the answer has this offset with this leader epoch (-1: none)."""
     return (found.error, found.offset, found.leader_epoch) == (Error.NONE, offset, epoch)
 
 
 def commit_in(transaction: FirstTransaction, offsets: GroupOffset, wanted: NewOffset, version: int) -> None:
-    """Add the group to the transaction, if its protocol requires that, and commit an offset. Raises KitError."""
+    """Add the group to the transaction if its protocol requires it, and commit an offset. Raises KitError."""
     producer = transaction.producer
     if not producer.dialect.bumps:
         require_accepted(producer.add_offsets(offsets.group))

@@ -1,4 +1,4 @@
-"""Streams groups (KIP-1071), whose members read one topic, with members that keep what their clients would."""
+"""Streams groups (KIP-1071) on one topic, whose members keep the state that real clients would."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REBALANCE_MS = 120_000
 
 
 class StreamsMember:
-    """A member that has processed the answers that it received; its tasks are known by their partitions."""
+    """A member in the state after the answers that it received. Its tasks are identified by partition."""
 
     def __init__(self, group: StreamsGroup) -> None:
         self.group = group
@@ -29,7 +29,7 @@ class StreamsMember:
         self.active: frozenset[int] = frozenset()
         self.standby: frozenset[int] = frozenset()
         self.since: dict[int, int] = {}
-        """The assignment epoch of each active task: the epoch of the answer that first showed it."""
+        """The assignment epoch of each active task: that of the answer that first assigned it."""
 
     def join(self) -> None:
         self.heartbeat(
@@ -39,7 +39,7 @@ class StreamsMember:
         )
 
     def heartbeat(self, *, received: bool = True, **fields: Any) -> StreamsHeartbeatAnswer:
-        """Report all tasks, and process the answer, which must not be a refusal."""
+        """Report all tasks, and process the answer. Raises KitError if it is a refusal."""
         answer = self.group.node.streams_group_heartbeat(
             self.group.name,
             self.id,
@@ -74,8 +74,7 @@ def partitions_of_tasks(listed: Iterable[Tasks]) -> frozenset[int]:
 
 class StreamsHandOver(NamedTuple):
     """The state after one member had all tasks, another joined, and the first gave some up. `before` is the epoch at
-    which the first had all.
-    """
+    which it had all."""
 
     old: StreamsMember
     new: StreamsMember
@@ -85,7 +84,7 @@ class StreamsHandOver(NamedTuple):
 
 
 class StreamsGroup(Group):
-    """A group of the streams protocol. Its tasks have state, and so standby tasks, if it is made `stateful`."""
+    """A group of the streams protocol. If it is `stateful` its tasks have state, and so can have standby tasks."""
 
     stateful = False
 
@@ -95,7 +94,7 @@ class StreamsGroup(Group):
         return [Subtopology(SUBTOPOLOGY, self.topic.name, changelog)]
 
     def with_standbys(self) -> None:
-        """Give each task a standby on another member, from now on."""
+        """Configure a standby on another member for each task."""
         self.stateful = True
         settings = {"streams.num.standby.replicas": "1"}
         require_accepted(self.node.incremental_alter_configs(ResourceType.GROUP, self.name, settings))
@@ -128,17 +127,17 @@ class StreamsGroup(Group):
     def commit_by(
         self, member: StreamsMember, offsets: Mapping[int, int], epoch: int, *, elsewhere: NewOffset | None = None
     ) -> OffsetCommitAnswer:
-        """Commit as this member, for partitions of the group's topic, and for one of another topic."""
+        """Commit as this member, for partitions of the group's topic and for one of another topic."""
         wanted = [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
         asked = wanted if elsewhere is None else [*wanted, elsewhere]
         return self.node.offset_commit(self.name, asked, member_id=member.id, epoch=epoch)
 
     def at_epoch(self, member: StreamsMember) -> PremiseClaim:
-        """Return the premise that the coordinator has the member at its epoch: OffsetFetch is served at no other."""
+        """Return the premise that the coordinator has the member at its epoch, without which OffsetFetch is refused."""
         wanted = [(self.topic, 0)]
         answer = self.node.offset_fetch(self.name, wanted, member_id=member.id, epoch=member.epoch)
         return premise(answer.error is Error.NONE, f"{member.id} at epoch {member.epoch}: {answer}")
 
 
 STREAMS_GROUP = Rig(GROUPS, new_group, StreamsGroup)
-"""A streams group of the example's own, still without members."""
+"""A new streams group for each example, without members."""

@@ -1,4 +1,4 @@
-"""A consumer group on three brokers, whose coordinator is found, and can be moved, apart from the leaders of its topic."""
+"""A consumer group on three brokers, whose coordinator can be moved independently of its topic's leaders."""
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
@@ -16,7 +16,7 @@ from protocol.messages import Topic
 
 
 class RoutedGroup(Group):
-    """A group whose requests go to its coordinator, looked up for each."""
+    """A group whose requests go to its coordinator, which is looked up for each."""
 
     @property
     def node(self) -> NodeClient:
@@ -45,7 +45,7 @@ class RoutedGroup(Group):
         self.await_coordinator()
 
     def coordinate_at(self, name: str) -> None:
-        """Let this broker coordinate the group, by an ordinary election if it does not yet."""
+        """Make this broker the group's coordinator, by an ordinary election if it is not yet."""
         log = self.log
         if log.whole().leader != self.bench.id_of(name):
             log.move_leader(self.bench.id_of(name))
@@ -53,7 +53,7 @@ class RoutedGroup(Group):
 
 
 def routed_group(bench: Bench) -> GroupData:
-    """Prepare a group with a topic of four partitions, and a coordinator that has loaded it."""
+    """Prepare a group with a topic of four partitions and a coordinator that has loaded it."""
     data = GroupData(bench.fresh("group"), new_topic(bench, 4), 4)
     RoutedGroup(bench, data).await_coordinator()
     return data
@@ -61,4 +61,4 @@ def routed_group(bench: Bench) -> GroupData:
 
 ROUTED_GROUP = Rig(TRANSACTIONS, routed_group, RoutedGroup)
 ROUTED_ON_FORMER_LEVEL = Rig(FORMER_LEVEL_BROKERS, routed_group, RoutedGroup)
-"""The same on brokers among which some can be of a release without assignment epochs (KIP-1251)."""
+"""The same on brokers of which some can run a release without assignment epochs (KIP-1251)."""

@@ -1,4 +1,4 @@
-"""Consumer groups whose offsets are committed within transactions."""
+"""Consumer groups that commit offsets within transactions."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ from protocol.transactions import TxnOffsetCommitAnswer
 
 
 class TxnGroup(Group):
-    """A group, and producers to commit its offsets with."""
+    """A group, and producers that commit its offsets."""
 
     def __init__(self, bench: Bench, data: GroupData) -> None:
         super().__init__(bench, data)
@@ -35,11 +35,11 @@ class TxnGroup(Group):
         return offered if TV2 in self.dialects else min(offered, LEGACY.txn_offset_commit)
 
     def speaking(self, version: int) -> StageProducer:
-        """Return a producer of the protocol to which this version of TxnOffsetCommit belongs."""
+        """Return a producer of the transaction protocol that uses this version of TxnOffsetCommit."""
         return self.producer(LEGACY.name if version <= LEGACY.txn_offset_commit else TV2.name)
 
     def dialect(self, pick: int) -> str:
-        """Return the name of the protocol that was drawn."""
+        """Return the name of the drawn protocol."""
         return self.dialects[pick % len(self.dialects)].name
 
     def producer(self, dialect: str) -> StageProducer:
@@ -59,9 +59,8 @@ class TxnGroup(Group):
         topic: Topic | None = None,
         version: int | None = None,
     ) -> TxnOffsetCommitAnswer:
-        """Send TxnOffsetCommit at this epoch with the member's id, or without one; by default in the newest version of the
-        producer's protocol and the broker.
-        """
+        """Send TxnOffsetCommit at this epoch, with the member's id or without one; by default in the highest version
+        shared by the producer's protocol and the broker."""
         most = self.newest if producer.dialect.bumps else LEGACY.txn_offset_commit
         spoken = min(self.newest, most) if version is None else version
         return producer.commit_offsets(
@@ -77,21 +76,20 @@ class TxnGroup(Group):
     def commit_in(
         self, producer: StageProducer, member: GroupMember, offsets: Mapping[int, int], *, first: bool
     ) -> None:
-        """Commit at the member's epoch, after adding the group to the transaction if this is its `first` commit.
-        Raises KitError if that is refused.
-        """
+        """Commit at the member's epoch; if it is the transaction's `first` commit, add the group before. Raises
+        KitError if that is refused."""
         if first and not producer.dialect.bumps:
             producer.require(producer.add_offsets(self.name), "producer")
         producer.require(self.txn_commit(producer, member, offsets, member.epoch), "commit")
 
     def read_by(self, member: GroupMember, partition: int) -> OffsetFetchAnswer:
-        """Return the stable offset that the coordinator answers to this member at its epoch."""
+        """Return the stable offset that the coordinator serves to this member at its epoch."""
         wanted = [(self.topic, partition)]
         return self.node.offset_fetch(self.name, wanted, member_id=member.id, epoch=member.epoch, require_stable=True)
 
 
 def refused_epoch_error(answer: TxnOffsetCommitAnswer) -> Error:
-    """Return the error for a refused epoch in the version of the answer (KIP-1319)."""
+    """Return the error that a refused epoch gets in the answer's version (KIP-1319)."""
     by_id = answer.version >= TXN_OFFSETS_BY_ID_FROM
     return Error.STALE_MEMBER_EPOCH if by_id else Error.ILLEGAL_GENERATION
 
@@ -102,7 +100,7 @@ def all_answered(answer: TxnOffsetCommitAnswer, error: Error) -> bool:
 
 
 def fresh_txn_group(partitions: int = 4) -> Rig[GroupData, TxnGroup]:
-    """Return a rig with a group of the example's own, on a node whose transaction coordinator has loaded."""
+    """Return a rig with a new group for each example, on a node whose transaction coordinator has loaded."""
 
     def prepare(bench: Bench) -> GroupData:
         await_coordinators(bench)

@@ -1,4 +1,4 @@
-"""Partitions whose brokers are killed, and restarted in the order of a schedule."""
+"""Partitions whose brokers are killed, and restarted in a scheduled order."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -37,7 +37,7 @@ class AcknowledgedRecord(NamedTuple):
     value: bytes
 
     def kept_in(self, read: FetchedPartition) -> bool:
-        """True if the log has the record at its offset, with its leader epoch."""
+        """True if the log has the record at its offset with its leader epoch."""
         return any(
             (record.offset, batch.leader_epoch, record.value) == self
             for batch in read.batches
@@ -46,7 +46,7 @@ class AcknowledgedRecord(NamedTuple):
 
 
 class Crashing(Partition):
-    """A partition that is read from one broker at a time, while others are down. Brokers are named by id."""
+    """A partition read from one broker at a time while others are down. Brokers are given by id."""
 
     @property
     def directory(self) -> str:
@@ -65,9 +65,9 @@ class Crashing(Partition):
     # --- actions
 
     def write_acknowledged(self, *values: bytes, by: int | None = None) -> list[AcknowledgedRecord]:
-        """Write one batch for each value with acks=all to the leader.
+        """Write one batch per value with acks=all to the leader.
 
-        While other replicas are down, `by` names the broker that is to lead; this waits until it does.
+        While other replicas are down, `by` names the broker that has to lead; this waits until it does.
         """
         state = self.await_agreement() if by is None else self.led_by(by)
         return [
@@ -76,9 +76,9 @@ class Crashing(Partition):
         ]
 
     def _write_committed(self, leader: int, value: bytes) -> int:
-        """Write a record that every in-sync replica has. Returns its offset.
+        """Write a record that every in-sync replica has; return its offset.
 
-        A follower includes a new partition, or one at a new leader epoch, only in its next fetch, after the current
+        A follower fetches a new partition, or one at a new leader epoch, only with its next fetch, after the current
         one has left purgatory.
         """
         answer = self.bench.node(leader).produce(self.topic, self.index, batch(value), timeout_ms=PATIENCE_MS)
@@ -96,7 +96,7 @@ class Crashing(Partition):
         return self.bench.disk(self.bench.name_of(id), self.directory)
 
     def assign(self, *replicas: int) -> None:
-        """Request this assignment from the first of the brokers, without waiting for its effect."""
+        """Request this assignment from its first broker, without waiting for its effect."""
         wanted = Reassignment(self.name, self.index, replicas)
         answer = self.bench.node(replicas[0]).alter_partition_reassignments([wanted])
         for error in (answer.error, *(one.error for one in answer.partitions)):
@@ -105,17 +105,15 @@ class Crashing(Partition):
     # --- the state as one broker sees it; None if it does not answer or the condition does not hold
 
     def state_if_led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata | None:
-        """Return the state if this broker's own Metadata names it as leader, with this ISR, and it serves at an epoch
-        above `above`.
-        """
+        """Return the state if this broker's Metadata names itself leader with this ISR, and it serves at an epoch above
+        `above`."""
         state = self.known_to(id)
         right = state is not None and state.leader == id and isr in (None, set(state.isr))
         return state if right and self.acting(id, above=above) else None
 
     def state_with_leader(self, asked: int) -> PartitionMetadata | None:
-        """Return the state if the asked broker's Metadata names a leader; if it names itself, it also has to serve at
-        that epoch.
-        """
+        """Return the state if the asked broker's Metadata names a leader; if that is itself, it must also serve at that
+        epoch."""
         state = self.known_to(asked)
         if state is None or state.leader < 0:
             return None
@@ -131,11 +129,11 @@ class Crashing(Partition):
         return state if state is not None and set(state.isr) == set(ids) else None
 
     def is_listed(self, asked: int, id: int) -> bool:
-        """True if the broker is in Metadata, which lists all that are not fenced."""
+        """True if the asked broker's Metadata lists the broker, as it does all that are not fenced."""
         return id in {broker.node_id for broker in self.bench.node(asked).metadata([]).brokers}
 
     def end(self, id: int) -> int | None:
-        """Return the replica's log end offset, by ListOffsets as the debugging replica."""
+        """Return the replica's log end offset, from ListOffsets with the debugging replica id."""
         try:
             answer = self.bench.node(id).list_offsets(self.name, self.index, LATEST, replica_id=DEBUGGER)
         except WireError:
@@ -148,7 +146,7 @@ class Crashing(Partition):
         return self.bench.eventually(probe, f"{what}, of {self.directory}", within, due=due)
 
     def joins(self, probe: Callable[[], object], what: str) -> None:
-        """Wait until a restarted replica is in sync. If it never is, read its records for the judges, then raise."""
+        """Wait until a restarted replica is in sync. If it never is, read its records for the judges, and raise."""
         try:
             self.until(lambda: bool(probe()), what, "replica", STARTS_WITHIN)
         except Overdue:
@@ -167,7 +165,7 @@ class Crashing(Partition):
         return self.until(lambda: self.end(id), f"broker {id} with its replica online")
 
     def ends_until(self, id: int, over: Callable[[], object], what: str, due: Due = "step") -> list[int]:
-        """Return the log end offsets of the replica, read again and again until the condition holds."""
+        """Poll the replica's log end offset until the condition holds; return all values."""
         ends: list[int] = []
 
         def try_once() -> bool:
@@ -181,7 +179,7 @@ class Crashing(Partition):
     # --- reading
 
     def read(self, id: int) -> FetchedPartition:
-        """Return all records of a replica, whichever leader it follows. Its one segment fits into one answer."""
+        """Return all records of a replica, whichever leader it follows. Its only segment fits into one answer."""
         node = self.bench.node(id)
         start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
         return node.fetch(self.at(start), FetchOptions(replica_id=FUTURE_REPLICA))
@@ -192,9 +190,8 @@ class Crashing(Partition):
         return premise(mark < end, f"the high watermark {mark} of broker {id} is below {end}; its log ends at {held}")
 
     def entries(self, id: int, until: Callable[[tuple[Boundary, ...]], bool]) -> tuple[Boundary, ...]:
-        """Return the entries of a running replica's leader-epoch-checkpoint as soon as `until` holds, or else its last
-        ones; empty if it cannot be read.
-        """
+        """Return a running replica's leader-epoch-checkpoint entries once `until` holds, or else the last ones read;
+        empty if unreadable."""
         return entries_of(read_epochs(self, id, lambda file: until(entries_of(file) or ()))) or ()
 
 
@@ -212,4 +209,4 @@ LAGGING_TRIO = on_brokers("lagging_trio", LAGGING, 3, min_insync_replicas="2")
 LAGGING_PAIR = on_brokers("lagging_pair", LAGGING, 2, min_insync_replicas="1")
 PAIR = on_brokers("pair", QUICK_CLUSTER, 2, min_insync_replicas="1")
 TRIO = on_brokers("crashing_trio", QUICK_CLUSTER, 3, min_insync_replicas="2")
-"""A partition on all three brokers. The third broker of a pair stays up, so that it can answer."""
+"""A partition on all three brokers. The third broker of a pair stays up to answer requests."""

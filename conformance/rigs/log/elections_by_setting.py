@@ -1,6 +1,7 @@
-"""Partitions on two brokers that differ in unclean.leader.election.enable and lose their whole ISR while the other replica lags.
+"""Partitions on two brokers, with various settings of unclean.leader.election.enable, that lose their whole ISR while
+the other replica lags.
 
-Everything is observed through a bystander: a broker that stays up and has no replica of them.
+A bystander, a broker without a replica that stays up, observes everything.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,13 +29,13 @@ KINDS: dict[str, dict[str, str]] = {
     "switched": {},
     "silent": {},
 }
-"""The kinds, by the configuration with which a topic is created. The last in-sync replica of the `wiped` kind loses its disk."""
+"""The kinds, by the topic configuration at creation. The last in-sync replica of the `wiped` kind loses its disk."""
 EACH = 2
 """The number of partitions of each other kind."""
 
 
 class SettingsData(msgspec.Struct, frozen=True):
-    """The partitions by kind, and the names of the brokers: first leader, other replica, and one without a replica."""
+    """The partitions by kind, and the brokers: first leader, other replica, and one without a replica."""
 
     partitions: dict[str, list[PartitionData]]
     first: str
@@ -55,11 +56,11 @@ class ElectionSettings:
         return [one for found in self.partitions.values() for one in found]
 
     def bystander_metadata(self) -> MetadataAnswer:
-        """Return the bystander's Metadata of all the partitions."""
+        """Return the bystander's Metadata of all partitions."""
         return self.bench.node(self.bystander).metadata([one.name for one in self.all])
 
     def led_by(self, broker: str, kinds: Sequence[str] = tuple(KINDS)) -> bool:
-        """True if this broker leads the partitions of all these kinds. The leaders of all partitions are noted."""
+        """True if this broker leads all partitions of these kinds. Notes the leaders of all partitions."""
         answer = self.bystander_metadata()
         for one in self.all:
             self.leaders[one.name].add(answer.topic(one.name).partition(0).leader)
@@ -69,7 +70,7 @@ class ElectionSettings:
     # --- what happens to them
 
     def lose_isr(self, records: int) -> None:
-        """Kill the second broker, let the first take records alone, kill it, and start the second again."""
+        """Kill the second broker, let the first append records alone, kill it, and start the second again."""
         first = self.bench.id_of(self.first)
         self.bench.processes.kill(self.second, role="follower")
         self._until(lambda one: one.isr == (first,), f"{self.first} alone in the ISR")
@@ -106,7 +107,7 @@ class ElectionSettings:
             self.bench.node(self.bystander).describe_topic_partitions([one.name for one in self.all])
 
     def rest(self) -> None:
-        """Start the last in-sync replica again, write a record to each partition, and wait for the replicas to agree."""
+        """Restart the last in-sync replica, write a record to each partition, and wait until the replicas agree."""
         self.bench.processes.start(self.first)
         for one in self.all:
             one.whole()
@@ -121,7 +122,7 @@ class ElectionSettings:
 
     @contextmanager
     def on_by_default(self) -> Iterator[None]:
-        """Permit unclean elections by the cluster default for as long as the block lasts."""
+        """Permit unclean elections by the cluster-wide default within the block."""
         try:
             self._alter(ResourceType.BROKER, "", "true")
             yield

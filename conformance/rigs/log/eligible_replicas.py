@@ -1,4 +1,5 @@
-"""Partitions whose replicas may become eligible to lead (ELR, KIP-966), and a partition that only shows the brokers."""
+"""Partitions whose replicas may become eligible to lead (ELR, KIP-966), and one that only reveals the brokers'
+state."""
 
 import msgspec
 
@@ -21,9 +22,9 @@ class EligibleData(msgspec.Struct, frozen=True):
 
 
 class EligibleReplicas:
-    """`strict` has as many replicas as its min.insync.replicas: one that leaves the ISR is eligible to lead. `alone` has the same
-    setting, and the last of those replicas only. `shown` is on all brokers. `asked` is the broker that answers all the time.
-    """
+    """`strict` has as many replicas as its min.insync.replicas: one that leaves the ISR is eligible to lead. `alone`
+    has the same setting but only the last of those replicas. `shown` is on all brokers. `asked` is the broker that
+    answers all the time."""
 
     def __init__(self, bench: Bench, data: EligibleData) -> None:
         self.bench = bench
@@ -48,7 +49,7 @@ class EligibleReplicas:
         )
 
     def delete_topic(self) -> None:
-        """Delete the topic of `strict`, and wait until the asked broker does not know it any more."""
+        """Delete the topic of `strict`, and wait until the asked broker no longer knows it."""
         [deleted] = self.bench.node(self.asked).delete_topics([self.strict.name]).topics
         self._accepted(deleted.error)
         self.strict.until(lambda: self.strict.known_to(self.asked) is None, "the topic deleted")

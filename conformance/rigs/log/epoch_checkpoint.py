@@ -11,7 +11,7 @@ from history.due import is_starved
 _FORM = re.compile(rb"0\n(\d+)\n((?:\d+ \d+\n)*)")
 
 WRITTEN_WITHIN = WITHIN
-"""Seconds within which the file must be written: from 3.8 some of its writes are asynchronous, and have the general bound."""
+"""Seconds within which the file must be written: from 3.8 on some writes are asynchronous, with the general bound."""
 
 
 def entries_of(file: File) -> tuple[Boundary, ...] | None:
@@ -29,9 +29,8 @@ def entry_of(file: File, epoch: int) -> Boundary | None:
 
 
 def read_epochs(partition: Partition, broker: int, until: Callable[[File], bool]) -> File:
-    """Return a replica's file once `until` is true of it, or else as it is when it must be written. Raises Overdue in its
-    place if the kit starved meanwhile, so that the file proves nothing.
-    """
+    """Return a replica's file once `until` is true of it, or else as it is once it had to be written. Raises Overdue if
+    the kit starved meanwhile, so that the file proves nothing."""
     bench = partition.bench
     path = f"{partition.name}-{partition.index}/leader-epoch-checkpoint"
     began = bench.now().seconds

@@ -1,4 +1,4 @@
-"""Partitions with a prepared history of epochs, shared by probes that only read."""
+"""Partitions with a prepared history of epochs, shared by read-only probes."""
 
 import msgspec
 
@@ -25,9 +25,9 @@ def _on_two_brokers(bench: Bench) -> PartitionData:
 
 
 ON_TWO_BROKERS = Rig(CLUSTER, _on_two_brokers, Partition, shared=True)
-"""A partition that one of the brokers does not host; its leader moved once."""
+"""A partition that one broker does not host; its leader moved once."""
 JOINED = Rig(CLUSTER, _on_two_brokers, Partition)
-"""The same for a single example, which may use the third broker as well."""
+"""The same partition, prepared for a single example, which may also use the third broker."""
 
 
 # --- two partitions under different leaders
@@ -39,9 +39,8 @@ class OppositeLeadersData(msgspec.Struct, frozen=True):
 
 
 class OppositeLeaders:
-    """Two partitions on all brokers, with logs of different lengths; as long as no leader moves, the leader of each is a follower
-    of the other.
-    """
+    """Two partitions on all brokers, with logs of different lengths. While no leader moves, the leader of each is a
+    follower of the other."""
 
     def __init__(self, bench: Bench, data: OppositeLeadersData) -> None:
         self.bench = bench
@@ -91,14 +90,14 @@ def _prepare_gap(bench: Bench) -> GapData:
 
 
 AWAY_AND_BACK = Rig(CLUSTER, _prepare_gap, Gap, shared=True)
-"""A partition led by one broker, then by another that took no record, then by the first again."""
+"""A partition led by one broker, then by another that appended nothing, then by the first again."""
 
 
 # --- trimmed
 
 
 class RaisedStartData(msgspec.Struct, frozen=True):
-    """Partitions with the offset to which DeleteRecords raised each log start."""
+    """Partitions, each with the log start offset that DeleteRecords set."""
 
     partitions: tuple[PartitionData, ...]
     starts: tuple[int, ...]
@@ -106,7 +105,7 @@ class RaisedStartData(msgspec.Struct, frozen=True):
 
 
 class RaisedStart:
-    """One partition of the rig: epochs with their original boundaries, and the log start since."""
+    """One partition of the rig: the original start offsets of its epochs, and its current log start."""
 
     def __init__(self, partition: Partition, start: int, end: int) -> None:
         self.partition = partition
@@ -120,12 +119,12 @@ class RaisedStart:
 
     @property
     def first_kept(self) -> int:
-        """The epoch that covers the log start."""
+        """The epoch that includes the log start."""
         return max(boundary.epoch for boundary in self._boundaries if boundary.start <= self.start)
 
     @property
     def purged_epochs(self) -> list[int]:
-        """The epochs without an offset at or after the log start."""
+        """The epochs that end at or before the log start."""
         return [epoch for epoch in self.epochs if epoch < self.first_kept]
 
 
@@ -141,7 +140,7 @@ class RaisedStartPartitions:
 
 
 def trimmed_to(*starts: int) -> Rig[RaisedStartData, RaisedStartPartitions]:
-    """Return a rig with a partition for each start; its epochs began at offsets 0, 3 and 6, and its log ends at 9."""
+    """Return a rig with a partition per log start; its epochs began at offsets 0, 3 and 6, and its log ends at 9."""
 
     def prepare(bench: Bench) -> RaisedStartData:
         partitions = tuple(new_partition_with_epochs(bench, 2) for _ in starts)

@@ -1,4 +1,4 @@
-"""Requests that name leader epochs: their senders, the versions from which they are checked, and what their answers say."""
+"""Requests that name leader epochs: senders, the versions that check them, and predicates on answers."""
 
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Er
 
 
 class Sender(NamedTuple):
-    """The receiver and the sender of a request, as broker and replica id, and the state of the partition before it."""
+    """A request's receiver (broker id) and sender (replica id), and the partition's state before it."""
 
     node: NodeClient
     replica_id: int
@@ -54,7 +54,7 @@ def same_leader_and_epoch(partition: Partition, before: PartitionMetadata) -> Pr
 
 
 def is_refusal(answer: AnyAnswer, error: Error) -> bool:
-    """True if the answer has this error, and nothing else is returned."""
+    """True if the answer has this error and no data."""
     if isinstance(answer, FetchedPartition):
         return answer.error is error and reads_nothing(answer)
     offset = answer.offset if isinstance(answer, ListedOffset) else answer.end_offset
@@ -78,5 +78,5 @@ def out_of_range(answer: FetchedPartition) -> bool:
 
 
 def start_of(partition: Partition, node: NodeClient) -> ListedOffset:
-    """Return the log start offset of one replica, in its own answer."""
+    """Return a replica's log start offset from its own answer."""
     return node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGER)

@@ -1,4 +1,4 @@
-"""Partitions on two of the brokers, for requests that only their follower may send."""
+"""Partitions on two brokers, for requests that only their follower may send."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,11 +28,11 @@ from protocol.topics import Reassignment
 from protocol.words import say
 
 PATIENCE = 2.3
-"""Seconds that a broker can be frozen without being fenced: its session of 3 s began with a heartbeat 0.5 s ago or less."""
+"""Seconds that a broker can be frozen without being fenced: its session of 3 s was renewed at most 0.5 s ago."""
 
 OFTEN = 0.05
 A_WHILE = 1.0
-"""Seconds in which a leader would have added a follower to the ISR many times over: it decides at each of its fetches."""
+"""Seconds in which a leader could have added a follower to the ISR many times: it decides at each of its fetches."""
 
 
 # --- what happens to brokers
@@ -40,7 +40,7 @@ A_WHILE = 1.0
 
 @contextmanager
 def frozen_broker(bench: Bench, name: str) -> Iterator[float]:
-    """Freeze the broker for as long as the block lasts. Yields the time in seconds at which that began."""
+    """Freeze the broker within the block. Yields the time in seconds at which that began."""
     began = bench.now().seconds
     bench.processes.pause(name)
     try:
@@ -53,7 +53,7 @@ def frozen_broker(bench: Bench, name: str) -> Iterator[float]:
 def leaving(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
     """Begin a controlled shutdown of the broker before the block, and start it again after it.
 
-    Yields a function that waits until the broker has ended.
+    Yields a function that waits until the process has ended.
     """
     ended: list[object] = []
 
@@ -92,7 +92,7 @@ def _sees_whole(bench: Bench, name: str) -> bool:
 
 
 def reassign_replicas(partition: Partition, replicas: tuple[int, ...]) -> PartitionMetadata:
-    """Give the partition these replicas. Returns the state once they are all in the ISR."""
+    """Reassign the partition to these replicas; return the state once all are in the ISR."""
     broker = partition.bench.node(partition.bench.brokers[0])
     answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
     if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
@@ -118,14 +118,14 @@ class FollowerRoles(NamedTuple):
 
 
 class IsrAttempt(NamedTuple):
-    """The success of an attempt to join the ISR, and its last fetch."""
+    """Whether an attempt to join the ISR succeeded, and its last fetch."""
 
     inside: bool
     last: FetchedPartition
 
 
 class OneFollower(Partition):
-    """A partition with one follower, so that only that follower's fetches advance the high watermark."""
+    """A partition with one follower, whose fetches alone advance the high watermark."""
 
     def cast(self) -> FollowerRoles:
         state = self.whole()
@@ -134,7 +134,7 @@ class OneFollower(Partition):
         return FollowerRoles(self.bench.node(state.leader), follower, self.bench.node(outsider), state)
 
     def grow(self, cast: FollowerRoles, records: int) -> int:
-        """Append at the leader without waiting for its follower. Returns the new log end."""
+        """Append at the leader without waiting for the follower; return the new log end offset."""
         return self.write(*[b"ahead"] * records, acks=1, to=cast.leader).base_offset + records
 
     def fetch_as_follower(
@@ -147,7 +147,7 @@ class OneFollower(Partition):
         broker_epoch: int = -1,
         at: str = "leader",
     ) -> FetchedPartition:
-        """Fetch with the follower's id. `epoch_ahead` is how far its current epoch is from the leader's."""
+        """Fetch with the follower's id. `epoch_ahead` is its current leader epoch minus the leader's."""
         node = cast.leader if at == "leader" else cast.outsider
         return node.fetch(
             self.at(offset, current_leader_epoch=cast.state.leader_epoch + epoch_ahead, last_fetched_epoch=last),
@@ -155,7 +155,7 @@ class OneFollower(Partition):
         )
 
     def look(self, cast: FollowerRoles, offset: int) -> FetchedPartition:
-        """Return the leader's answer to a consumer that fetches at `offset`."""
+        """Return the leader's answer to a consumer's fetch at `offset`."""
         return cast.leader.fetch(self.at(offset))
 
     def isr(self, cast: FollowerRoles) -> set[int]:
@@ -163,7 +163,7 @@ class OneFollower(Partition):
         return set(self.state(cast.state.leader).isr)
 
     def let_in(self, cast: FollowerRoles, offset: int, broker_epoch: int, within: float) -> IsrAttempt:
-        """Fetch with the id of a follower outside the ISR, until it is in or `within` seconds have passed."""
+        """Fetch with the id of a follower outside the ISR, until it is in the ISR or `within` seconds have passed."""
         began = self.bench.now().seconds
 
         def try_once() -> IsrAttempt | None:
@@ -186,7 +186,7 @@ def prepare_duo(bench: Bench) -> PartitionData:
 
 
 DUO = Rig(CLUSTER, prepare_duo, OneFollower, shared=True)
-"""The shared partition whose high watermark is raised above records that its follower lacks: not for any other use."""
+"""A shared partition whose high watermark is raised above records that its real follower lacks: for no other use."""
 
 
 # --- one partition of all brokers
@@ -206,7 +206,7 @@ RECOMPRESSING = moving_partition("recompressing", 1, compression_type="gzip")
 
 
 class SharedFollowerData(msgspec.Struct, frozen=True):
-    """Topics of one partition, led by `leader`: `free` ones need one in-sync replica, `strict` ones two."""
+    """Topics with one partition each, led by `leader`: `free` ones need one in-sync replica, `strict` ones two."""
 
     leader: str
     follower: str
@@ -216,14 +216,14 @@ class SharedFollowerData(msgspec.Struct, frozen=True):
 
 
 class FollowerFetch(NamedTuple):
-    """A fetch with the follower's id, and the leader's Metadata before it."""
+    """A fetch with the follower's id, and the leader's Metadata just before it."""
 
     seen: MetadataAnswer
     fetched: FetchAnswer
 
 
 class SharedFollower:
-    """Several partitions with one leader and one follower in common, so that a fault shows on all of them at once."""
+    """Several partitions with the same leader and follower, so that one fault shows on all of them."""
 
     def __init__(self, bench: Bench, data: SharedFollowerData) -> None:
         self.bench = bench
@@ -237,7 +237,7 @@ class SharedFollower:
         return self.bench.id_of(self.follower)
 
     def look(self) -> MetadataAnswer:
-        """Return the leader's Metadata of all the partitions."""
+        """Return the leader's Metadata of all partitions."""
         return self.leader.metadata([topic.name for topic in self.topics])
 
     def states(self, seen: MetadataAnswer | None = None) -> list[PartitionMetadata]:
@@ -255,12 +255,12 @@ class SharedFollower:
         return self.bench.eventually(states_if_sized, f"ISRs of {size}")
 
     def produce(self, topics: tuple[Topic, ...], *values: bytes, timeout_ms: int = 5_000) -> ProduceAnswer:
-        """Send one batch to each of the topics, with acks=all. Returns an answer for each of them."""
+        """Produce one batch to each topic with acks=all; the answer has a result for each."""
         wanted = [ProducePartition(topic, 0, batch(*values)) for topic in topics]
         return self.leader.produce_many(wanted, timeout_ms=timeout_ms)
 
     def fetch_as_follower(self, offset: int) -> FollowerFetch:
-        """Fetch at `offset` of all partitions, with the follower's id and the epochs that the leader names."""
+        """Fetch all partitions at `offset`, with the follower's id and the epochs that the leader names."""
         seen = self.look()
         wanted = [
             FetchPartition(topic=topic, partition=0, fetch_offset=offset, current_leader_epoch=state.leader_epoch)
@@ -281,12 +281,12 @@ class SharedFollower:
         return tries
 
     def is_listed(self, seen: MetadataAnswer) -> bool:
-        """True if the leader's Metadata lists the follower. It lists all brokers that are not fenced."""
+        """True if the leader's Metadata lists the follower, as it does all brokers that are not fenced."""
         return self.follower_id in {broker.node_id for broker in seen.brokers}
 
 
 def prepare_pairs(bench: Bench) -> SharedFollowerData:
-    """Create five topics of either kind, and one that the follower leads, so that its shutdown takes several steps."""
+    """Create five topics of each kind, and one led by the follower, so that its shutdown takes several steps."""
     leader, follower, bystander = bench.brokers
     replicas = (bench.id_of(leader), bench.id_of(follower))
     free = new_topics(bench, [replicas] * 5, min_insync_replicas="1")

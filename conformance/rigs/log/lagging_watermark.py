@@ -1,4 +1,4 @@
-"""A high watermark that stays behind the log end: an in-sync follower is paused while the leader takes records."""
+"""A high watermark that stays behind the log end: an in-sync follower is frozen while the leader appends."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,23 +14,23 @@ from protocol.words import say
 
 
 class Behind(NamedTuple):
-    """A leader whose log end is above its high watermark. Send requests to this broker only: paused ones do not answer."""
+    """A leader whose log end is above its high watermark. Send requests to it only: frozen brokers do not answer."""
 
     leader: NodeClient
     epoch: int
     watermark: int
     end: int
     copying: tuple[int, ...] = ()
-    """The followers that are not paused and copy the records above the high watermark."""
+    """The followers that are not frozen and copy the records above the high watermark."""
 
     def still(self, partition: Partition) -> PremiseClaim:
-        """Return the premise that high watermark and log end are apart, and unchanged."""
+        """Return the premise that high watermark and log end differ, and are unchanged."""
         now = watermark_and_end(partition, self.leader)
         met = now == (self.watermark, self.end) and self.watermark < self.end
         return premise(met, f"the high watermark held at {self.watermark} below the log end {self.end}: now {say(now)}")
 
     def copy(self, partition: Partition) -> NodeClient:
-        """Return a follower that has the records above the high watermark, once it knows the high watermark too."""
+        """Return a follower that has the records above the high watermark, once it also knows the high watermark."""
         node = partition.bench.node(self.copying[0])
 
         def has_copied() -> bool:
@@ -44,7 +44,7 @@ class Behind(NamedTuple):
 
 @contextmanager
 def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
-    """Write `records` records with acks=1 that cannot be committed as long as the block lasts.
+    """Write `records` records with acks=1 that stay uncommitted within the block.
 
     Keep the block short: after broker.session.timeout.ms the follower is fenced and leaves the ISR.
     """
@@ -57,6 +57,6 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
 
 
 def watermark_and_end(partition: Partition, node: NodeClient) -> tuple[int, int]:
-    """Return the high watermark and log end offset of one replica, from its own answers."""
+    """Return a replica's high watermark and log end offset, from its own answers."""
     end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
     return node.fetch(partition.at(0)).high_watermark, end

@@ -21,18 +21,18 @@ class SpreadData(msgspec.Struct, frozen=True):
 
 
 class SpreadPartitions:
-    """Partitions with records; their leaders are spread over the brokers."""
+    """Partitions with records, whose leaders are spread over the brokers."""
 
     def __init__(self, bench: Bench, data: SpreadData) -> None:
         self.bench = bench
         self.partitions = [Partition(bench, one) for one in data.partitions]
 
     def write(self, *values: bytes) -> list[int]:
-        """Write one batch to each. Returns their base offsets."""
+        """Write one batch to each partition; return their base offsets."""
         return [partition.write(*values).base_offset for partition in self.partitions]
 
     def move_leaders(self) -> list[PartitionMetadata]:
-        """Change each leader by an ordinary election: make the last replica the preferred one, and elect it."""
+        """Move every leader by an ordinary election: make the last replica the preferred leader, and elect it."""
         before = [partition.whole() for partition in self.partitions]
         orders = [(*state.replicas[-1:], *state.replicas[:-1]) for state in before]
         moves = [Reassignment(one.name, one.index, order) for one, order in zip(self.partitions, orders, strict=True)]
@@ -95,7 +95,7 @@ def led_by_one(count: int) -> Rig[SpreadData, SpreadPartitions]:
 
 
 def retained_partitions(bench: Bench) -> SpreadData:
-    """Create partitions with one batch per segment, and two segments in each of four epochs: offsets 0 to 7."""
+    """Create partitions with one batch per segment and two segments in each of four epochs: offsets 0 to 7."""
     ids = [bench.id_of(broker) for broker in bench.brokers]
     topics = new_topics(bench, [tuple(ids)] * RETAINED_COUNT, segment_ms="1")
     data = SpreadData(tuple(PartitionData(topic, 0) for topic in topics))
@@ -116,10 +116,10 @@ SEGMENT_BYTES = 1_000
 """Bytes of the record in each batch."""
 
 RETAINED = Rig(QUICK_CLUSTER, retained_partitions, SpreadPartitions, shared=True)
-"""The partitions whose oldest segments retention deletes, once for each of them."""
+"""Partitions whose oldest segments retention deletes, once per partition."""
 
 FIVE = several_partitions("five", 5, epochs=0)
 """The partitions for leader changes and appends."""
 
 TRIMMABLE = several_partitions("trimmable", 10, epochs=2)
-"""The partitions for DeleteRecords, once each: offsets 0 to 8 in three epochs."""
+"""Partitions for DeleteRecords, once per partition: offsets 0 to 8 in three epochs."""

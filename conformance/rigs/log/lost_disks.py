@@ -1,4 +1,4 @@
-"""Partitions whose latest records are on min.insync.replicas brokers, all but one of which lose their disks."""
+"""Partitions whose latest records are on min.insync.replicas brokers, of which all but one lose their disks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class LostDisks:
         self._data = data
 
     def take_shape(self, shape: Shape) -> None:
-        """Go on with the partitions of this shape, and give the brokers their roles in it."""
+        """Continue with the partitions of this shape, and give the brokers their roles in it."""
         self.partitions = [Partition(self.bench, one) for one in self._data.partitions[SHAPES.index(shape)]]
         replicas = self.bench.brokers[: shape.factor]
         self.victims, [self.holder, *self.others] = (
@@ -72,7 +72,7 @@ class LostDisks:
             self.bench.processes.start(name)
 
     def alive(self) -> bool:
-        """True if the victims answer, and list each other as alive."""
+        """True if the victims answer, and their Metadata lists each other."""
         ids = {self.bench.id_of(name) for name in self.victims}
         try:
             answers = [self.bench.node(name).metadata([]) for name in self.victims]

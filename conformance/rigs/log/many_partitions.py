@@ -1,4 +1,4 @@
-"""Many partitions whose leader has an uncommitted suffix, and a client that fetches while the leader truncates it."""
+"""Many partitions whose leader has an uncommitted suffix, and a client that fetches while a broker truncates it."""
 
 from collections.abc import Callable
 
@@ -24,11 +24,11 @@ from protocol.records import batch
 from protocol.topics import ElectionType
 
 PARTITIONS = 24
-"""The number of partitions: a truncation follows its diverging answer so soon that only some of many show it."""
+"""The number of partitions: truncation follows the diverging answer so closely that it shows only on some of many."""
 
 
 class ManyPartitionsData(msgspec.Struct, frozen=True):
-    """Topics of one partition each, and the brokers: the leader of all, the follower of all, and one without replicas."""
+    """Topics with one partition each, and the brokers: the leader of all, their follower, and one without replicas."""
 
     topics: tuple[Topic, ...]
     first: str
@@ -37,7 +37,7 @@ class ManyPartitionsData(msgspec.Struct, frozen=True):
 
 
 class ManyPartitions:
-    """Partitions with the same leader and the same follower. They are identified by the names of their topics."""
+    """Partitions with the same leader and follower, identified by topic name."""
 
     def __init__(self, bench: Bench, data: ManyPartitionsData) -> None:
         self.bench = bench
@@ -52,13 +52,13 @@ class ManyPartitions:
         self._names = {topic.id: topic.name for topic in data.topics}
 
     def name_of(self, fetched: FetchedPartition) -> str:
-        """Return the topic name of an answer, which newer versions identify by topic id only."""
+        """Return the topic name of an answer; newer versions have only the topic id."""
         return fetched.topic or self._names[fetched.topic_id]
 
     # --- writing
 
     def write(self, to: str, *values: bytes, acks: int = -1) -> None:
-        """Write the same values to all partitions; KitError if one of them is refused."""
+        """Write the same values to all partitions. Raises KitError if one is refused."""
         wanted = [ProducePartition(topic, 0, batch(*values)) for topic in self.topics]
         answer = self.bench.node(to).produce_many(wanted, acks=acks)
         if any(one.error is not Error.NONE for one in answer.partitions):
@@ -90,7 +90,7 @@ class ManyPartitions:
         return self.bench.eventually(without, "no partition with a leader")
 
     def elect(self) -> dict[str, int]:
-        """Elect the second broker, the only replica that is up, uncleanly everywhere. Returns the leader epochs."""
+        """Elect the second broker, the only live replica, uncleanly on all partitions; return the leader epochs."""
         node = self.bench.node(self.bystander)
 
         def try_to_elect() -> bool:
@@ -116,15 +116,13 @@ class ManyPartitions:
 
 
 class RepeatedFetches:
-    """Fetches of all partitions at once from one broker, without pause, as by a consumer of a follower."""
+    """Back-to-back fetches of all partitions from one broker, as by a consumer of a follower."""
 
     def __init__(
         self, crowd: ManyPartitions, broker: str, offset: int, end: int, epochs: dict[str, int] | None = None
     ) -> None:
-        """Prepare the fetches. Every other one names no leader epoch; the others name `epochs`, and are served once
-        the broker knows those. Only the latter show its progress; those without epochs are served as soon as it
-        listens.
-        """
+        """Prepare the fetches. Every other one names no leader epoch and is served as soon as the broker listens; the
+        others name `epochs` and are served once the broker knows those, which shows its progress."""
         self.crowd = crowd
         self.node: NodeClient = crowd.bench.node(broker, purpose="hammer")
         self.offset, self.end = offset, end
@@ -142,7 +140,7 @@ class RepeatedFetches:
         ]
 
     def until_answered(self, within: float) -> None:
-        """Continue until the broker has answered for every partition before it caught up. Raises Overdue."""
+        """Continue until the broker has answered for every partition before it caught up there. Raises Overdue."""
         what = f"{self.node.node} answering for all partitions"
         self._go_on(lambda: len(self.caught_in_time) == len(self.crowd.couples), what, within)
 
@@ -166,7 +164,7 @@ class RepeatedFetches:
         return True
 
     def _note(self, answer: FetchAnswer) -> None:
-        """Sort the partitions by whether they answered before or after they had caught up."""
+        """Sort the answered partitions into those before and those after they caught up."""
         self.answers.append(answer)
         for one in answer.partitions:
             if one.error is Error.NONE:
@@ -181,7 +179,7 @@ class RepeatedFetches:
         return found
 
     def showing(self, doomed: dict[str, set[ReadRecord]]) -> list[FetchAnswer]:
-        """Return the answers with any of these records."""
+        """Return the answers that contain any of these records."""
 
         def shows(one: FetchedPartition) -> bool:
             return bool(doomed[self.crowd.name_of(one)] & set(delivered_of(one)))
@@ -190,7 +188,7 @@ class RepeatedFetches:
 
 
 def not_in(served: dict[str, set[ReadRecord]], logs: dict[str, FetchedPartition]) -> dict[str, set[ReadRecord]]:
-    """Return the records that the broker returned, by partition, and that the final logs do not have."""
+    """Return the returned records that the final logs lack, by partition."""
     return {name: records - set(delivered_of(logs[name])) for name, records in served.items()}
 
 

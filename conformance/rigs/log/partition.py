@@ -23,14 +23,14 @@ from protocol.topics import ElectionType, NewTopic, Reassignment
 
 
 class Boundary(msgspec.Struct, frozen=True):
-    """The start of an epoch: its number and the offset of its first record."""
+    """The start of an epoch: its number, and its first record's offset."""
 
     epoch: int
     start: int
 
 
 class PartitionData(msgspec.Struct, frozen=True):
-    """A partition created for a check. `boundaries` are those of the epochs in which records were written."""
+    """A partition created for a check. `boundaries` are those of the epochs with records."""
 
     topic: Topic
     partition: int
@@ -38,7 +38,7 @@ class PartitionData(msgspec.Struct, frozen=True):
 
 
 class Partition(PartitionView):
-    """A partition as a check sees it: its brokers by role, and the actions of a check on it."""
+    """A partition as checks use it: its brokers by role, and actions on it."""
 
     def __init__(self, bench: Bench, data: PartitionData) -> None:
         super().__init__(bench, data.topic, data.partition)
@@ -46,13 +46,13 @@ class Partition(PartitionView):
         self.data = data
 
     def leader(self) -> NodeClient:
-        """Return the leader once all brokers name it, so that a request does not race with a leader change."""
+        """Return the leader once all brokers name it, so that requests do not race with a leader change."""
         return self.bench.node(self.await_agreement().leader)
 
     # --- writing, moving
 
     def write(self, *values: bytes, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
-        """Write one batch of plain values to the leader; KitError if it is refused."""
+        """Write one batch of plain values to the leader. Raises KitError if it is refused."""
         return self.append(batch(*values), acks=acks, to=to)
 
     def append(self, records: NewBatch, *, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
@@ -62,7 +62,7 @@ class Partition(PartitionView):
         return answer
 
     def move_leader(self, to: int | None = None) -> PartitionMetadata:
-        """Change the leader by an ordinary election: put a follower first among the replicas and elect the preferred leader."""
+        """Move the leader by an ordinary election: make a follower the preferred leader, and elect it."""
         before = self.whole()
         new = to if to is not None else next(id for id in before.replicas if id != before.leader)
         order = (new, *(id for id in before.replicas if id != new))
@@ -85,13 +85,13 @@ class Partition(PartitionView):
 
 
 def keep_last(partition: Partition, node: NodeClient, keep: int) -> None:
-    """Ask a node to delete the records up to `keep` offsets below the high watermark; whatever it answers is on the tape."""
+    """Send DeleteRecords to a node, up to `keep` offsets below the high watermark; any answer is on the tape."""
     latest = node.list_offsets(partition.name, partition.index, LATEST).offset
     node.delete_records(partition.name, partition.index, max(0, latest - keep), timeout_ms=2_000)
 
 
 def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) -> Partition:
-    """Create a topic of one partition, by default on all brokers. Returns the partition once its ISR is full."""
+    """Create a topic of one partition, by default on all brokers; return the partition once its ISR is full."""
     ids = replicas or tuple(bench.id_of(name) for name in bench.brokers)
     [topic] = new_topics(bench, [ids], **configs)
     partition = Partition(bench, PartitionData(topic, 0))
@@ -100,7 +100,7 @@ def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) 
 
 
 def recreate(partition: Partition) -> Partition:
-    """Delete the topic and create it again under its name. Returns the new partition once its leader serves it."""
+    """Delete the topic and create it again with its name; return the new partition once its leader serves it."""
     bench, replicas = partition.bench, partition.await_agreement().replicas
     [deleted] = bench.node(bench.brokers[0]).delete_topics([partition.name]).topics
     if deleted.error is not Error.NONE:
@@ -116,7 +116,7 @@ def recreate(partition: Partition) -> Partition:
 
 
 def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str) -> list[Topic]:
-    """Create topics of one partition each by one request. `configs` are written with underscores for dots."""
+    """Create topics of one partition each in one request. `configs` are written with underscores for dots."""
     settings = {name.replace("_", "."): value for name, value in configs.items()}
     return create_topics(
         bench, [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments]
@@ -130,7 +130,7 @@ def new_topic(bench: Bench, assignment: list[tuple[int, ...]]) -> Topic:
 
 
 def new_partition_with_epochs(bench: Bench, /, epochs: int, records: int = 3, **configs: str) -> PartitionData:
-    """Create a partition whose leader moved `epochs` times, with `records` acknowledged records in each epoch."""
+    """Create a partition whose leader moved `epochs` times, with `records` acknowledged records per epoch."""
     partition = new_partition(bench, (), **configs)
     return PartitionData(partition.topic, 0, tuple(_write_history(partition, epochs, records)))
 
@@ -145,12 +145,12 @@ def _write_history(partition: Partition, epochs: int, records: int) -> Iterator[
 
 
 def partition_at_epoch(epochs: int) -> Rig[PartitionData, Partition]:
-    """Return a rig with a shared partition after `epochs` leader changes, for probes that only read."""
+    """Return a rig with a shared partition after `epochs` leader changes, for read-only probes."""
     prepare = partial(new_partition_with_epochs, epochs=epochs)
     return Rig(CLUSTER, prepare, Partition, shared=True, name=f"partition_at_epoch_{epochs}")
 
 
 def fresh_partition(epochs: int = 0, records: int = 3, **configs: str) -> Rig[PartitionData, Partition]:
-    """Return a rig with a partition of the example's own, for probes that change it."""
+    """Return a rig with a new partition for each example, for probes that change it."""
     prepare = partial(new_partition_with_epochs, epochs=epochs, records=records, **configs)
     return Rig(CLUSTER, prepare, Partition, name=f"fresh_partition_{epochs}")

@@ -1,4 +1,4 @@
-"""A power loss of all brokers: writes until it happens, and the controller's view afterwards."""
+"""A power loss of all brokers: the writes until then, and the controller's view afterwards."""
 
 from threading import Thread
 
@@ -23,10 +23,10 @@ RUN_OUT = int(QUICK["broker.session.timeout.ms"]) / 1000 + 0.5
 
 
 class PowerLossWrites:
-    """Writes with acks=all one after the other, until one is not acknowledged."""
+    """Consecutive writes with acks=all, until one is not acknowledged."""
 
     def __init__(self, partition: Crashing, enough: int) -> None:
-        """Begin to write, and return once `enough` writes were acknowledged."""
+        """Begin to write; return once `enough` writes are acknowledged."""
         self.acknowledged: list[AcknowledgedRecord] = []
         self._partition = partition
         self._state = partition.whole()
@@ -73,13 +73,13 @@ class Power:
         self.alone = Crashing(bench, data.alone)
 
     def word(self, partition: Crashing) -> Word:
-        """Return the controller's registration of a partition, readable even while no broker is up."""
+        """Return the controller's registration of a partition, readable while no broker is up."""
         return self.bench.word(self.bench.controllers[0], partition.topic, partition.index)
 
     def start_controllers(self) -> None:
-        """Start the controllers, and wait until the sessions of all brokers known to them have expired unchecked.
+        """Start the controllers, and wait until the sessions of all known brokers have expired unnoticed.
 
-        The active controller checks sessions when a broker sends it a heartbeat; none does, since all are down.
+        The active controller checks sessions when it receives a heartbeat, and all brokers are down.
         """
         for name in self.bench.controllers:
             self.bench.processes.start(name)

@@ -1,4 +1,4 @@
-"""Quiescence at the end of a machine's example or a scenario: faults healed, replicas converged, and every log read."""
+"""Quiescence at the end of a machine's example or a scenario: faults healed, replicas converged, every log read."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,16 @@ from protocol.codes import Error
 from protocol.log import EARLIEST, LATEST, FetchedPartition, FetchOptions
 
 DEBUGGING_CONSUMER = -2
-"""The replica id of a client that sees the log of any replica as it is, also before a new leader has a high watermark."""
+"""The replica id of a client that sees any replica's log as it is, even before a new leader has a high watermark."""
 WHOLE_BYTES = 64 * 1024 * 1024
-"""Bytes of one partition in one answer: the logs of a check are far shorter, so that one fetch returns all of them."""
+"""Maximum bytes of one partition in an answer: far more than any log of a check, so that one fetch returns it all."""
 
 
 def at_rest(*partitions: Partition) -> bool:
     """True if all replicas converge in time. Reads the data for the judges from the wire and from disk.
 
-    Call it when everything is healed and writes have ended. If the replicas do not converge in time, that is a finding
-    (KIP101-INV-18) and not an error, and their logs are read all the same.
+    Call it when everything is healed and writes have ended. Replicas that do not converge in time are a finding
+    (KIP101-INV-18), not an error; their logs are read all the same.
     """
     bench = partitions[0].bench
     bench.tape.premise(HEALED, not bench.lacking())
@@ -39,9 +39,9 @@ def at_rest(*partitions: Partition) -> bool:
 def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_epoch: int = -1) -> FetchedPartition:
     """Return all records of a replica, including its uncommitted suffix, as one answer.
 
-    A Fetch returns the rest of one segment, so fetches go on until one returns nothing more. Each names the epoch of
-    the last batch, so that a log that was truncated meanwhile answers a diverging epoch instead of being pieced
-    together; a replica without leader-epoch-checkpoint has no epoch to compare, and gets fetches without one.
+    A Fetch returns at most the rest of one segment, so fetches are repeated until one returns nothing. Each names the
+    last batch's epoch, so that a log truncated meanwhile answers a diverging epoch instead of mixing two histories; a
+    replica without a leader epoch cache gets fetches without one.
     """
     start = log_start(partition, node)
     answer = _read_on(partition, node, epoch, start, last_fetched_epoch)
@@ -56,7 +56,7 @@ def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_
 
 
 def log_start(partition: Partition, node: NodeClient) -> int:
-    """Return the log start offset of any replica; 0 if it answers none."""
+    """Return the log start offset of any replica; 0 if it answers with none."""
     return max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGING_CONSUMER).offset)
 
 
@@ -68,7 +68,7 @@ def _read_on(partition: Partition, node: NodeClient, epoch: int, offset: int, la
 
 
 def read_out(partition: Partition) -> PartitionMetadata:
-    """Read every replica's log, its part visible to consumers, and the leader's epoch end offsets. Return the state."""
+    """Read every replica's log, its consumer-visible part, and the leader's epoch end offsets; return the state."""
     state = partition.state()
     for id in state.replicas:
         node = partition.bench.node(id)
@@ -80,9 +80,8 @@ def read_out(partition: Partition) -> PartitionMetadata:
 
 
 def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
-    """Look up all epochs from -2 to two above the current one by OffsetForLeaderEpoch (KIP320-OFLE-08), and both ends of the
-    log.
-    """
+    """Look up all epochs from -2 to two above the current one by OffsetForLeaderEpoch (KIP320-OFLE-08), and the log's
+    start and end."""
     for epoch in range(-2, current + 3):
         leader.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
     leader.list_offsets(partition.name, partition.index, EARLIEST, current_leader_epoch=current)
@@ -90,10 +89,10 @@ def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
 
 
 def _brokers_agree(partitions: Sequence[Partition]) -> bool:
-    """True if each partition has the same state at every broker, a full ISR, and one log end that is every replica's
-    high watermark.
+    """True if each partition has the same state at every broker, a full ISR, and one log end that equals every
+    replica's high watermark.
 
-    A leader's log start offset may be lower than that of a follower that has executed DeleteRecords, but not higher.
+    A leader's log start offset may be below that of a follower that has executed DeleteRecords, but not above it.
     """
     bench, names = partitions[0].bench, sorted({partition.name for partition in partitions})
     try:
@@ -119,5 +118,5 @@ def _is_full(states: Sequence[PartitionMetadata]) -> bool:
 
 
 def _log_end(answer: FetchedPartition) -> int:
-    """Return the log end of a full-log read; an empty log ends at its high watermark, with nothing left to copy."""
+    """Return the log end offset of a full-log read; for an empty log, its high watermark."""
     return answer.batches[-1].last_offset + 1 if answer.batches else answer.high_watermark

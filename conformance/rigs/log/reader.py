@@ -1,8 +1,8 @@
-"""A reference consumer that tracks leader epochs: it detects all that KIP-320 lets a reader detect, and nothing else.
+"""A reference consumer that tracks leader epochs and detects exactly what KIP-320 lets a reader detect.
 
 It remembers the start of each epoch in its delivered records, as a replica does. That is more than the last (offset,
-epoch): after several unclean elections a broker may answer with an older epoch that continued there, and only the reader's
-own end of that epoch shows how long the common prefix is.
+epoch): after several unclean elections a broker may answer with an older epoch that continued there, and only the
+reader's own end of that epoch shows how long the common prefix is.
 """
 
 from collections.abc import Callable
@@ -21,13 +21,12 @@ from protocol.messages import Operation
 from protocol.records import Batch
 
 By = Literal["lookup", "fetch"]
-"""The way in which a reader detects truncation: it looks up its epoch by OffsetForLeaderEpoch whenever the leader's
-has changed, as the Java client does, or it sends LastFetchedEpoch with each Fetch and gets DivergingEpoch.
-"""
+"""How a reader detects truncation: it looks up its epoch by OffsetForLeaderEpoch after each leader change, as the Java
+client does, or sends LastFetchedEpoch with each Fetch and gets DivergingEpoch."""
 
 
 class Rewind(msgspec.Struct, frozen=True):
-    """A rewind of the reader. `answered` is the epoch that the leader has in place of the reader's, and its end offset."""
+    """A rewind of the reader. `answered` is the leader's epoch for the reader's last one, and its end offset."""
 
     before: Position
     answered: EpochAndOffset
@@ -37,8 +36,8 @@ class Rewind(msgspec.Struct, frozen=True):
 class Reader:
     """A client that reads one partition from offset 0, including uncommitted transactions.
 
-    On the tape it is a node of its own, with its actions as requests: `deliver` (records), `rewind` (before, told) and
-    `restart` (before, log_start: the position was out of range). The answer to each is the position after it.
+    On the tape it is its own node, with its actions as requests: `deliver` (records), `rewind` (before, told) and
+    `restart` (before, log_start: the position was out of range). Each is answered with the position after it.
     """
 
     def __init__(
@@ -48,9 +47,8 @@ class Reader:
         by: By = "lookup",
         find: Callable[[], PartitionMetadata | None] | None = None,
     ) -> None:
-        """Begin at offset 0. `find` returns the partition with its leader; by default it asks every broker. While one
-        is frozen, it has to ask the others only.
-        """
+        """Begin at offset 0. `find` returns the partition with its leader, by default from any broker; while one is
+        frozen, it must ask only the others."""
         self.partition = partition
         self.name = name
         self.by = by
@@ -64,9 +62,9 @@ class Reader:
     # --- reading
 
     def poll(self) -> bool:
-        """Fetch once from the leader. Returns True if that made progress.
+        """Fetch once from the leader; return True if that made progress.
 
-        It made none if there is no leader, if the leader did not answer, or if it has just changed.
+        It makes none if there is no leader, or the leader did not answer or has just changed.
         """
         state = self._find()
         if state is None or state.leader < 0:
@@ -85,7 +83,7 @@ class Reader:
         self.partition.bench.eventually(lambda: self.poll() and self.position.offset >= offset, what)
 
     def reaches(self, offset: int, within: float = 10.0) -> Settled:
-        """Return whether polling reaches the offset in time; for cases in which a live broker may prevent that."""
+        """Return whether polling reaches the offset in time, if a live broker may prevent that."""
         what = f"{self.name} at {offset}"
         return self.partition.bench.wait.comes_true(
             lambda: self.poll() and self.position.offset >= offset, what, within
@@ -129,7 +127,7 @@ class Reader:
     # --- truncation
 
     def _is_checked(self, leader: NodeClient, epoch: int) -> bool:
-        """True if the leader's answers confirm the position, after rewinds if need be. False if it refuses."""
+        """True if the leader confirms the position, possibly after rewinds; False if it refuses."""
         if self.by == "fetch":
             return True
         while epoch != self._checked:
@@ -143,7 +141,7 @@ class Reader:
         return True
 
     def _lookup(self, leader: NodeClient, epoch: int) -> EpochAndOffset | None:
-        """Return what the leader of `epoch` answers for the epoch of the position; None if it refuses."""
+        """Return the answer of the leader of `epoch` for the position's epoch; None if it refuses."""
         if self.position.epoch < 0:
             return EpochAndOffset(-1, self.position.offset)
         name, index = self.partition.name, self.partition.index
@@ -151,13 +149,13 @@ class Reader:
         return EpochAndOffset(end.leader_epoch, end.end_offset) if end.error is Error.NONE else None
 
     def _shared_end(self, answered: EpochAndOffset) -> int:
-        """Return the end of the prefix that the delivered log certainly has in common with the leader's."""
+        """Return the end of the prefix that the delivered log certainly shares with the leader's."""
         if answered.end_offset < 0:  # the leader has no such epoch
             return self._own_end(self.position.epoch - 1)
         return min(answered.end_offset, self._own_end(answered.epoch))
 
     def _own_end(self, epoch: int) -> int:
-        """Return the end, in the delivered records, of this epoch or the largest one below it."""
+        """Return the end, among the delivered records, of the largest epoch not above this one."""
         return min((start for other, start in self._starts.items() if other > epoch), default=self.position.offset)
 
     def _rewind(self, answered: EpochAndOffset) -> None:
@@ -168,9 +166,8 @@ class Reader:
         self.rewinds.append(Rewind(before, answered, after))
 
     def _restart(self, leader: NodeClient) -> None:
-        """Continue from the log start offset after OFFSET_OUT_OF_RANGE, and keep delivered records that the log has
-        lost.
-        """
+        """Continue from the log start offset after OFFSET_OUT_OF_RANGE, keeping delivered records that the log has
+        lost."""
         start = leader.list_offsets(self.partition.name, self.partition.index, EARLIEST).offset
         if start >= 0:
             self._starts, before = {}, self.position
@@ -197,7 +194,7 @@ def common_prefix(delivered: list[ReadRecord], log: FetchedPartition) -> int:
 
 
 def delivered_of(log: FetchedPartition) -> list[ReadRecord]:
-    """Return the records of a full-log read, as a reader that read them all would have delivered them."""
+    """Return the records of a full-log read as a reader would have delivered them."""
     return [
         ReadRecord(record.offset, batch.leader_epoch, record.key, record.value)
         for batch in log.batches

@@ -1,4 +1,4 @@
-"""The log of one replica in its own answers: the reference for offsets and epochs in other answers."""
+"""One replica's log in its own answers: the reference for offsets and epochs in other answers."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from protocol.records import Batch
 
 
 class FetchedLog(msgspec.Struct, frozen=True):
-    """All batches from log start to log end, with their leader epochs."""
+    """All batches from log start to log end, with leader epochs."""
 
     start: int
     end: int
@@ -19,7 +19,7 @@ class FetchedLog(msgspec.Struct, frozen=True):
 
     @property
     def stamps(self) -> dict[int, int]:
-        """The leader epochs of the batches, each with the base offset of its first batch."""
+        """The batches' leader epochs, each with the base offset of its first batch."""
         first: dict[int, int] = {}
         for batch in self.batches:
             first.setdefault(batch.leader_epoch, batch.base_offset)
@@ -30,21 +30,22 @@ class FetchedLog(msgspec.Struct, frozen=True):
         return min((start for stamp, start in self.stamps.items() if stamp > epoch), default=self.end)
 
     def epoch_end(self, epoch: int, current: int) -> EpochAndOffset:
-        """Return what a leader at epoch `current` with this log owes to OffsetForLeaderEpoch (catalogue, section M)."""
+        """Return what a leader at epoch `current` with this log must answer to OffsetForLeaderEpoch (catalogue, section
+        M)."""
         entries = sorted({current: self.end, **self.stamps}.items())
         return EpochAndOffset(*end_of(epoch, entries, self.end))
 
     def ended_epochs(self) -> list[int]:
-        """Return the epochs with records that are followed by a later one, oldest first."""
+        """Return the epochs with records before the last epoch with records, oldest first."""
         return sorted(self.stamps)[:-1]
 
     def batches_from(self, offset: int) -> tuple[Batch, ...]:
-        """Return the batches that a fetch at `offset` must return: complete ones, the first of which contains it."""
+        """Return the complete batches that a fetch at `offset` must return; the first of them contains `offset`."""
         return tuple(batch for batch in self.batches if batch.last_offset >= offset)
 
 
 def replica_log(partition: Partition, node: NodeClient) -> FetchedLog:
-    """Return the replica's log once its high watermark has reached its log end, so that all can be read."""
+    """Return the replica's log once its high watermark has reached its log end, so that all of it is readable."""
 
     def read() -> FetchedLog | None:
         end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
@@ -57,10 +58,10 @@ def replica_log(partition: Partition, node: NodeClient) -> FetchedLog:
 
 
 def serves_log(answer: FetchedPartition, log: FetchedLog, offset: int) -> bool:
-    """True if a fetch at `offset` returns the rest of this log, with error 0."""
+    """True if a fetch at `offset` returns the rest of this log without an error."""
     return answer.error is Error.NONE and answer.diverging_epoch is None and answer.batches == log.batches_from(offset)
 
 
 def reads_nothing(answer: FetchedPartition) -> bool:
-    """True if the answer has no records and no log offsets, like an error response."""
+    """True if the answer has neither records nor log offsets, like an error response."""
     return not answer.batches and answer.high_watermark == -1 and answer.log_start_offset == -1

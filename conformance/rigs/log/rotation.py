@@ -1,4 +1,4 @@
-"""Replicas of one partition that lead in turn, each while the others are frozen, so that none gets another's records."""
+"""Replicas of one partition that lead in turn while the others are frozen, so that none gets another's records."""
 
 from functools import partial
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from protocol.log import FetchedPartition
 from protocol.topics import ElectionType, Reassignment
 
 Stamped = tuple[tuple[int, int, int], ...]
-"""A log as the base offset, leader epoch and CRC of its batches."""
+"""A log as (base offset, leader epoch, CRC) of each batch."""
 
 
 RECORDS = 3
@@ -28,7 +28,7 @@ RECORDS = 3
 
 
 def quick_partition(epochs: int, **configs: str) -> Rig[PartitionData, Partition]:
-    """Return a rig with a partition of the example's own, on a cluster with short broker sessions."""
+    """Return a rig with a new partition for each example, on a cluster with short broker sessions."""
     prepare = partial(new_partition_with_epochs, epochs=epochs, records=RECORDS, **configs)
     return Rig(QUICK_CLUSTER, prepare, Partition, name=f"quick_partition_{epochs}")
 
@@ -38,19 +38,19 @@ def epochs_and_checksums(read: FetchedPartition) -> Stamped:
 
 
 def in_every_isr(partition: Partition, id: int) -> bool:
-    """True if every broker shows the replica in the ISR."""
+    """True if every broker's Metadata has the replica in the ISR."""
     states = [partition.known_to(name) for name in partition.bench.brokers]
     return all(state is not None and id in state.isr for state in states)
 
 
 def out_of_isr(partition: Partition, id: int, *others: int) -> bool:
-    """True if all others show an ISR without the replica, whose broker is then fenced or in controlled shutdown."""
+    """True if the others' Metadata has the replica outside the ISR: its broker is fenced or in controlled shutdown."""
     states = [partition.known_to(other) for other in others]
     return all(state is not None and id not in state.isr for state in states)
 
 
 def assign_replicas(partition: Partition, replicas: tuple[int, ...], asked: int) -> None:
-    """Give the partition these replicas; KitError if that is refused."""
+    """Reassign the partition to these replicas. Raises KitError if that is refused."""
     broker = partition.bench.node(asked)
     answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
     if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
@@ -63,7 +63,7 @@ def put_first(partition: Partition, to: int, asked: int) -> None:
 
 
 def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetadata:
-    """Elect the preferred leader through its own broker. Returns the state once it leads at an epoch above `after`."""
+    """Elect the preferred leader through its own broker; return the state once it leads at an epoch above `after`."""
     node = partition.bench.node(to)
     record_fault(partition.bench.tape, MoveLeader(), "inject", node=node.node)
     node.elect_leaders([(partition.name, partition.index)], ElectionType.PREFERRED)
@@ -76,14 +76,14 @@ def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetad
 
 
 def prefer_leader(partition: Partition, to: int) -> PartitionMetadata:
-    """Elect an in-sync replica at once, by a request to itself, since the others may be frozen."""
+    """Elect an in-sync replica at once by a request to its own broker, since the others may be frozen."""
     before = partition.state(to)
     put_first(partition, to, asked=to)
     return elect_preferred(partition, to, before.leader_epoch)
 
 
 class LeaderLog(NamedTuple):
-    """The log of the replica that led, at the end of its turn, and its leader-epoch-checkpoint."""
+    """A leader's log at the end of its turn, and its leader-epoch-checkpoint."""
 
     id: int
     epoch: int
@@ -96,7 +96,7 @@ class LeaderLog(NamedTuple):
 
 
 class Rotation:
-    """The frozen brokers, and the leader. At first none is frozen."""
+    """The leader and the frozen brokers; at first none is frozen."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -120,7 +120,8 @@ class Rotation:
                 self._frozen.discard(id)
 
     def alone(self) -> NodeClient:
-        """Return the leader's client, with all other replicas frozen and none of their fetches in its purgatory."""
+        """Return the leader's client once all other replicas are frozen, with none of their fetches in its
+        purgatory."""
         node = self.bench.node(self.leader)
         awake = set(self.replicas) - self._frozen - {self.leader}
         self.freeze(*awake)
@@ -129,7 +130,7 @@ class Rotation:
         return node
 
     def hand_over(self, to: int) -> NodeClient:
-        """Freeze all others first, then resume `to` and elect it, uncleanly if no eligible replica is up."""
+        """Freeze all others, then resume `to` and elect it, uncleanly if no eligible replica is up."""
         self.freeze(*(id for id in self.replicas if id != to))
         self.wake(to)
         found = self.bench.eventually(
@@ -154,7 +155,7 @@ class Rotation:
             record_fault(self.bench.tape, UNCLEAN, "witness", node=name, detail={"leader": to})
 
     def take(self, values: int) -> LeaderLog:
-        """Write this many records to the leader in its turn, which no other replica gets."""
+        """Write this many records to the leader in its turn; no other replica gets them."""
         node = self.alone()
         if values:
             records = [f"of {self.leader} at epoch {self.epoch}, {n}".encode() for n in range(values)]

@@ -1,4 +1,4 @@
-"""Scenarios of a log: fixed schedules that aim at the invariants of a log, and end with `quiescence.at_rest`."""
+"""Scenarios of a log: fixed schedules that aim at a log's invariants and end with `quiescence.at_rest`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Records above the high watermark that a leader loses when a follower without them is elected in its place."""
+"""Records above the high watermark that are lost when a follower without them is elected."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from protocol.topics import ElectionType, Reassignment
 from protocol.words import say
 
 FETCH_WAIT = 0.6
-"""Seconds after which any fetch of a follower has ended: replica.fetch.wait.max.ms is 0.5 s."""
+"""Seconds after which any follower fetch has been answered: replica.fetch.wait.max.ms is 0.5 s."""
 
 
 class Suffix(NamedTuple):
@@ -25,7 +25,7 @@ class Suffix(NamedTuple):
     end: int
 
     def is_replaced(self, partition: Partition) -> PremiseClaim:
-        """Return the premise that the suffix was truncated, and one record of a later epoch is in its place."""
+        """Return the premise that the suffix was truncated and replaced by one record of a later epoch."""
         log = replica_log(partition, self.node)
         written = f"{self.end - self.start} records from {self.start} on truncated, one written"
         return premise(log.end == self.start + 1, f"{written}: {say(log.stamps)}, {log.end}")
@@ -33,9 +33,8 @@ class Suffix(NamedTuple):
 
 @contextmanager
 def suffix_to_truncate(partition: Partition, records: int) -> Iterator[Suffix]:
-    """Yield a suffix that is truncated at the end of the block: by then a follower without it leads, and has taken one
-    record.
-    """
+    """Yield a suffix that has been truncated by the end of the block: a follower without it then leads, and has
+    appended one record."""
     bench = partition.bench
     heir = prefer_follower(partition)
     state = partition.whole()
@@ -54,7 +53,7 @@ def suffix_to_truncate(partition: Partition, records: int) -> Iterator[Suffix]:
 
 
 def prefer_follower(partition: Partition) -> int:
-    """Make a follower the preferred leader without an election; returns the follower's id."""
+    """Make a follower the preferred leader without an election; return its id."""
     state = partition.whole()
     order = (state.replicas[1], state.replicas[0], *state.replicas[2:])
     broker = partition.bench.node(state.leader)

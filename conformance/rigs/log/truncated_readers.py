@@ -1,4 +1,4 @@
-"""Readers of a log that an unclean election truncates: the election, and the records that a reader gets afterwards."""
+"""Readers of a log that an unclean election truncates: the election, and the records that readers get afterwards."""
 
 from conformance.rigs.log.reader import Reader
 from conformance.rigs.log.unclean_elections import UncleanPartition
@@ -8,12 +8,12 @@ from protocol.log import FetchedPartition
 
 
 def record_values(count: int, what: str) -> list[bytes]:
-    """Return values of records: ``what 0``, ``what 1`` and so on."""
+    """Return record values: ``what 0``, ``what 1`` and so on."""
     return [f"{what} {n}".encode() for n in range(count)]
 
 
 def take_over(couple: UncleanPartition, heir: str) -> PartitionMetadata:
-    """Kill the only leader; then start and elect the other replica, which lacks the latest records."""
+    """Kill the only in-sync leader; then start and elect the other replica, which lacks the latest records."""
     [leader] = {couple.first, couple.second} - {heir}
     couple.lose_leader(leader)
     couple.come_back(heir)
@@ -21,7 +21,7 @@ def take_over(couple: UncleanPartition, heir: str) -> PartitionMetadata:
 
 
 def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
-    """True if the reader of `epoch` at `offset` gets records of another history without any error."""
+    """True if a reader of `epoch` at `offset` silently gets records of another history."""
     if answer.error is not Error.NONE or answer.diverging_epoch is not None:
         return False
     handed = [b for b in answer.batches if b.last_offset >= offset]
@@ -29,5 +29,6 @@ def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
 
 
 def epoch_of_last_shared(reader: Reader, cut: int) -> int:
-    """Return the leader epoch of the last record below `cut` that the reader got: a log truncated to `cut` has it as well."""
+    """Return the leader epoch of the last record below `cut` that the reader got, which a log truncated to `cut`
+    keeps."""
     return next(record.epoch for record in reversed(reader.delivered) if record.offset < cut)

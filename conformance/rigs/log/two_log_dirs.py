@@ -1,4 +1,4 @@
-"""A broker that has lost one of its log directories and continues with the other."""
+"""A broker that lost one of its log directories and continues with the other."""
 
 import msgspec
 
@@ -12,14 +12,14 @@ from protocol.errors import KitError
 
 LOST = "second"
 TOPICS = 4
-"""Enough topics for each directory to get some: a broker puts a new partition where the fewest are."""
+"""Enough topics for both directories: a broker places a new partition where the fewest are."""
 
 HEARD_WITHIN = 5.0
-"""Seconds within which the controller reacts to a directory failure, in releases that report one."""
+"""Seconds within which the controller reacts to a reported directory failure."""
 
 
 class TwoLogDirsData(msgspec.Struct, frozen=True):
-    """The partitions of the remaining directory, and those of the failed one."""
+    """The partitions in the remaining directory, and those in the failed one."""
 
     sound: tuple[PartitionData, ...]
     offline: tuple[PartitionData, ...]
@@ -34,17 +34,17 @@ class TwoLogDirs:
         self.offline = [Partition(bench, one) for one in data.offline]
 
     def failed_directory(self) -> LogDir | None:
-        """Return the failed directory in the broker's own answer; None while it reports no failure."""
+        """Return the failed directory as its broker describes it; None while it reports no failure."""
         failed = [found for found in self.node.describe_log_dirs().log_dirs if found.error is Error.KAFKA_STORAGE_ERROR]
         return next((found for found in failed if found.log_dir.endswith(LOST)), None)
 
     def leaderless(self) -> bool:
-        """True if no partition of the failed directory has a leader any more, in the broker's Metadata."""
+        """True if the broker's Metadata has no leader for any partition of the failed directory."""
         return all(partition.state().leader == -1 for partition in self.offline)
 
 
 def two_disks(bench: Bench) -> TwoLogDirsData:
-    """Create partitions with a few records in both directories, and fail one of the directories."""
+    """Create partitions with a few records in both directories, and fail one directory."""
     [broker] = bench.brokers
     topics = new_topics(bench, [(bench.id_of(broker),)] * TOPICS)
     for topic in topics:

@@ -1,6 +1,6 @@
-"""Two replicas, of which one is killed; the other takes records alone and dies, and the first is elected uncleanly.
+"""Two replicas: one is killed, the other appends records alone and dies, and the first is elected uncleanly.
 
-Everything is observed through a bystander, a broker without a replica of the partition that stays up.
+A bystander, a broker without a replica of the partition that stays up, observes everything.
 """
 
 from typing import NamedTuple
@@ -28,13 +28,12 @@ SESSION = int({**SMALL, **QUICK_CLUSTER.config}["broker.session.timeout.ms"]) / 
 
 
 UNCLEAN = UncleanElection(own_topic=False)
-"""The unclean election of the very partition that the rig looks at."""
+"""The unclean election of the rig's own partition."""
 
 
 class LeaderlessTime(NamedTuple):
-    """The leaders seen while no replica may lead, for `seconds` after the heir's restart, and the replicas that may be
-    elected without data loss.
-    """
+    """The leaders seen while no replica may lead, in the `seconds` after the heir's restart, and the replicas that may
+    be elected without data loss."""
 
     leaders: set[int]
     seconds: float
@@ -42,7 +41,7 @@ class LeaderlessTime(NamedTuple):
 
 
 class UncleanPartitionData(msgspec.Struct, frozen=True):
-    """A partition, and the names of the brokers: its first leader, the other replica, and the one without a replica."""
+    """A partition, and the brokers: its first leader, the other replica, and one without a replica."""
 
     partition: PartitionData
     first: str
@@ -67,7 +66,7 @@ class UncleanPartition(Partition):
     # --- live replicas
 
     def leave_alone(self, survivor: str) -> PartitionMetadata:
-        """Kill the other replica. Returns the state once the survivor is alone in the ISR."""
+        """Kill the other replica; return the state once the survivor is alone in the ISR."""
         [other] = {self.first, self.second} - {survivor}
         self.bench.processes.kill(other, role="follower")
         id = self.bench.id_of(survivor)
@@ -113,7 +112,7 @@ class UncleanPartition(Partition):
     # --- the election
 
     def elect(self, heir: str) -> PartitionMetadata:
-        """Elect the only replica that is up, uncleanly. Returns the state once it serves as leader."""
+        """Elect the only live replica uncleanly; return the state once it serves as leader."""
         before = self.bystander_state()
         record_fault(self.bench.tape, UNCLEAN, "inject", node=heir)
         self.bench.eventually(self._try_to_elect, f"an unclean election of {heir}", every=0.1)
@@ -123,7 +122,7 @@ class UncleanPartition(Partition):
         return after
 
     def _try_to_elect(self) -> bool:
-        """True if the heir has been elected. Refusals are no error, since it may still be fenced."""
+        """True if the heir has been elected. A refusal is no error: the heir may still be fenced."""
         answer = self.node(self.bystander).elect_leaders([(self.name, self.index)], ElectionType.UNCLEAN)
         errors = {answer.error, *(one.error for one in answer.partitions)} - {Error.NONE}
         return errors <= {Error.ELECTION_NOT_NEEDED}
@@ -145,7 +144,7 @@ class UncleanPartition(Partition):
 
 
 def couple_led_by(bench: Bench, first: str) -> UncleanPartitionData:
-    """Create the partition, on which one replica is enough for acks=all."""
+    """Create the partition, for which acks=all needs only one replica."""
     bystander, second = (name for name in bench.brokers if name != first)
     made = new_partition(bench, (bench.id_of(first), bench.id_of(second)), min_insync_replicas="1")
     return UncleanPartitionData(made.data, first, second, bystander)

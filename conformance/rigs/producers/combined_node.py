@@ -1,7 +1,6 @@
-"""Idempotent and transactional producers on one combined node, and the partitions they write to.
+"""Idempotent and transactional producers on one combined node, and their partitions.
 
-The node is transaction coordinator, group coordinator and leader of everything, so every request reaches the right
-node.
+The node is transaction coordinator, group coordinator and leader of everything, so no request goes to a wrong node.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ LAST_EPOCH = 32766
 
 
 class LoadedBroker(msgspec.Struct, frozen=True):
-    """The broker whose coordinators have loaded."""
+    """A broker whose coordinators have loaded."""
 
     broker: str
 
 
 class LogState(msgspec.Struct, frozen=True):
-    """A partition's offsets and its state of one producer; with one replica its end is the high watermark."""
+    """A partition's offsets and its state of one producer. With one replica the log end is the high watermark."""
 
     start: int
     stable_end: int
@@ -56,7 +55,7 @@ class LogState(msgspec.Struct, frozen=True):
 
 
 class Log:
-    """A partition of a new topic, mostly its only one."""
+    """A partition, usually the only one, of a new topic."""
 
     def __init__(self, stage: Stage, topic: Topic, index: int = 0) -> None:
         self.stage = stage
@@ -66,7 +65,7 @@ class Log:
         self.here = (topic.name, index)
 
     def at(self, offset: int, *, partition_max_bytes: int = PARTITION_MAX_BYTES) -> FetchPartition:
-        """Return the partition in a Fetch from this offset."""
+        """Return the partition for a Fetch from this offset."""
         return FetchPartition(self.topic, self.index, offset, partition_max_bytes=partition_max_bytes)
 
     def leader(self) -> NodeClient:
@@ -97,12 +96,12 @@ class Log:
         return LogState(self.start(), self.stable_end(), self.end(), self.producer(producer_id))
 
     def last_marker(self) -> ControlType | None:
-        """Return the control type of the marker that ends the log; None if its last batch is not a marker."""
+        """Return the type of the marker at the end of the log; None if the last batch is not a marker."""
         last = self.batches()[-1:]
         return last[0].records[0].control_type if last else None
 
     def batches(self) -> tuple[Batch, ...]:
-        """Return all readable batches, including control batches. A Fetch returns those of one segment."""
+        """Return all readable batches, including control batches, by one Fetch per segment."""
         found: list[Batch] = []
         position = self.start()
         while True:
@@ -113,7 +112,7 @@ class Log:
                 return tuple(found)
 
     def empty(self) -> int:
-        """Delete every record. Returns the new log start."""
+        """Delete all records; return the new log start."""
         deleted = self.stage.broker.delete_records(self.name, self.index, -1)
         if deleted.error is not Error.NONE:
             raise KitError(f"the records of {self.name} could not be deleted: {deleted}")
@@ -127,7 +126,7 @@ class Log:
 
 
 class StageProducer(CheckProducer):
-    """A producer whose coordinators and leaders are all one node."""
+    """A producer whose coordinators and leaders are one node."""
 
     def __init__(self, stage: Stage, dialect: Dialect, transactional_id: str = "", timeout_ms: int = 60_000) -> None:
         super().__init__(
@@ -139,18 +138,18 @@ class StageProducer(CheckProducer):
         return super().add(*partitions, version=version, **fields)
 
     def commit_offset(self, group: str, log: Log, offset: int, **fields: Any) -> TxnOffsetCommitAnswer:
-        """Send TxnOffsetCommit of one offset, without a member id."""
+        """Send TxnOffsetCommit for one offset without a member id."""
         return self.commit_offsets(group, [NewOffset(log.topic, 0, offset)], coordinator=self.coordinator, **fields)
 
 
 class Stage:
-    """The broker, and the producers and logs of a probe on it."""
+    """The broker, with a probe's producers and logs."""
 
     def __init__(self, bench: Bench, data: LoadedBroker) -> None:
         self.bench = bench
         self.began = bench.now().unix_ms
         self.while_down: list[Callable[[], object]] = []
-        """The actions on the broker's disk during the next restart."""
+        """Actions on the broker's disk during the next restart."""
         self._broker = data.broker
 
     @property
@@ -159,12 +158,12 @@ class Stage:
 
     @property
     def newest_dialect(self) -> str:
-        """The protocol that the cluster's feature level gives to new clients."""
+        """The transaction protocol that the cluster's feature level gives to new clients."""
         return "tv2" if self.bench.column.ranges.get("transaction.version", 0) >= 2 else "legacy"
 
     @property
     def dialects(self) -> tuple[str, ...]:
-        """The protocols that the cluster's feature level lets clients use."""
+        """The transaction protocols that the cluster's feature level allows."""
         return ("legacy", "tv2") if self.newest_dialect == "tv2" else ("legacy",)
 
     def at_most(self, api: str, version: int) -> int:
@@ -172,11 +171,11 @@ class Stage:
         return min(version, self.bench.column.ranges[api])
 
     def answer_when_ready(self, ask: Callable[[], A]) -> A:
-        """Return the first answer of a coordinator that has loaded and is not busy."""
+        """Return the first answer that is not a transient coordinator error (loading, busy)."""
         return ask_until_served(self.bench, ask)
 
     def restart(self, *, clean: bool) -> None:
-        """Restart the broker on its data, after SIGTERM or SIGKILL. Returns when its coordinators have loaded again."""
+        """Restart the broker on its data, after SIGTERM or SIGKILL; returns once its coordinators have loaded."""
         (self.bench.processes.stop if clean else self.bench.processes.kill)(self._broker, role="broker")
         while self.while_down:
             self.while_down.pop()()
@@ -206,7 +205,7 @@ class Stage:
         return self._await_leaders(*(Log(self, topic) for topic in new_topics(self.bench, [self._replicas] * count)))
 
     def log_with(self, **configs: str) -> Log:
-        """Create a topic of one partition with settings, and return the partition once the broker leads it."""
+        """Create a topic of one partition with these settings; return the partition once the broker leads it."""
         [topic] = new_topics(self.bench, [self._replicas], **configs)
         [log] = self._await_leaders(Log(self, topic))
         return log
@@ -227,19 +226,19 @@ class Stage:
         return list(logs)
 
     def idempotent(self, epoch: int = 0) -> StageProducer:
-        """Return a producer without a transactional id at `epoch`, to which it has bumped its epoch by itself."""
+        """Return a producer without a transactional id at `epoch`, as if it had bumped its epoch locally."""
         producer = StageProducer(self, LEGACY).start()
         producer.go_on_at(producer.producer_id, epoch)
         return producer
 
     def transactional(self, dialect: str = "legacy", timeout_ms: int = 60_000) -> StageProducer:
-        """Return the first instance of a new transactional id."""
+        """Return a producer with a new transactional id."""
         return StageProducer(self, DIALECTS[dialect], self.bench.fresh("tid"), timeout_ms).start()
 
     def resting(self, case: str, bumps: int = 0, committed: bool = True) -> StageProducer:
         """Return a transactional producer without an open transaction, after `bumps` epoch bumps.
 
-        `case` is "untouched", or the protocol in which it has ended a transaction.
+        `case` is "untouched", or the protocol of a transaction that it has ended.
         """
         producer = self.transactional("legacy" if case == "untouched" else case)
         producer.bump(bumps)
@@ -250,14 +249,14 @@ class Stage:
 
 
 def is_unchanged(before: DescribedTransaction, after: DescribedTransaction) -> bool:
-    """True if the coordinator shows the same transaction."""
+    """True if the coordinator describes the same transaction before and after."""
     differing = ("version", "throttle_time_ms")
     first, second = ({k: v for k, v in asdict(t).items() if k not in differing} for t in (before, after))
     return first == second
 
 
 def await_coordinators(bench: Bench) -> LoadedBroker:
-    """Find both coordinators, and wait until they have loaded: their topics are created by the first look-up."""
+    """Find both coordinators, whose topics the first look-up creates, and wait until they have loaded."""
     [broker] = bench.brokers
     stage = Stage(bench, LoadedBroker(broker))
     for kind in (CoordinatorType.TRANSACTION, CoordinatorType.GROUP):
@@ -268,6 +267,6 @@ def await_coordinators(bench: Bench) -> LoadedBroker:
 
 STAGE = Rig(COMBINED, await_coordinators, Stage, shared=True)
 EXPIRING_STAGE = Rig(EXPIRING, await_coordinators, Stage, shared=True)
-"""The same on a node that soon forgets idle producers and transactional ids."""
+"""The same on a node that quickly forgets idle producers and transactional ids."""
 MEASURED_STAGE = Rig(MEASURED, await_coordinators, Stage, shared=True)
 """The same on a node whose metrics can be read."""

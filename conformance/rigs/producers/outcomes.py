@@ -1,4 +1,4 @@
-"""Outcomes of transactions: the records that a consumer has to be given, and those that an answer gives it (KIP-98)."""
+"""Outcomes of transactions: the records that a consumer must get, and those in its answers (KIP-98)."""
 
 from conformance.core.checks import Claims, held_if
 from conformance.rigs.producers.combined_node import Log, StageProducer
@@ -7,18 +7,18 @@ from protocol.log import READ_COMMITTED, FetchedPartition, FetchOptions
 from protocol.records import ControlType
 
 MARKERS = {True: ControlType.COMMIT, False: ControlType.ABORT}
-"""The control type of a marker, by whether the transaction is committed."""
+"""The control type of the marker of a committed (True) or aborted (False) transaction."""
 MARKED_WITHIN = 30.0
-"""Seconds within which a decided transaction has its markers, once its partitions have leaders."""
+"""Seconds within which a decided transaction must have its markers, once its partitions have leaders."""
 ALL = 1024 * 1024
-"""Bytes of a Fetch that takes in every log of these checks."""
+"""Bytes of a Fetch, more than any log of these checks has."""
 
 
 def delivered_records(read: FetchedPartition, position: int) -> dict[int, bytes | None]:
     """Return the values, by offset, that a read_committed consumer at `position` takes from an answer.
 
-    As in clients, a producer's batches are skipped from the first offset of its aborted transaction, as listed in the
-    answer, up to the marker.
+    As in clients, a producer's batches are skipped from the first offset of a listed aborted transaction up to its
+    marker.
     """
     waiting = sorted(read.aborted_transactions or (), key=lambda one: one.first_offset)
     skipped: set[int] = set()
@@ -35,16 +35,16 @@ def delivered_records(read: FetchedPartition, position: int) -> dict[int, bytes 
 
 
 class KnownRecords:
-    """The records of one log, as their producers know them: written outside of transactions, open, committed or aborted."""
+    """The records of one log as their producers know them: non-transactional, open, committed or aborted."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
         self.visible: dict[int, bytes | None] = {}
-        """The values, by offset, that a read_committed consumer has to be given."""
+        """The values, by offset, that a read_committed consumer must get."""
         self._open: dict[str, dict[int, bytes | None]] = {}
 
     def write(self, producer: StageProducer, count: int) -> None:
-        """Write the next batch; with a transactional id in the producer's transaction, which the first batch opens."""
+        """Write the next batch. With a transactional id it joins the producer's transaction, or opens one."""
         values = [record.value for record in producer.batch(self.log, count).records]
         opens = producer.transactional_id not in self._open
         answer = (
@@ -67,7 +67,7 @@ class KnownRecords:
         return min((offset for records in self._open.values() for offset in records), default=None)
 
     def read(self, offset: int, version: int | None = None, *, most: int = ALL) -> FetchedPartition:
-        """Fetch as a read_committed consumer, at most that many bytes or one batch."""
+        """Fetch as a read_committed consumer, at most `most` bytes or one batch."""
         return self.log.leader().fetch(
             self.log.at(offset, partition_max_bytes=most),
             FetchOptions(isolation_level=READ_COMMITTED),
@@ -75,8 +75,8 @@ class KnownRecords:
         )
 
     def shown_by(self, read: FetchedPartition, offset: int) -> bool:
-        """True if an answer has exactly the visible records from `offset` up to its last batch, and ends before the first open
-        transaction."""
+        """True if an answer has exactly the visible records from `offset` to its last batch, and ends before the first
+        open transaction."""
         if read.error is not Error.NONE:
             return False
         last = read.batches[-1].last_offset if read.batches else offset - 1
@@ -85,18 +85,16 @@ class KnownRecords:
         return bounded and delivered_records(read, offset) == owed
 
     def through(self, version: int | None = None) -> tuple[bool, FetchedPartition]:
-        """Fetch once from the log start. Returns whether the answer has all visible records below the first open
-        transaction, and the answer.
-        """
+        """Fetch once from the log start; return whether all visible records below the first open transaction are there,
+        and the answer."""
         read = self.read(0, version)
         bound = self.first_open
         owed = {at: value for at, value in self.visible.items() if bound is None or at < bound}
         return self.shown_by(read, 0) and delivered_records(read, 0) == owed, read
 
     def from_any_offset(self, row: str, case: str, *, most: int = ALL) -> Claims:
-        """Fetch from each offset below the first open transaction or else the log end, and observe whether the records
-        there are given.
-        """
+        """Fetch from each offset below the last stable offset, and observe whether all visible records from it on
+        come."""
         bound = self.first_open
         for offset in range(self.log.end() if bound is None else bound):
             read = self.read(offset, most=most)

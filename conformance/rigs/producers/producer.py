@@ -1,4 +1,4 @@
-"""A producer of a check: the values of its records tell where they come from, and an unexplained refusal is overdue."""
+"""A check's producer: record values tell their origin, and an unexplained refusal is overdue."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -15,7 +15,7 @@ A = TypeVar("A", bound=Answer)
 
 
 class CheckProducer(Producer):
-    """An idempotent or transactional producer on a bench. Equal batches have equal bytes, so that one can be sent again."""
+    """An idempotent or transactional producer on a bench. Equal batches have equal bytes, so one can be repeated."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class CheckProducer(Producer):
         timeout_ms: int = 60_000,
         coordinator: Callable[[], NodeClient] | None = None,
     ) -> None:
-        """Prepare the producer. `began` is the timestamp of its records, in ms since 1970."""
+        """Create the producer. `began` is the timestamp of its records, in ms since 1970."""
         super().__init__(bench, transactional_id, dialect, timeout_ms=timeout_ms, coordinator=coordinator)
         self.bench = bench
         self._began = began
@@ -42,11 +42,11 @@ class CheckProducer(Producer):
         return self.records(to, *values, producer_epoch=at, base_sequence=first, timestamp=self._began)
 
     def write(self, to: WritablePartition, count: int = 1) -> ProducedPartition:
-        """Write the next batch, and continue after it. Raises KitError if it is refused."""
+        """Write the next batch and advance the sequence. Raises KitError if it is refused."""
         return self.send_accepted(to, self.batch(to, count))
 
     def enter(self, to: WritablePartition, count: int = 1) -> ProducedPartition:
-        """Write to a partition for the first time in the transaction, in the producer's protocol."""
+        """Write to a partition for the first time in the transaction, adding it first if the protocol requires it."""
         if not self.dialect.bumps:
             self.require(self.add(to), "producer")
         return self.write(to, count)

@@ -24,21 +24,20 @@ def gives_id(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool
 
 
 def is_fenced(answer: InitProducerIdAnswer) -> bool:
-    """True if the answer has the fencing error of this request version, without producer id and epoch."""
+    """True if the answer has its version's fencing error, and neither producer id nor epoch."""
     error = Error.PRODUCER_FENCED if answer.version >= PRODUCER_FENCED_FROM else Error.INVALID_PRODUCER_EPOCH
     return (answer.error, answer.producer_id, answer.producer_epoch) == (error, -1, -1)
 
 
 def is_bumped(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseClaim:
-    """Return the premise that InitProducerId answered its next epoch to the producer, which has nothing open."""
+    """Return the premise that InitProducerId gave the producer, without an open transaction, its next epoch."""
     met = gives_id(answer, producer.producer_id, producer.epoch + 1)
     return premise(met, f"bumped to {producer.epoch + 1}", promised=("KIP360-INIT-03", "untouched"))
 
 
 def described_as(met: bool, what: str, producer: StageProducer) -> PremiseClaim:
-    """Return the premise that the coordinator describes what it acknowledged; a transaction with a short time-out may
-    end at any time, any while the host sleeps.
-    """
+    """Return the premise that the coordinator's description matches what it acknowledged. A transaction with a short
+    timeout may end at any time, any transaction while the host sleeps."""
     lasts = producer.timeout_ms / 1000
     if lasts < LASTING:
         return premise(met, what)
@@ -54,33 +53,30 @@ def open_at(shown: DescribedTransaction, producer: StageProducer) -> PremiseClai
 
 
 def at_epoch(known: ProducerState | None, epoch: int) -> PremiseClaim:
-    """Return the premise that DescribeProducers has the producer at this epoch, at which it wrote."""
+    """Return the premise that DescribeProducers has the producer at the epoch at which it wrote."""
     met = known is not None and known.producer_epoch == epoch
     return premise(met, f"the partition holds epoch {epoch}", promised=("KIP360-TXN-07", "legacy"))
 
 
 def appended_once(end: int, written: int) -> PremiseClaim:
-    """Return the premise that the log, which only this producer writes, ends after as many records as it wrote."""
+    """Return the premise that the log, written only by this producer, has exactly as many records as it wrote."""
     row = "KIP360-INV-02" if end < written else "KIP360-INV-01"
     return premise(end == written, "every batch was appended once", promised=(row, "idempotent"))
 
 
 BUMPS = 4
-"""The bound below which a drawn epoch bumps a transactional producer: each bump takes a request."""
+"""The modulus of a drawn epoch for a transactional producer, since each bump takes a request."""
 
 
 def kind_and(case: str) -> tuple[str, str]:
-    """Return the kind of producer that a case is about, and the rest of its id, which has no prefix for an idempotent
-    producer.
-    """
+    """Return the kind of producer in a case id, and the rest of the id; an idempotent producer has no prefix."""
     kind, _, rest = case.partition("-")
     return (kind, rest) if kind in DIALECTS else ("idempotent", case)
 
 
 def ready_to_write(stage: Stage, kind: str, log: Log, epoch: int) -> StageProducer:
-    """Return an idempotent producer at this epoch, or after some bumps a transactional one whose transaction the
-    partition may join.
-    """
+    """Return a producer ready to write: an idempotent one at this epoch, or a transactional one, after some bumps, that
+    may write to the partition."""
     if kind == "idempotent":
         return stage.idempotent(epoch)
     producer = stage.transactional(kind)
@@ -90,13 +86,13 @@ def ready_to_write(stage: Stage, kind: str, log: Log, epoch: int) -> StageProduc
 
 
 def join_transaction(producer: StageProducer, log: Log) -> None:
-    """Add the partition to the transaction, if a write does not do so by itself."""
+    """Add the partition to the transaction, unless a write does so implicitly."""
     if producer.transactional_id and not producer.dialect.bumps:
         producer.require(producer.add(log), "producer")
 
 
 def at_the_next_epoch(producer: StageProducer, log: Log) -> None:
-    """Let a producer go on at its next epoch, a transactional one in its next transaction."""
+    """Move a producer to its next epoch, a transactional one into its next transaction."""
     if not producer.transactional_id:
         producer.go_on_at(producer.producer_id, producer.epoch + 1)
         return
@@ -124,12 +120,12 @@ def is_appended(answer: ProducedPartition, at: int) -> bool:
 
 
 def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
-    """True if EndTxn succeeded, with this producer id and epoch for the next transaction (KIP-890)."""
+    """True if EndTxn succeeded, returning this producer id and epoch for the next transaction (KIP-890)."""
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
 def is_rolled_back(producer: StageProducer, log: Log, aborted: DescribedTransaction, case: str = "") -> Claim:
-    """Observe whether the producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
+    """Observe whether the producer's timed-out transaction was aborted on the partition, and its epoch fenced."""
     at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + 1)
     marker, before = log.last_marker(), log.end()
     stable_end = log.stable_end()

@@ -1,4 +1,4 @@
-"""Producers on three brokers: replicated partitions, and coordinators apart from the leaders of what is written."""
+"""Producers on three brokers: replicated partitions, and coordinators that do not lead them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -30,13 +30,12 @@ from protocol.topics import Reassignment
 from protocol.transactions import DescribedTransaction, EndTxnAnswer, ProducerState
 
 How = Literal["move", "kill", "stop", "freeze"]
-"""The way in which a broker stops leading a partition: by an ordinary election, or because it is gone."""
+"""How a broker loses leadership: by an ordinary election, or by being killed, stopped or frozen."""
 
 
 class TransactionOutcome(msgspec.Struct, frozen=True):
     """The outcome of a producer's last transaction on a partition: its last marker, and the offset from which the
-    leader still holds it open (-1 for none). `answers` show it.
-    """
+    leader still has it open (-1 if it does not). `answers` show it."""
 
     marker: ControlType | None
     open_from: int
@@ -54,13 +53,13 @@ class TransactionOutcome(msgspec.Struct, frozen=True):
 
 
 class TransactionStateTopic(msgspec.Struct, frozen=True):
-    """The internal topic in which the coordinators of transactions keep their state."""
+    """The internal topic of the transaction coordinators' state."""
 
     transactions: Topic
 
 
 class ThreeBrokers:
-    """The brokers, and the producers and partitions of a check on them."""
+    """The brokers, with a check's producers and partitions."""
 
     def __init__(self, bench: Bench, data: TransactionStateTopic) -> None:
         self.bench = bench
@@ -69,13 +68,13 @@ class ThreeBrokers:
 
     @property
     def dialects(self) -> tuple[str, ...]:
-        """The protocols that the cluster's feature level lets clients use."""
+        """The transaction protocols that the cluster's feature level allows."""
         return ("legacy", "tv2") if self.bench.column.ranges.get("transaction.version", 0) >= 2 else ("legacy",)
 
     # --- partitions
 
     def partitions(self, **configs: str) -> list[Partition]:
-        """Create a partition for each broker, which leads it; the others follow."""
+        """Create one partition per broker, led by it and followed by the others."""
         ids = [self.bench.id_of(name) for name in self.bench.brokers]
         topics = new_topics(self.bench, [(*ids[n:], *ids[:n]) for n, _ in enumerate(ids)], **configs)
         made = [Partition(self.bench, PartitionData(topic, 0)) for topic in topics]
@@ -84,7 +83,7 @@ class ThreeBrokers:
         return made
 
     def partition(self, *brokers: str, **configs: str) -> Partition:
-        """Create a partition on these brokers, by default on all, led by the first."""
+        """Create a partition on these brokers (by default on all), led by the first."""
         return new_partition(self.bench, tuple(self.bench.id_of(name) for name in brokers), **configs)
 
     def leader_of(self, partition: Partition) -> str:
@@ -103,17 +102,17 @@ class ThreeBrokers:
         return producer
 
     def transactional(self, dialect: str, timeout_ms: int = 60_000) -> CheckProducer:
-        """Return the first instance of a new transactional id."""
+        """Return a producer with a new transactional id."""
         name = self.bench.fresh("tid")
         return CheckProducer(self.bench, self.began, name, DIALECTS[dialect], timeout_ms=timeout_ms).start()
 
     def coordinator_of(self, producer: CheckProducer, besides: Sequence[str] = ()) -> str:
-        """Return the name of the broker that coordinates a transactional id."""
+        """Return the name of the broker that coordinates the transactional id."""
         view = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION)
         return self.bench.name_of(self.bench.eventually(lambda: view.newest(besides), str(view), due="coordinator"))
 
     def await_takeover(self, producer: CheckProducer, former: str) -> str:
-        """Return the name of the next coordinator, as soon as another broker than `former` is named."""
+        """Return the name of the next coordinator, as soon as one other than `former` is named."""
         view = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION)
 
         def other() -> int | None:
@@ -134,7 +133,7 @@ class ThreeBrokers:
         return Partition(self.bench, PartitionData(self._transactions, index))
 
     def beside(self, producer: CheckProducer) -> tuple[str, str]:
-        """Return the next broker to coordinate a transactional id, and the one without a replica of the log for it."""
+        """Return the next broker to coordinate a transactional id, and the one without a replica of its log."""
         state = self.state_partition(producer).await_agreement()
         [heir] = [self.bench.name_of(id) for id in state.replicas if id != state.leader]
         return heir, next(name for name in self.bench.brokers if self.bench.id_of(name) not in state.replicas)
@@ -143,7 +142,7 @@ class ThreeBrokers:
 
     @contextmanager
     def replace_leader(self, partition: Partition, how: How) -> Iterator[PartitionMetadata]:
-        """Let another broker lead the partition for as long as the block lasts; afterwards all brokers are up again.
+        """Let another broker lead the partition within the block; afterwards all brokers are up again.
 
         To replace a coordinator, pass its partition of the internal topic. All replicas are in the ISR before, so that
         another may lead.
@@ -163,7 +162,7 @@ class ThreeBrokers:
 
     @contextmanager
     def without(self, name: str, how: How) -> Iterator[None]:
-        """Kill, stop or freeze the broker for as long as the block lasts."""
+        """Kill, stop or freeze the broker within the block."""
         processes = self.bench.processes
         {"kill": processes.kill, "stop": processes.stop, "freeze": processes.pause}[how](name, role="broker")
         try:
@@ -175,9 +174,10 @@ class ThreeBrokers:
     def lost_while_prepared(
         self, producer: CheckProducer, leader: str, how: How, *, committed: bool
     ) -> Iterator[tuple[EndTxnAnswer, DescribedTransaction]]:
-        """Freeze this leader, so that markers hang, send EndTxn, and let another broker coordinate in the block.
+        """Freeze this leader so that its markers stay pending, send EndTxn, and let another broker coordinate within
+        the block.
 
-        Yields the answer, and the transaction as the coordinator described it before it was lost.
+        Yields the answer, and the transaction as described before its coordinator was lost.
         """
         coordinator = self.coordinator_of(producer)
         asked = producer.at(self.bench.node(coordinator))
@@ -190,7 +190,7 @@ class ThreeBrokers:
             yield ended, prepared
 
     def leads(self, partition: Partition, name: str, seen_by: str) -> None:
-        """Wait until this broker serves as leader and another names it."""
+        """Wait until this broker serves as leader and the broker `seen_by` names it."""
         id, node = self.bench.id_of(name), self.bench.node(name)
 
         def is_led() -> bool:
@@ -200,7 +200,7 @@ class ThreeBrokers:
         self.bench.eventually(is_led, f"{name} leading {partition}", STARTS_WITHIN, due="leader")
 
     def leaderless(self, partition: Partition, seen_by: str) -> None:
-        """Wait until a broker shows that the partition has no leader."""
+        """Wait until the broker `seen_by` shows no leader for the partition."""
 
         def has_no_leader() -> bool:
             return partition.state(seen_by).leader == -1
@@ -208,7 +208,7 @@ class ThreeBrokers:
         self.bench.eventually(has_no_leader, f"no leader of {partition}", STARTS_WITHIN, due="leader")
 
     def move_to(self, partition: Partition, name: str) -> None:
-        """Reassign the partition to this broker alone, which copies its log and leads."""
+        """Reassign the partition to this broker alone, which copies its log and then leads."""
         id, node = self.bench.id_of(name), partition.leader()
         require_accepted(node.alter_partition_reassignments([Reassignment(partition.name, partition.index, (id,))]))
 
@@ -254,14 +254,13 @@ class ThreeBrokers:
 
 
 def log_end(partition: Partition, node: NodeClient) -> int:
-    """Return a leader's log end offset, as the debugging consumer: others get none from a new leader before its high
-    watermark has reached its own epoch.
-    """
+    """Return a leader's log end offset as the debugging consumer: others get none until a new leader's high watermark
+    has reached its own epoch."""
     return node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGING_CONSUMER).offset
 
 
 def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> PartitionMetadata | None:
-    """Return the state on which these brokers agree, once another broker than `old` leads."""
+    """Return the state on which these brokers agree, once a broker other than `old` leads."""
     states = [partition.known_to(name) for name in alive]
     first = states[0]
     same = len({(one.leader, one.leader_epoch) if one else None for one in states}) == 1
@@ -269,7 +268,7 @@ def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> Partiti
 
 
 def await_coordinator_topic(bench: Bench) -> TransactionStateTopic:
-    """Create the coordinators' topic by a first look-up, and wait until its partitions have their full ISRs."""
+    """Create the coordinators' topic by a first look-up, and wait until its ISRs are full."""
     CheckProducer(bench, 0, bench.fresh("tid")).start()
     name = LOGS[CoordinatorType.TRANSACTION]
     described = bench.node(bench.brokers[0]).metadata([name]).topic(name)

@@ -1,4 +1,5 @@
-"""Records that the transaction coordinator wrote: those of __transaction_state, read by Fetch and the release's own schemas."""
+"""The transaction coordinator's records in __transaction_state, read by Fetch and decoded with the release's
+schemas."""
 
 import struct
 from collections.abc import Iterator
@@ -14,12 +15,12 @@ from protocol.records import Record
 from protocol.transactions import DescribedTransaction
 
 ARTIFACTS = ("kafka-transaction-coordinator", "kafka_2.13")
-"""The jars with the schemas: the current one, and the one that had them in earlier releases."""
+"""The jar with the schemas, then the one that had them in earlier releases."""
 VERSION = struct.Struct(">h")
 
 
 class LoggedPartitions(msgspec.Struct, frozen=True):
-    """The partitions of one topic in a transaction."""
+    """The partitions of one topic in a transaction's record."""
 
     topic: str
     partition_ids: tuple[int, ...]
@@ -40,9 +41,9 @@ class LoggedTransaction(msgspec.Struct, frozen=True):
         return frozenset((one.topic, id) for one in self.transaction_partitions or () for id in one.partition_ids)
 
     def is_described_by(self, shown: DescribedTransaction) -> bool:
-        """True if a coordinator that has loaded this record describes the transaction as `shown`.
+        """True if `shown` is how a coordinator that loaded this record must describe the transaction.
 
-        An epoch without a transaction has no start time: up to 3.9 that of the last transaction is described.
+        Without a transaction at this epoch there is no start time; up to 3.9 the last transaction's is described.
         """
         state = STATES[self.transaction_status]
         logged = (state, self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.partitions)

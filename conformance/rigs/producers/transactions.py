@@ -1,4 +1,4 @@
-"""Transactions on a cluster of several brokers, where a leader can change between data and marker."""
+"""Transactions on a cluster of several brokers, where the leader can change between data and marker."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def coordinator_of(bench: Bench, key: str, kind: CoordinatorType) -> NodeClient:
 
 
 class FirstTransaction:
-    """The first transaction of a transactional id of its own."""
+    """The first transaction of a new transactional id."""
 
     def __init__(self, bench: Bench, dialect: Dialect = LEGACY) -> None:
         self.bench = bench
@@ -34,14 +34,14 @@ class FirstTransaction:
         require_accepted(self.producer.add(partition))
 
     def write(self, partition: Partition, *values: bytes, **fields: Any) -> ProducedPartition:
-        """Write the transaction's first batch to a partition that was added; `fields` are those of NewBatch."""
+        """Write the transaction's first batch to an added partition; `fields` are those of NewBatch."""
         return require_accepted(self.producer.send(partition, self.producer.records(partition, *values, **fields)))
 
     def end(self, *, committed: bool) -> None:
         require_accepted(self.producer.finish(committed))
 
     def marker(self, partition: Partition, after: int) -> tuple[FetchedPartition, Batch]:
-        """Fetch from the offset `after` until the transaction's marker is returned. Returns the answer, and the marker in it."""
+        """Fetch from the offset `after` until the transaction's marker comes; return the answer and the marker."""
         leader = partition.leader()
 
         def marker_if_there() -> tuple[FetchedPartition, Batch] | None:

@@ -1,7 +1,7 @@
-"""Waits that a requirement bounds, and the evidence that tells a busy machine from a node that waits for too long.
+"""Waits bounded by a requirement, and the evidence that tells a busy machine from a node that waits too long.
 
-A busy machine makes a wait longer and never shorter. So the shortest of a few waits counts, and one that is too long is compared
-with a step just before it in which the same node has nothing to wait for.
+A busy machine makes a wait longer, never shorter. So the shortest of a few waits counts, and one that is too long is
+compared with a step just before it in which the same node has nothing to wait for.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,14 @@ from history.due import is_starved
 AT_ONCE = 200.0
 """Milliseconds within which a step counts as immediate: twice the "about 100 ms" of KIP595-END-02."""
 TRIES = 3
-"""The most times that a too long wait is measured."""
+"""The most times that a wait is measured if it is too long."""
 SLOWER = 4
-"""A step explains a wait that exceeds its bound by less than this many times the longest step."""
+"""A too long wait is excused if it exceeds its bound by less than this many times the longest step."""
 
 
 class RequestWait(NamedTuple):
-    """The milliseconds of a wait, infinite if nothing came, and of a step just before it that needs no waiting. `late` is the
-    most seconds by which the kit itself woke late meanwhile; 0 if the wait was not too long.
-    """
+    """A wait and a step just before it that needs no waiting, both in milliseconds; infinite if nothing came. `late` is
+    the kit's own worst delay in waking meanwhile, in seconds; 0 if the wait was not too long."""
 
     lasted: float
     step: float
@@ -48,10 +47,10 @@ def bound_holds(
     detail: str = "",
     **more: Any,
 ) -> Claim:
-    """Observe whether the shortest wait lasts `share` milliseconds (or, with `at_most`, no longer) and ends right after that;
-    `right` is whether everything else is as required.
+    """Observe whether the shortest wait lasts `share` milliseconds (or, with `at_most`, no longer) and ends right after
+    that; `right` is whether everything else is as required.
 
-    Waits that are too long are excused if the kit was starved of CPU each time, or if the step explains them.
+    Too long waits are excused if the kit was starved of CPU each time, or if the step explains them.
     """
     shortest = min(one.lasted for one in waits)
     too_long = shortest >= share + AT_ONCE

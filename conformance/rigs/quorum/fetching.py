@@ -1,4 +1,4 @@
-"""Fetches of the metadata log from a controller, and the log ends and endpoints that controllers describe."""
+"""Fetches of the metadata log from a controller, and the log ends and endpoints that controllers report."""
 
 from typing import Any
 
@@ -26,8 +26,7 @@ def try_fetch(
     **options: Any,
 ) -> Tried[FetchedPartition]:
     """Fetch from a controller at an epoch `ahead` of the quorum's. LastFetchedEpoch is by default that epoch plus
-    `last_fetched_beyond`. `malformed` says how the request breaks the protocol's rules.
-    """
+    `last_fetched_beyond`. `malformed` tells how the request breaks the protocol."""
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
     def ask(settled: LeaderAndEpoch) -> FetchedPartition:
@@ -43,7 +42,7 @@ def try_fetch(
 
 
 def own_end(id: int, described: QuorumAnswer) -> int:
-    """Return the log end offset of this voter in a DescribeQuorum answer; -1 if it is not among the voters there."""
+    """Return this voter's log end offset in a DescribeQuorum answer; -1 if it is not a voter there."""
     return next((voter.log_end_offset for voter in described.current_voters if voter.replica_id == id), -1)
 
 
@@ -54,19 +53,19 @@ def majority_has(described: QuorumAnswer) -> bool:
 
 
 def log_end(quorum: Quorum) -> int:
-    """Return the leader's log end offset, as of a moment ago."""
+    """Return the leader's recent log end offset."""
     described = quorum.describe_by_leader()
     return own_end(described.leader_id, described)
 
 
 def landmarks(quorum: Quorum) -> list[int]:
-    """Return the offsets that structure the leader's log: starts of epochs, its middle, high watermark and log end."""
+    """Return notable offsets of the leader's log: epoch starts, middle, high watermark and log end."""
     described = quorum.describe_by_leader()
     end = own_end(described.leader_id, described)
     return sorted({*(line.start for line in quorum.epochs()), end // 2, described.high_watermark, end})
 
 
 def endpoint_of_leader(tried: Tried[Any]) -> Node:
-    """Return the endpoint at which the leader's controller listener is reached."""
+    """Return the endpoint of the leader's controller listener."""
     id = tried.leader.leader_id
     return Node(node_id=id, host=f"controller-{id}", port=CONTROLLER_PORT)

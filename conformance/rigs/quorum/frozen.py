@@ -1,4 +1,4 @@
-"""One real voter of three. The kit plays the others, as candidate, leader or unresponsive peer."""
+"""One real voter of three. The kit plays the others: as candidate, leader or unresponsive peer."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -33,29 +33,29 @@ ENDPOINTS_FROM = since("FetchRequest", "ReplicaDirectoryId")
 """The version of Fetch from which a raft answer has the leader's endpoint (KIP-853)."""
 
 SOON = 10.0
-"""Seconds within which a node certainly sends a request that it has no reason to delay."""
+"""Seconds within which a node certainly sends a request that it need not delay."""
 
 A_WHILE = 0.8
-"""Seconds within which an immediate step shows; the voter repeats its unanswered fetch twice meanwhile."""
+"""Seconds within which an immediate step shows; the voter repeats an unanswered fetch twice meanwhile."""
 
 REQUEST_TIMEOUT = int(FROZEN_VOTER.config.get("controller.quorum.request.timeout.ms", "2000"))
 """Milliseconds after which the voter gives up an unanswered request."""
 
 ANSWERS = 20
-"""The most times that a fetch is answered while the voter gives up each before the answer arrives."""
+"""The most times that a fetch is answered if the voter keeps giving it up first."""
 
 OTHERS = 200
-"""The most other requests that are answered while waiting for one."""
+"""The most other requests answered while waiting for one."""
 
 NO_OP = b"\x01\x14\x00\x00"
-"""A NoOpRecord (KIP-835) as the metadata log holds it: frame version 1, api key 20, version 0, no tagged fields."""
+"""A NoOpRecord (KIP-835) in the metadata log's format: frame version 1, api key 20, version 0, no tagged fields."""
 
 RECORDS = 5
-"""The number of records in each of the two epochs that follow the first metadata of the log."""
+"""The number of records in each of the two epochs after the log's first metadata."""
 
 
 class LogEnd(NamedTuple):
-    """The epoch of a log's last record, and the offset after it."""
+    """A log end: the last record's epoch, and the offset after it."""
 
     epoch: int
     offset: int
@@ -66,7 +66,7 @@ class FrozenData(msgspec.Struct, frozen=True):
 
 
 class Frozen:
-    """The real voter. Its state changes only through requests of the check, so any state can be examined at leisure."""
+    """The real voter. Only the check's requests change its state, so any state can be examined at leisure."""
 
     def __init__(self, bench: Bench, data: FrozenData) -> None:
         self.bench = bench
@@ -75,7 +75,7 @@ class Frozen:
         self.id = bench.id_of(self.name)
         self.peers = bench.peers
         self._open: Received | None = None
-        """The last fetch that was returned to the check and is still open: it keeps the node from sending another."""
+        """The last fetch returned to the check and not answered yet; until then the node sends no other."""
         self.left_open: list[Received] = []
         """The fetches that `vote_after` left unanswered."""
         self.peers.recall()
@@ -89,7 +89,7 @@ class Frozen:
 
     @property
     def pre_votes(self) -> bool:
-        """True if an election starts with a pre-vote (KIP-996)."""
+        """True if elections start with a pre-vote (KIP-996)."""
         return self.version("Vote") >= since("VoteRequest", "PreVote")
 
     # --- its state
@@ -132,7 +132,7 @@ class Frozen:
     # --- bringing it into a state
 
     def follow(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make the voter follow a peer in a later epoch. Returns its first fetch, which waits for an answer."""
+        """Make the voter follow a peer in a later epoch; return its first fetch, which awaits an answer."""
         epoch = self.next_epoch(ahead)
         answer = self.begin(leader, epoch)
         if answer.error is not Error.NONE or leader_in(answer) != LeaderAndEpoch(leader, epoch):
@@ -147,10 +147,10 @@ class Frozen:
         return fetch
 
     def fetch_in(self, epoch: int, leader: int) -> Received | None:
-        """Return the node's next fetch at this epoch from a leader, or None.
+        """Return the node's next fetch at this epoch to a leader, or None.
 
-        A node has one request in flight per peer, so every other request that arrives is answered, in a way that the
-        node ignores by then. None also for a node that sends other requests without end.
+        A node has one request in flight per peer, so every other request is answered in a way that it ignores. Also
+        None for a node that sends other requests without end.
         """
         for _ in range(OTHERS):
             asked = self._open or self.peers.receive(within=SOON)
@@ -181,16 +181,15 @@ class Frozen:
             _answer_raft(self.peers, asked, {"error_code": Error.NONE, **leader_fields(leader)}, leader.leader_id)
 
     def stand(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make the voter a candidate, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
+        """Make the voter a candidate, as the successor of a resigning leader; return its first Vote or pre-vote."""
         epoch = epoch_of(self.follow(leader, ahead))
         self.end(leader, epoch, [self.id])
         return self.await_vote(epoch)
 
     def vote_after(self, epoch: int, *, granted: Received | None = None, within: float = SOON) -> Received | None:
-        """Return the next Vote or pre-vote that the voter sends at this epoch or later; after a `granted` pre-vote,
-        only a Vote at its epoch or later.
+        """Return the voter's next Vote or pre-vote at this epoch or later; after a `granted` pre-vote, only a Vote.
 
-        The voter's fetches to its leader stay unanswered meanwhile, like those to a leader that has resigned.
+        Its fetches stay unanswered meanwhile, as those to a leader that has resigned.
         """
         until = self.bench.now().seconds + within
         while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
@@ -207,9 +206,8 @@ class Frozen:
         return None
 
     def sent_since(self, moment: float, within: float) -> list[Received]:
-        """Return the requests that the voter sends after a moment of the kit's clock, until this many seconds from
-        now. None of them is answered.
-        """
+        """Return the requests that the voter sends after a moment of the kit's clock, up to `within` seconds from now.
+        They stay unanswered."""
         until, sent = self.bench.now().seconds + within, list[Received]()
         while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
             sent += [asked] if asked.at > moment else []
@@ -217,18 +215,18 @@ class Frozen:
         return sent
 
     def await_vote(self, epoch: int) -> Received:
-        """Return the Vote or pre-vote like `vote_after`. Raises Overdue if there is none."""
+        """Return the same Vote or pre-vote as `vote_after`. Raises Overdue if there is none."""
         asked = self.vote_after(epoch)
         if asked is None:
             raise self.bench.wait.overdue("candidacy", f"{self.name} does not ask for votes after epoch {epoch}", SOON)
         return asked
 
     def candidate(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make the voter a candidate. Returns its Vote, still unanswered."""
+        """Make the voter a candidate; return its Vote, still unanswered."""
         return self.vote_of(self.stand(leader, ahead))
 
     def vote_of(self, asked: Received) -> Received:
-        """Grant this pre-vote and return the Vote that follows; a Vote is returned as it is."""
+        """Grant this pre-vote and return the Vote that follows; return a Vote as it is."""
         if not asked.partition.get("pre_vote"):
             return asked
         self.grant(asked)
@@ -238,7 +236,7 @@ class Frozen:
         return vote
 
     def lead(self, leader: int = PEERS[0], ahead: int = 1) -> int:
-        """Make the voter the leader of a later epoch, by one peer's vote, after another leader. Returns the epoch."""
+        """Make the voter the leader of a later epoch than a former leader's, by one peer's vote; return the epoch."""
         asked = self.candidate(leader, ahead)
         epoch = candidate_epoch(asked)
         self.grant(asked)
@@ -258,7 +256,7 @@ class Frozen:
         within: float = WITHIN,
         due: Due,
     ) -> None:
-        """Wait for the effect of the answer to a request. The request is answered again whenever the voter repeats it."""
+        """Wait for the effect of the answer to a request, and answer each repetition of that request."""
 
         def answer_and_look() -> bool:
             if done():
@@ -272,16 +270,15 @@ class Frozen:
         self.bench.eventually(answer_and_look, what, within, due=due)
 
     def _repeats(self, asked: Received, earlier: Received) -> bool:
-        """True if a request repeats an earlier one. A voter repeats a request once its time-out has passed, and then
-        ignores the answer to the earlier one; that is counted as an excuse.
-        """
+        """True if a request repeats an earlier one. A voter does so once its timeout has passed, and then ignores the
+        answer to the earlier one; that is counted as an excuse."""
         again = (asked.api, asked.peer, asked.body) == (earlier.api, earlier.peer, earlier.body)
         if again and given_up(earlier, asked):
             self.bench.count_excuse(GIVEN_UP)
         return again
 
     def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:
-        """Answer a fetch with records. Returns the fetch that follows."""
+        """Answer a fetch with records; return the next fetch."""
         records = b"".join(encode_batch(one) for one in batches)
         following = self._fetch_after(
             fetch, lambda asked: self.serve(asked, records=records, high_watermark=high_watermark)
@@ -291,14 +288,14 @@ class Frozen:
         return following
 
     def diverge(self, fetch: Received, diverging: EpochAndOffset) -> Received | None:
-        """Answer a fetch with a diverging epoch. Returns the fetch that follows."""
+        """Answer a fetch with a diverging epoch; return the next fetch."""
         return self._fetch_after(fetch, lambda asked: self.serve(asked, diverging=diverging))
 
     def _fetch_after(self, fetch: Received, answer: Callable[[Received], object]) -> Received | None:
-        """Answer a fetch in a way that moves the log end, and return the next fetch.
+        """Answer a fetch so that the log end moves; return the next fetch.
 
-        A node that gave up its fetch before the answer arrived repeats it once its time-out has passed, and is
-        answered again. A node that repeats it earlier has ignored the answer.
+        A node that gave up its fetch before the answer arrived repeats it after its timeout, and is answered again. A
+        node that repeats it earlier has ignored the answer.
         """
         for _ in range(ANSWERS):
             answer(fetch)
@@ -310,7 +307,7 @@ class Frozen:
         return following
 
     def log_on_disk(self) -> tuple[Batch, ...]:
-        """Return the batches of the voter's log, which has one segment only."""
+        """Return the batches of the voter's log, which has a single segment."""
         return read_batches(self.bench.read_file(self.name, SEGMENT).content)
 
     def log_end(self) -> LogEnd:
@@ -320,11 +317,11 @@ class Frozen:
     # --- answering it
 
     def grant(self, asked: Received) -> None:
-        """Grant the vote, or the pre-vote, that it requests."""
+        """Grant the requested vote or pre-vote."""
         grant_vote(self.peers, asked)
 
     def outdate(self, asked: Received, current: LeaderAndEpoch) -> None:
-        """Answer the voter's Vote with a later epoch, and that epoch's leader if it has one."""
+        """Answer the voter's Vote with a later epoch, and with that epoch's leader if there is one."""
         _answer_vote(self.peers, asked, current, error=Error.FENCED_LEADER_EPOCH)
 
     def serve(
@@ -337,9 +334,8 @@ class Frozen:
         high_watermark: int = -1,
         diverging: EpochAndOffset | None = None,
     ) -> bool:
-        """Answer a fetch. Returns True if the voter has not given it up before. A high watermark of -1 is unknown; one
-        that falls would end the process.
-        """
+        """Answer a fetch; return True if the voter had not given it up before. A high watermark of -1 is unknown; a
+        decreasing one would end the process."""
         current = leader or LeaderAndEpoch(fetch.peer, epoch_of(fetch))
         answer: dict[str, Any] = {
             "partition_index": 0,
@@ -357,7 +353,7 @@ class Frozen:
 
 
 def grant_vote(peers: Peers, asked: Received) -> None:
-    """Grant the vote, or the pre-vote, requested from a peer."""
+    """Grant the vote or pre-vote requested from a peer."""
     _answer_vote(peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)), granted=True)
 
 
@@ -379,28 +375,27 @@ def leader_fields(leader: LeaderAndEpoch) -> dict[str, int]:
 
 
 def address(peer: int) -> dict[str, Any]:
-    """Return the node endpoints of an answer that names a peer as leader."""
+    """Return an answer's node endpoints that name a peer as leader."""
     if peer not in PEERS:
         return {}
     return {"node_endpoints": [{"node_id": peer, "host": peer_host(peer), "port": peer_port(peer)}]}
 
 
 def endpoints(peer: int, version: int) -> tuple[Listener, ...]:
-    """Return the leader endpoints of a peer in a request of this version; empty if the version has none."""
+    """Return a peer's leader endpoints for a request of this version; empty if the version has none."""
     if version < VOTER_KEYS_FROM or peer not in PEERS:
         return ()
     return (Listener(LISTENER, peer_host(peer), peer_port(peer)),)
 
 
 def given_up(earlier: Received, later: Received) -> bool:
-    """True if the voter gave up the earlier request before it sent the later one. Two connections may have different delays, so
-    half its time-out is enough.
-    """
+    """True if the voter gave up the earlier request before it sent the later one. Two connections may have different
+    delays, so half the timeout is enough."""
     return (later.at - earlier.at) * 1000 >= REQUEST_TIMEOUT / 2
 
 
 def follows_pre_vote(asked: Received, pre_vote: Received) -> bool:
-    """True if a Vote may be the one that follows a granted pre-vote. Checks judge its epoch."""
+    """True if a Vote may follow a granted pre-vote. Checks judge its epoch."""
     return not asked.partition.get("pre_vote") and candidate_epoch(asked) >= candidate_epoch(pre_vote)
 
 
@@ -414,19 +409,19 @@ def log_end_of(fetch: Received) -> LogEnd:
 
 
 def candidate_epoch(asked: Received) -> int:
-    """Return the epoch of a Vote's candidate, which KIP-996 calls the replica."""
+    """Return the candidate's epoch in a Vote; KIP-996 calls the candidate the replica."""
     partition = asked.partition
     epoch: int = partition["replica_epoch"] if "replica_epoch" in partition else partition["candidate_epoch"]
     return epoch
 
 
 def no_ops(count: int, offset: int, epoch: int) -> NewBatch:
-    """Return a batch of no-op records, which mean nothing to a controller."""
+    """Return a batch of no-op records, which a controller ignores."""
     return batch(*[NO_OP] * count, base_offset=offset, leader_epoch=epoch, timestamp=1)
 
 
 def prepare_frozen(bench: Bench) -> FrozenData:
-    """Give the voter a log: a first leader's records, committed, then those of two epochs with gaps between."""
+    """Give the voter a log: committed records of a first leader, then records of two epochs with gaps between."""
     frozen = Frozen(bench, FrozenData(cluster_id_of(bench)))
     start = _first_records(frozen)
     fetch = frozen.follow(ahead=5)
@@ -440,7 +435,8 @@ def prepare_frozen(bench: Bench) -> FrozenData:
 
 
 def _first_records(frozen: Frozen) -> int:
-    """Make the voter leader, and wait until it has committed its first metadata, which both peers fetch. Returns its log end."""
+    """Make the voter leader, and wait until its first metadata, which both peers fetch, is committed. Return its log
+    end."""
     epoch = frozen.lead()
 
     def has_committed() -> bool:
@@ -456,4 +452,4 @@ def _first_records(frozen: Frozen) -> int:
 
 
 FROZEN = Rig(FROZEN_VOTER, prepare_frozen, Frozen, shared=True)
-"""A voter that waits for requests. Each example moves it to later epochs than the one before."""
+"""A voter that waits for requests. Each example moves it to later epochs."""

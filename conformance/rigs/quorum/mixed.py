@@ -1,4 +1,4 @@
-"""Three real voters of five. The kit plays the other two, so that after a failover every commit and election needs them."""
+"""Three real voters of five. The kit plays the other two, which every commit and election needs after a failover."""
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
@@ -13,11 +13,11 @@ from protocol.quorum import METADATA, QuorumAnswer
 OFTEN = 0.1
 
 SNAPSHOT_WITHIN = 8.0
-"""Seconds within which the leader has a snapshot of a later epoch; from 4.4 its first is the bootstrap snapshot."""
+"""Seconds within which the leader has a snapshot of a later epoch; from 4.4 on its first is the bootstrap snapshot."""
 
 
 class Mixed(Quorum):
-    """The real voters and their observer. `controllers` are those that are up."""
+    """The real voters and their observer. `controllers` are those still up."""
 
     def __init__(self, bench: Bench, data: QuorumData) -> None:
         super().__init__(bench, data)
@@ -25,9 +25,7 @@ class Mixed(Quorum):
         [self.observer] = bench.brokers
 
     def lose_leader(self, voter: int) -> LeaderAndEpoch:
-        """Kill the leader, and let one of the other two be elected with the vote of a peer. Returns the new leader and
-        its epoch.
-        """
+        """Kill the leader, and let another be elected with a peer's vote; return the new leader and its epoch."""
         killed = self.one("leader")
         self.controllers = self.followers()
         self.bench.processes.kill(killed, role="active controller")
@@ -42,7 +40,7 @@ class Mixed(Quorum):
         return first if first.leader_id in live and others == [first] else None
 
     def start_of(self, led: LeaderAndEpoch) -> LogEnd:
-        """Return the log end of the former epochs, where the leader's own epoch begins."""
+        """Return the log end of the earlier epochs, where the leader's own epoch begins."""
 
         def start_if_entered() -> LogEnd | None:
             former, own = self.epochs()[-2:]
@@ -55,7 +53,7 @@ class Mixed(Quorum):
         return self.client(self.bench.name_of(led.leader_id)).describe_quorum()
 
     def has_snapshot(self) -> Settled:
-        """Return whether the leader answers a snapshot id in time to a log that ends in epoch 0."""
+        """Return whether the leader answers a log that ends in epoch 0 with a snapshot id in time."""
         led = self.agreed_leader()
         return self.bench.wait.comes_true(
             lambda: self.fetch_as(-1, led, LogEnd(0, 1)).snapshot_id is not None,
@@ -64,9 +62,8 @@ class Mixed(Quorum):
         )
 
     def snapshot(self) -> EpochAndOffset | None:
-        """Return a snapshot that the leader names to a log that ends in epoch 0 or, in newer releases, to an empty
-        one; None if it does not in time.
-        """
+        """Return a snapshot id that the leader answers to a log that ends in epoch 0 or, in newer releases, to an empty
+        one; None if it does not in time."""
         led, found = self.agreed_leader(), list[EpochAndOffset]()
 
         def is_named() -> bool:
@@ -83,7 +80,7 @@ class Mixed(Quorum):
         return self.client(self.bench.name_of(led.leader_id)).fetch(wanted, options)
 
     def fetch_of_observer(self, since: float, within: float) -> Received | None:
-        """Return the observer's first fetch from a peer after `since` on the kit's clock; None if none comes."""
+        """Return the observer's first fetch to a peer after `since` on the kit's clock; None if none comes."""
         id, until = self.bench.id_of(self.observer), since + within
         while (asked := self.peers.receive("Fetch", within=until - self.bench.now().seconds)) is not None:
             if asked.at > since and fetching_replica(asked) == id:

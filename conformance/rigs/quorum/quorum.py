@@ -1,4 +1,4 @@
-"""The metadata quorum of a running cluster, read without changing it."""
+"""A running cluster's metadata quorum, read without changing it."""
 
 from collections.abc import Callable
 from typing import Generic, Literal, NamedTuple, TypeVar
@@ -28,10 +28,10 @@ FIRST_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoin
 LISTENER = "CONTROLLER"
 
 OLD_EPOCHS = 4
-"""The number of older epochs that requests can name: a shared quorum is in a higher epoch than this."""
+"""The number of older epochs that requests can name: a shared quorum is in a higher epoch."""
 
 GHOSTS = range(7000, 8000)
-"""The ids with which probes fetch as observers that do not exist; a leader lists each for five minutes."""
+"""Ids of non-existent observers with which probes fetch; a leader lists each for five minutes."""
 
 FAR = 1 << 40
 """An offset beyond the end of any log of the kit."""
@@ -40,7 +40,7 @@ TRIES = 3
 
 
 class Stored(msgspec.Struct, frozen=True, rename="camel"):
-    """The fields of quorum-state that both of its versions have."""
+    """The fields of quorum-state that both versions have."""
 
     leader_id: int
     leader_epoch: int
@@ -52,7 +52,7 @@ class Stored(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NotStored(Stored, frozen=True, eq=False):
-    """A missing or unreadable quorum-state: it equals nothing, not even another such state."""
+    """A missing or unreadable quorum-state, which equals no other, not even a missing one."""
 
 
 def stored_in(file: File) -> Stored:
@@ -64,14 +64,14 @@ def stored_in(file: File) -> Stored:
 
 
 class ControllerCondition(msgspec.Struct, frozen=True):
-    """A controller's leader and epoch in its answer, and its quorum-state (None if its disk was not read)."""
+    """A controller's own answer about leader and epoch, and its quorum-state (None if its disk was not read)."""
 
     reported: LeaderAndEpoch
     stored: Stored | None
 
 
 class Tried(NamedTuple, Generic[A]):
-    """An answer, and the condition of the controller before and after it."""
+    """An answer, and the controller's condition before and after it."""
 
     before: ControllerCondition
     answer: A
@@ -131,7 +131,7 @@ class Quorum:
         return stored_in(self.bench.read_file(name, QUORUM_STATE))
 
     def condition(self, name: str, disk: bool = True) -> ControllerCondition:
-        """Read the controller's quorum-state, and then its answer."""
+        """Read the controller's quorum-state, then its answer."""
         stored = self.quorum_state(name) if disk else None
         return ControllerCondition(self.reported_leader(name), stored)
 
@@ -145,9 +145,8 @@ class Quorum:
         return self.bench.eventually(lambda: read() or None, f"epochs in {EPOCHS} of the leader")
 
     def first_snapshot(self) -> list[EpochStart]:
-        """Return epoch 0 from offset 0 if the leader's log begins with the snapshot `0-0`, which formatting writes
-        from 4.4 on; else empty.
-        """
+        """Return epoch 0 at offset 0 if the leader's log begins with the snapshot `0-0`, which formatting writes from
+        4.4 on; else empty."""
         found = self.bench.read_file(self.one("leader"), FIRST_SNAPSHOT)
         return [EpochStart(0, 0)] if found.content is not None else []
 
@@ -191,18 +190,18 @@ class Quorum:
         )
 
     def version(self, api: str, older: int = 0, at_least: int = 0) -> int:
-        """Return the version of a raft API that is `older` versions below the newest that the controllers declare."""
+        """Return the version of a raft API that is `older` versions below the newest one that controllers declare."""
         return max(self.bench.column.ranges[f"controller.{api}"] - older, at_least)
 
     # --- requests
 
     def attempt(self, name: str, ask: Callable[[LeaderAndEpoch], A], *, disk: bool = True) -> Tried[A]:
-        """Send a request to a settled quorum; `ask` gets its leader and epoch. `disk` False leaves quorum-state
-        unread.
+        """Send a request to a settled quorum; `ask` gets its leader and epoch. With `disk` False quorum-state is not
+        read.
 
-        A spontaneous election would look like an effect of the request. So a try after which the node answers
-        differently is repeated if by then the whole quorum has a leader of a later epoch; such tries are counted. A
-        change in each of three tries is taken as an effect of the request.
+        A spontaneous election would look like an effect of the request. So if the node's answer has changed and the
+        whole quorum has a leader of a later epoch, the request is tried again, which is counted; a change in each of
+        three tries is taken for an effect of the request.
         """
         tried = self._attempt(name, ask, disk)
         for _ in range(TRIES - 1):
@@ -235,19 +234,19 @@ def ms_between(began: Moment, ended: Moment) -> float:
 
 
 def cluster_id_of(bench: Bench) -> str:
-    """Return the cluster id that a controller's disk was formatted with."""
+    """Return the cluster id in the meta.properties of a controller's disk."""
     lines = bench.read_file(bench.controllers[0], "meta.properties").text.splitlines()
     return next(line.removeprefix("cluster.id=") for line in lines if line.startswith("cluster.id="))
 
 
 def skipped_epochs(log: list[EpochStart]) -> list[int]:
-    """Return the epochs without a record between the first and the last of a log: elections without a winner."""
+    """Return the epochs without records between a log's first and last: elections without a winner."""
     known = {line.epoch for line in log}
     return [epoch for epoch in range(log[0].epoch, log[-1].epoch) if epoch not in known]
 
 
 def prepare_quorum(bench: Bench) -> QuorumData:
-    """Prepare a settled quorum with several past epochs, some of which left no record in the log."""
+    """Prepare a settled quorum with several past epochs, some without records in the log."""
     quorum = Quorum(bench, QuorumData(cluster_id_of(bench)))
     before = quorum.agreed_leader()
     if before.leader_epoch <= OLD_EPOCHS or not skipped_epochs(quorum.epochs()):
@@ -258,7 +257,7 @@ def prepare_quorum(bench: Bench) -> QuorumData:
 
 
 def _raise_epoch(quorum: Quorum, before: LeaderAndEpoch) -> None:
-    """Stand as a candidate with an empty log, which cannot be elected, so that the leader gives up its epoch for a later one."""
+    """Make the leader give up its epoch for a later one, by a candidate with an empty log that cannot win."""
     leader = quorum.bench.name_of(before.leader_id)
     epoch = before.leader_epoch + OLD_EPOCHS
     quorum.client(leader).vote(
@@ -278,4 +277,4 @@ def _quorum_serves(quorum: Quorum) -> bool:
 
 
 QUORUM = Rig(CONTROLLERS, prepare_quorum, Quorum, shared=True)
-"""A settled quorum of three, for requests that change nothing."""
+"""A settled quorum of three, for read-only requests."""
