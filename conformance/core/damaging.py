@@ -58,7 +58,7 @@ class Snapshots(msgspec.Struct, frozen=True):
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """Whether a file or directory existed before and after a change, and any content that was put there."""
+    """The presence of a file or directory before and after a change, and any content that was put there."""
 
     before: bool
     after: bool

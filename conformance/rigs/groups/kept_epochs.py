@@ -1,4 +1,4 @@
-"""Whether a coordinator that loaded a group kept its assignment epochs (KIP-1251), by the commits that it accepts."""
+"""Assignment epochs (KIP-1251) after a coordinator loaded the group, judged by the commits that it accepts."""
 
 from conformance.core.checks import Claims, held_if
 from conformance.rigs.groups.group import Group, HandOver

@@ -118,7 +118,7 @@ class FollowerRoles(NamedTuple):
 
 
 class IsrAttempt(NamedTuple):
-    """Whether an attempt to join the ISR succeeded, and its last fetch."""
+    """The outcome of an attempt to join the ISR, and its last fetch."""
 
     inside: bool
     last: FetchedPartition
