@@ -30,7 +30,7 @@ class BaselineCell(msgspec.Struct, frozen=True):
         return sorted(case for case, tally in self.cases.items() if tally.violated) or [""]
 
     def breaks(self, case: str) -> bool:
-        """True if this case was violated. An empty name, here or in the matrix, stands for any case of the row."""
+        """True if this case was violated. An empty case, here or in the matrix, stands for any case of the row."""
         violated = self.violated_cases
         return bool(violated) and (not case or case in violated or violated == [""])
 
@@ -42,8 +42,8 @@ class Baseline(msgspec.Struct, frozen=True):
     cells: list[BaselineCell] = []
 
     def knows(self, requirement: str, label: str, case: str = "") -> bool:
-        """True if this case is violated in the column `label` of the baseline, or in any column if the baseline lacks
-        that one."""
+        """True if this case is violated in the baseline's column `label`, or in any column if there is none of that
+        name."""
         return any(
             cell.requirement == requirement
             and (cell.kafka_version == label or label not in self.kafka_versions)

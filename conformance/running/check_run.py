@@ -1,4 +1,4 @@
-"""The common part of running a probe and a machine: the shard, the outcome, and the isolation of the run from a check."""
+"""The common part of probe and machine runs: shard, outcome, and protection of the run from errors of a check."""
 
 import math
 import re
@@ -24,14 +24,14 @@ from history.taken import steps_taken
 from protocol.errors import KitError
 
 MOST_ERRORS, MOST_SECONDS_IN_TROUBLE = 3, 120.0
-"""A check gives up after this many failed examples, or once failed examples have taken this many seconds together."""
+"""A check gives up after this many failed examples, or after failed examples took this many seconds in total."""
 
 
 class CheckRun:
-    """The run of one check on one column. `violations` are the observations that broke a row, `trouble` is why the
-    check missed its floors.
+    """The run of one check on one column. `violations` are observations of broken rows, `trouble` is why the check
+    missed its floors.
 
-    A `further` run comes after the one for the floors; a check is not cut off if time ends its further run.
+    A `further` run follows the one for the floors; running out of time then does not count as cut off.
     """
 
     def __init__(self, check: AnyCheck, lab: Lab, label: str, *, further: bool = False) -> None:
@@ -56,10 +56,10 @@ class CheckRun:
         self.ends = math.inf
 
     def run(self, seconds: float = math.inf) -> None:
-        """Run the check for at most this many seconds; with 0 it is not run, and counts as cut off.
+        """Run the check for at most this many seconds; with 0 it does not run, and counts as cut off.
 
-        All results are in the shard when this returns. Errors of the check or the cluster are recorded, not raised; an
-        interruption from outside is recorded as an error of the check, and raised.
+        All results are in the shard when this returns. Errors of the check or cluster are recorded, not raised; an
+        interruption from outside is recorded as the check's error, and raised.
         """
         began = time.monotonic()
         self.ends = began + seconds
@@ -92,7 +92,7 @@ class CheckRun:
         return HURRIED if self.is_over else HEALED_WITHIN
 
     def note_unfounded(self, hindered: Hindered) -> None:
-        """Note that the tested system gave the check nothing to stand on."""
+        """Note that the tested system gave the check no cluster or rig to run on."""
         self.remarks += [str(hindered)] if str(hindered) not in self.remarks else []
         self._hindrance = hindered.reason
 
@@ -117,18 +117,18 @@ class CheckRun:
         )
 
     def run_examples(self) -> None:
-        """Run the examples of the check, and file each."""
+        """Run the check's examples, and file each."""
         raise NotImplementedError
 
     def standing(self) -> Standing:
-        """Return the cluster for the next example: the same as before, or another if that one was given up. Raises
+        """Return the cluster for the next example: the current one, or another if that was given up. Raises
         KitError."""
         standing = self.lab.standing(self.label, self.topology)
         self._column = standing.column
         return standing
 
     def replace_cluster(self, reason: str) -> None:
-        """Give up the cluster, which did not become healthy after an example.
+        """Give up a cluster that did not become healthy after an example.
 
         The next example boots another; the check's line has the reason.
         """
@@ -146,10 +146,9 @@ class CheckRun:
         excuses: Sequence[ExcuseCount] = (),
         raised: Sequence[Raised] = (),
     ) -> None:
-        """File an example's observations, and then its own line. `evidence` has the folder of an observation by its
-        `id()`.
+        """File an example's observations, then its own line. `evidence` has the folder of an observation by its `id()`.
 
-        Errors that judges `raised` are trouble of the check, which then counts for their rows too.
+        Errors that judges `raised` are the check's, and then count for their rows too.
         """
         shard = self.lab.shard(standing.column)
         for observation in observations:
@@ -172,14 +171,14 @@ class CheckRun:
             self.lab.keep()
 
     def note_attempt(self, end: ExampleEnd, case: str = "") -> None:
-        """Count an example by its case and its end; one that the check's own time cut short does not count."""
+        """Count an example by case and end, unless the check's own time cut it short."""
         if end != "error" or not self.is_over:
             self._attempts[case] += AttemptCount(made=1, lost=int(end == "premise lost"), errors=int(end == "error"))
 
     def note_failure(self, detail: str, seconds: float) -> None:
-        """Note an example that ended in trouble.
+        """Note an example that ended in an error.
 
-        After several of these the check gives up; an example cut short by the check's own time does not count.
+        After several of these the check gives up. Examples cut short by the check's own time do not count.
         """
         if self.is_over:
             self.cut_off = True
@@ -190,8 +189,8 @@ class CheckRun:
             self.trouble += [error for error in self._errors if error not in self.trouble]
 
     def note_hindrance(self, reason: str, seconds: float) -> None:
-        """Note an example that the tested system kept from its end. After several of these the check gives up, and its
-        line has the reasons."""
+        """Note an example that the tested system kept from completing. After several of these the check gives up, and
+        its line has the reasons."""
         self._hindered.append(reason)
         self._seconds_in_trouble += seconds
         if self.gave_up:
@@ -205,7 +204,7 @@ class CheckRun:
         return ended >= MOST_ERRORS or self._seconds_in_trouble > MOST_SECONDS_IN_TROUBLE
 
     def file_replays(self, **fields: Any) -> None:
-        """Record how often a violation was seen again."""
+        """Record how often replays showed a violation again."""
         self.lab.shard(self._column or self.lab.bare_column(self.label)).replay(**fields)
 
     def _line(self, standing: Standing, history: History, seconds: float, detail: str, **found: Any) -> None:
@@ -227,7 +226,7 @@ class CheckRun:
 
 
 def faults_of(history: History) -> dict[str, FaultCount]:
-    """Count for each fault how often it was injected, witnessed and healed in one example."""
+    """Count how often each fault was injected, witnessed and healed in one example."""
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"injected": 0, "witnessed": 0, "healed": 0})
     names = {"inject": "injected", "witness": "witnessed", "heal": "healed"}
     for event in history.events:
@@ -237,15 +236,14 @@ def faults_of(history: History) -> dict[str, FaultCount]:
 
 
 def steps_of(history: History, *, left_out: bool = False) -> dict[str, int]:
-    """Count the steps that were taken, by kind, or with `left_out` those that could not be taken; empty for a
-    probe."""
+    """Count the steps taken, by kind, or with `left_out` those skipped; empty for a probe."""
     return dict(sorted(Counter(step.kind for step in steps_taken(history) if step.left_out == left_out).items()))
 
 
 def premises_of(history: History) -> dict[str, PremiseCount]:
-    """Count for each premise how often it was met in one example.
+    """Count how often each premise was met in one example.
 
-    Values that were read back are cut from its text, so that it counts as one premise.
+    Values that were read back are cut from its text, so that they count as one premise.
     """
     counts: dict[str, list[bool]] = defaultdict(list)
     for event in history.events:

@@ -1,4 +1,4 @@
-"""The columns that a user asks for, and their own facts: a name, the version to judge one as, where its jars are."""
+"""The columns that a user requests, with overrides: a name, the version to judge it as, the place of its jars."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -19,10 +19,10 @@ _LABEL = re.compile(r"[A-Za-z0-9/][\w .:@/+=-]{0,99}")
 
 
 class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """A column that was asked for, before its image is obtained.
+    """A requested column before its image is obtained.
 
-    `option` is the one that names it, `name` its value: a released version, an image or a distribution. The others are
-    empty unless the user overrides the default.
+    `option` names it, `name` is the option's value: a released version, an image or a distribution. The other fields
+    are empty unless the user overrides defaults.
     """
 
     option: str
@@ -33,7 +33,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def selection(self) -> list[str]:
-        """The options that select this column alone."""
+        """The options that select only this column."""
         overrides = ((LABEL, self.label), (AS, self.judged_as), (JARS_IN, self.libs))
         return [self.option, self.name, *(word for option, value in overrides if value for word in (option, value))]
 
@@ -56,7 +56,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """Values that override defaults of columns: each is `COLUMN=VALUE`, or `VALUE` if only one column can be meant."""
+    """Values that override columns' defaults: `COLUMN=VALUE`, or just `VALUE` if only one column can be meant."""
 
     labels: Sequence[str] = ()
     judged_as: Sequence[str] = ()
@@ -95,7 +95,7 @@ def wanted_columns(
 def _by_column(
     option: str, values: Sequence[str], what: str, names: Sequence[str], others: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Return the value for each column. A value without a column is for the only one of `names`; `others` have to be
+    """Return the value for each column. A value without a column name is for the only one of `names`; `others` must be
     named."""
     found: dict[str, str] = {}
     for text in values:

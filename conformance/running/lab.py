@@ -48,14 +48,13 @@ from protocol.errors import KitError
 
 READY_AGAIN_WITHIN = 60.0
 WHOLE_AGAIN_WITHIN = 60.0
-"""Seconds after an example that broke something within which all nodes serve again, and then the cluster is
+"""Seconds after a disturbing example within which all nodes must serve again, and then again for the cluster to be
 healthy."""
 
 
 class Hindered(KitError):
-    """The error if the tested system kept a cluster from coming up or a rig from being prepared; what the system failed to
-    do is an observation of its own. `reason` names the row that it broke.
-    """
+    """The tested system kept a cluster from coming up or a rig from being prepared; its failure is observed separately.
+    `reason` names the broken row."""
 
     def __init__(self, text: str, reason: str) -> None:
         super().__init__(text)
@@ -63,8 +62,8 @@ class Hindered(KitError):
 
 
 class Lab:
-    """The lab of one worker, with at most one cluster: asking for another topology or image closes it first. Its
-    `judges` look at every example."""
+    """The lab of one worker, with at most one cluster: requesting another topology or image closes it first. `judges`
+    look at every example."""
 
     judges: Sequence[Judge] = JUDGES
 
@@ -94,8 +93,7 @@ class Lab:
     # --- clusters
 
     def standing(self, label: str, topology: Topology) -> Standing:
-        """Return the cluster for a column and topology, booted if needed. A boot that failed once is not tried
-        again."""
+        """Return the cluster for a column and topology, booting it if needed. A failed boot is not tried again."""
         settings = self.settings
         topology = adapt_topology(topology, self.images[label].version, settings.features, settings.properties)
         key = (label, topology.name)
@@ -120,9 +118,9 @@ class Lab:
 
     def _explain(self, label: str, topology: Topology, error: KitError) -> KitError:
         """Return the error for every check that needs the cluster. If the tested system kept it from coming up, that is
-        observed once, in a history of its own.
+        observed once, in its own history.
 
-        A setting of the user's may be at fault too, so nothing is observed beside one.
+        A user's setting may be to blame too, so nothing is observed if there is one.
         """
         if not isinstance(error, NotReady) or self.settings.properties:
             return KitError(f"the {topology.name} cluster never came up: {error}")
@@ -135,9 +133,10 @@ class Lab:
         return Hindered(text, reason) if reason else KitError(text)
 
     def _boot_patiently(self, image: Image, topology: Topology) -> KRaftCluster:
-        """Boot the cluster, and try again after trouble of the engine, such as a busy disk, which is no fault of this Kafka.
+        """Boot the cluster, with a second try after engine trouble such as a busy disk, which is no fault of this
+        Kafka.
 
-        The error of the first try is the context of any error of the second.
+        The first error is the context of the second.
         """
         try:
             return KRaftCluster(topology, image, self.run).boot()
@@ -147,8 +146,8 @@ class Lab:
     def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
         """Heal what an example left broken, and wait up to `within` seconds for a healthy cluster.
 
-        Returns why the cluster has to be replaced, which is also noted in the history; empty if it is healthy. Nothing
-        is checked after an example without faults or trouble.
+        Returns the reason to replace the cluster, also noted in the history; empty if it is healthy. Nothing is checked
+        after an example without faults or errors.
         """
         if self._standing is None or not (troubled or any(isinstance(event, Fault) for event in tape.events)):
             return ""
@@ -167,8 +166,7 @@ class Lab:
     def clear(self, example: str) -> str:
         """Delete an example's topics, so that later examples can be reproduced without it.
 
-        Topics on a cluster that is kept stay. Returns why the cluster has to be replaced; empty if the topics are
-        gone.
+        Topics on a kept cluster stay. Returns the reason to replace the cluster; empty if the topics are gone.
         """
         if self._standing is None or self._standing[1].cluster in self.kept:
             return ""
@@ -179,8 +177,8 @@ class Lab:
         return ""
 
     def _wait_whole(self, bench: Bench, standing: Standing) -> None:
-        """Wait for a healthy cluster. One with scripted voters is healthy when its controllers answer: electing a leader is
-        up to the check."""
+        """Wait for a healthy cluster. One with scripted voters is healthy once its controllers answer: electing a
+        leader is up to the check."""
 
         def lacking() -> list[str]:
             """Return the parts of the cluster that do not run, or are not in sync."""
@@ -203,7 +201,7 @@ class Lab:
         )
 
     def keep(self) -> None:
-        """Leave the current cluster up for the user to inspect, and print its addresses."""
+        """Keep the current cluster for the user to inspect, and print its addresses."""
         if self._standing is not None and self._standing[1].cluster not in self.kept:
             cluster = self._standing[1].cluster
             self.kept.append(cluster)
@@ -248,7 +246,7 @@ class Lab:
         return Bench(tape, standing.column, cluster.topology.members(), LiveCluster(cluster), standing.clients)
 
     def shared_context(self, rig: Rig[Any, Any], standing: Standing) -> dict[str, Any]:
-        """Return the data of a shared rig, prepared on a tape of its own at its first use. Raises KitError."""
+        """Return a shared rig's data; its first use prepares it, on its own tape. Raises KitError."""
         if rig.name not in standing.rigs:
             tape = self.tape(f"rig:{rig.name}", standing)
             bench = self.bench(tape, standing)
@@ -270,7 +268,7 @@ class Lab:
     def _end_rig(
         self, tape: LiveTape, column: Column, outcome: Literal["judged", "premise lost", "error"], detail: str = ""
     ) -> History:
-        """End the history of a rig's or a cluster's preparation, judge it like any other, and file it under that name."""
+        """End the history of a rig's or cluster's preparation, judge it like any other, and file it under that name."""
         history = tape.end(End(example=tape.example.example, outcome=outcome, detail=detail))
         facts = Facts(version=column.version, ranges=column.ranges)
         found, check = judged_on(facts, self.judges, history), tape.example.check
@@ -285,8 +283,8 @@ class Lab:
         return history
 
     def _give_up(self, bench: Bench, tape: LiveTape, error: Exception) -> str:
-        """Heal or drop the cluster, which may be broken after a rig could not be prepared. Returns the error's
-        message, with the reason if the cluster was dropped."""
+        """Heal the cluster after a rig's preparation failed, or else drop it. Returns the error's message, with the
+        reason if the cluster was dropped."""
         reason = self.heal(bench, tape, troubled=True)
         if reason:
             self.drop_cluster()
@@ -317,8 +315,8 @@ class Lab:
         )
 
     def bare_column(self, label: str) -> Column:
-        """Return the facts of a column whose cluster never came up: those of its image, without the ranges that a
-        cluster declares."""
+        """Return the facts of a column whose cluster never came up: those of its image, without a cluster's declared
+        ranges."""
         return column_of(label, self.images[label], {}, self.settings)
 
     @property
@@ -327,7 +325,7 @@ class Lab:
         return time.monotonic() - self._began
 
     def allowance(self, work: Work) -> float:
-        """Return the seconds for an item that begins now; 0 if it is too late for it."""
+        """Return the seconds for an item that begins now; 0 if it is too late."""
         return self.plan.share(work).allowance(self.seconds_elapsed)
 
     def ledger(self, label: str) -> Ledger:
@@ -335,8 +333,8 @@ class Lab:
         return self._ledgers.setdefault(label, Ledger())
 
     def close(self, ended_early: str = "") -> None:
-        """Close the cluster and the shards. If the run `ended_early`, the shards of all columns have this reason, even
-        where nothing was run."""
+        """Close the cluster and the shards. If the run `ended_early`, the shards of all columns get this reason, even
+        if nothing ran there."""
         for label in self.images if ended_early else ():
             self.shard(self.bare_column(label))
         if self._standing is not None:
@@ -348,8 +346,8 @@ class Lab:
 
 
 def note_not_ready(tape: LiveTape, error: NotReady) -> None:
-    """Record what a failed boot shows about the tested system: processes that ended by themselves, or controllers that answer
-    and never agree on a leader. If the kit itself woke late meanwhile, it shows nothing."""
+    """Record what a failed boot shows about the tested system: processes that ended by themselves, or controllers that
+    answer but never elect a leader. It shows nothing if the kit itself woke late meanwhile."""
     for name, end in error.ends.items():
         tape.note_end(name, end)
     overdue = overdue_in(error)
@@ -371,12 +369,12 @@ def column_of(label: str, image: Image, ranges: dict[str, int], settings: Settin
 
 
 def digest_of(image: Image, settings: Settings) -> str:
-    """Return the identity of a column, the same on every machine: a hash of its jars, the version that they are judged
-    as, and their configuration."""
+    """Return a column's identity, the same on every machine: a hash of its jars, the version as which they are judged,
+    and their configuration."""
     made_of = [image.jars, image.version, image.kafka_opts, settings.configuration]
     return hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
 
 
 def path_slug(text: str) -> str:
-    """Return the label in a form that can be part of a path."""
+    """Return the label as a valid part of a path."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", text)

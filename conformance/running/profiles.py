@@ -5,4 +5,4 @@ from typing import Literal
 Profile = Literal["smoke", "quick", "nightly"]
 
 MINUTES: dict[Profile, float] = {"smoke": 0.0, "quick": 15.0, "nightly": 60.0}
-"""Minutes for a column, by profile. 0 means no clock: all the work is done, however long it takes."""
+"""Minutes per column, by profile. 0 means no clock: all work is done, however long it takes."""

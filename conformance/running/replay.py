@@ -57,8 +57,7 @@ class ReplayRun(CheckRun):
         return ProbeRun(self._check, self.lab, self.label)
 
     def _topology(self, check: AnyMachine) -> Topology:
-        """Return the topology that the schedule was recorded on, or the machine's default if there is none of that
-        name now."""
+        """Return the topology on which the schedule was recorded, or the machine's default if it no longer exists."""
         named = (one for one in check.topologies if one.name == self._schedule.topology)
         return next(named, check.topology)
 

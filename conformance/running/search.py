@@ -17,13 +17,14 @@ from history.observations import Observation
 from history.shards import read_shards
 
 FEWEST_SECONDS = 30.0
-"""With less time another round is not worth it: a cluster may have to be booted first."""
+"""Seconds. With less time another round is not worth it, since it may have to boot a cluster."""
 SLICE = 120.0
 """Seconds that a machine runs before the rarest cases are determined again."""
 
 
 class Search:
-    """A worker's turn at the rarest cases of one column. Parallel workers take different cases, by their `part`."""
+    """One worker's search for the rarest cases of one column. Parallel workers take different cases, by their
+    `part`."""
 
     def __init__(self, lab: Lab, label: str, checks: Sequence[AnyCheck], part: int) -> None:
         self._lab = lab
@@ -55,8 +56,7 @@ class Search:
         return rare[min(self._part, len(rare)) - 1] if rare else None
 
     def _run_of(self, rare: Rare) -> CheckRun:
-        """Return a further run of a check with another seed: its rounds and parts are numbered on from the planned
-        ones."""
+        """Return a further run of a check with another seed: rounds and parts are numbered on from the planned ones."""
         check = self._checks[rare.check]
         again = self._tried[rare.check] + 100 * self._part
         if isinstance(check, MachineCheck):

@@ -71,7 +71,8 @@ class ConformanceSession:
 
     @classmethod
     def begin(cls, config: pytest.Config) -> ConformanceSession:
-        """Read the settings, sweep what dead runs left, and get the images. Ends pytest with 2 or 3 when that fails."""
+        """Read the settings, sweep what dead runs left, and obtain the images. Ends pytest with 2 or 3 if that
+        fails."""
         settings, wanted = _read_settings(config)
         settings = msgspec.structs.replace(settings, whole=_is_whole(config))
         try:
@@ -98,7 +99,7 @@ class ConformanceSession:
 
     @classmethod
     def of_worker(cls, workerinput: dict[str, Any]) -> ConformanceSession:
-        """Join the controller's session, from the data that it passed to this worker."""
+        """Join the controller's session with the data that it passed to this worker."""
         given = workerinput["conformance"]
         settings = msgspec.convert(given["settings"], Settings)
         images = {
@@ -115,7 +116,7 @@ class ConformanceSession:
 
     @property
     def place(self) -> tuple[Path, str]:
-        """The directory for this run's output, and the run's id in its file names."""
+        """The directory of this run's output, and the run's id in file names."""
         return self.settings.out_dir, self.run.id
 
     @property
@@ -134,7 +135,7 @@ class ConformanceSession:
 
     @property
     def lab(self) -> Lab:
-        """The lab of this worker, made at its first use."""
+        """The lab of this worker, created at its first use."""
         if self._lab is None:
             self._lab = Lab(self.settings, self.run, self.worker, self.images, self._plan)
             self._lab.progress.expects(self._expected)
@@ -150,17 +151,18 @@ class ConformanceSession:
 
     @property
     def lasts(self) -> float:
-        """The seconds after which some check has to have finished: the time of the run or, if longer, that of a
-        schedule's replays, which are one check."""
+        """Seconds within which some check must finish: the run's time or, if longer, that of a schedule's replays,
+        which are one check."""
         return max(self.seconds, REPLAYS * REPLAY_WITHIN if self._replay is not None else 0.0)
 
     @property
     def searches(self) -> int:
-        """The number of workers that search for the rarest cases at the end. If only machines run, they have all the time."""
+        """The number of workers that search for the rarest cases at the end. If only machines run, they use all the
+        time."""
         return self.workers if self.settings.fills_its_time and not self.settings.machines else 0
 
     def expects(self, items: Sequence[Work]) -> None:
-        """Plan the time of the items that were collected, for all workers together."""
+        """Plan the time of the collected items, for all workers together."""
         self._expected = dict(Counter(work.label for work in items))
         self._plan = plan_time(self.settings.profile, self.settings.minutes, items, self.workers)
 
@@ -172,7 +174,7 @@ class ConformanceSession:
         return run
 
     def search(self, checks: Sequence[AnyCheck], work: Work) -> Search:
-        """Use the time that is left for the rarest cases of a column."""
+        """Spend the remaining time on a column's rarest cases."""
         search = Search(self.lab, work.label, checks, work.part)
         self._do_timed(work, lambda: search.run(self.lab.allowance(work)))
         return search
@@ -193,7 +195,7 @@ class ConformanceSession:
     # --- the end
 
     def finish(self, exitstatus: int, hung: str = "") -> int:
-        """Take everything down; in the controller also sweep the run and judge. Returns the exit code.
+        """Take everything down; the controller also sweeps the run and judges it. Returns the exit code.
 
         `hung` is why the watchdog ended the run, if it did.
         """
@@ -233,13 +235,13 @@ class ConformanceSession:
 
 
 LONGEST_VALUE = 24
-"""Characters of a setting's value in the name of a column."""
+"""The most characters of a setting's value in a column's name."""
 REPLAY_WITHIN = 300.0
-"""Seconds that a replay may take: one whose cluster does not become healthy again waits for it several times."""
+"""Seconds for a replay, including several waits for a cluster that does not become healthy again."""
 
 
 class Listing:
-    """The items that would run, by name: `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
+    """The names of items that would run: `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.settings, wanted = _read_settings(config)
@@ -254,7 +256,7 @@ class Listing:
 
 
 def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
-    """Combine pytest's code and the verdicts' into one: 130, 2, 1, 3 or 0 (README, exit codes)."""
+    """Combine the codes of pytest and the verdicts: 130, 2, 1, 3 or 0 (README, exit codes)."""
     verdicts = {cell.verdict for cell in cells}
     return exit_code_of(
         interrupted=exitstatus == pytest.ExitCode.INTERRUPTED,
@@ -265,7 +267,7 @@ def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
 
 
 def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]:
-    """Read the settings and the columns that they name. Ends pytest with 2 for requests that cannot be fulfilled."""
+    """Read the settings and the columns that they name. Ends pytest with 2 for invalid requests."""
     try:
         settings = read_settings(config)
         _refuse_empty_globs(settings)
@@ -286,26 +288,25 @@ def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]
 
 
 def _is_whole(config: pytest.Config) -> bool:
-    """True if only whole folders were named on the command line, or nothing, and no single file or check."""
+    """True if the command line names whole folders or nothing, but no single file or check."""
     return all(Path(argument).is_dir() for argument in config.args)
 
 
 def _early_end(exitstatus: int, hung: str) -> str:
-    """Return the reason why a run ended before its work was done, as `history.shards.Footer` names it; empty if it did
-    not."""
+    """Return why a run ended before its work was done, as in `history.shards.Footer`; empty if it did not."""
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         return "interrupted"
     return "hung" if hung else ""
 
 
 def _column_label(name: str, settings: Settings) -> str:
-    """Return the column's name with its configuration: features, then settings."""
+    """Return a column's name with its configuration: features, then settings."""
     configured = (*sorted(settings.features.items()), *sorted(settings.properties.items()))
     return name + "".join(f"+{key}={value[:LONGEST_VALUE]}" for key, value in configured)
 
 
 def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
-    """Raise WrongUse for a second build that would be the same column."""
+    """Raise WrongUse for a second build of the same column."""
     if label in others and others[label].id != image.id:
         raise WrongUse(
             f"{image.reference} and {others[label].reference} are both called {label!r}, and two builds never share a column. "
@@ -329,21 +330,21 @@ def _is_machine_of(settings: Settings, check: AnyCheck) -> bool:
 
 
 def machine_name(check: AnyMachine) -> str:
-    """Return the name of a machine for users, which is that of its folder: `log` for `machines.log.LogMachine`."""
+    """Return a machine's name for users, that of its folder: `log` for `machines.log.LogMachine`."""
     return check.id.split(".")[-2]
 
 
 def refuse_unknown_machines(names: Sequence[str], option: str) -> None:
-    """Raise ValueError for a name that no machine has."""
+    """Raise ValueError for a name that is no machine's."""
     known = [ALL_MACHINES, *map(machine_name, all_machines().values())]
     if unknown := [name for name in names if name not in known]:
         raise ValueError(f"{option} {unknown[0]!r}: there is no such machine. Give one of {', '.join(known)}.")
 
 
 def _count_parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers: int = 1) -> int:
-    """Return the number of parts in which a check is run; a schedule is replayed by one worker.
+    """Return the number of parts in which a check runs; a schedule is replayed by one worker.
 
-    If only machines run, they share the `workers` of a column: each part has one from the beginning to the end.
+    If only machines run, they share a column's `workers`: each part has one from beginning to end.
     """
     if replay is not None or not isinstance(check, MachineCheck):
         return 1
@@ -354,13 +355,13 @@ def _count_parts(settings: Settings, replay: Schedule | None, check: AnyCheck, w
 
 
 def _versions_to_run(settings: Settings) -> tuple[str, ...]:
-    """Return the released versions to run: those named, or the newest if no version, image or home is named."""
+    """Return the released versions to run: those named, or the newest if neither version, image nor home is named."""
     own = settings.images or settings.homes
     return select_versions(settings.versions or [newest_version()]) if settings.versions or not own else ()
 
 
 def _refuse_empty_globs(settings: Settings) -> None:
-    """Refuse a glob that matches no row, or only rows without a check: it must never look green."""
+    """Refuse a glob that matches no row, or only rows without a check, since it would look green."""
     rows = {row.id for row in shipped_rows().matching(settings.requirements)}
     asked = " ".join(settings.requirements)
     if not rows:
@@ -383,5 +384,5 @@ def _print_line(text: str) -> None:
 
 
 def _revive_path(kind: type, value: object) -> object:
-    """Turn a path that was passed to a worker as text back into a path."""
+    """Turn a path that was passed to a worker as text into a path again."""
     return kind(value)

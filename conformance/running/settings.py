@@ -20,7 +20,7 @@ LIBS_HELP = "the folder with the jars inside an image; default: /opt/kafka/libs;
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a run: plain data, so that a worker gets it unchanged from its controller."""
+    """The settings of a run: plain data, passed unchanged from the controller to workers."""
 
     versions: list[str]
     images: list[str] = []
@@ -43,20 +43,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     run: str = ""
     whole: bool = True
-    """True if the whole profile is run, and not named files or checks."""
+    """True if the whole profile runs, not named files or checks."""
     began: float = 0.0
-    """When the run began, in seconds since the epoch; 0 if it begins with its first check."""
+    """The time at which the run began, in seconds since the epoch; 0 if it begins with its first check."""
     selections: dict[str, list[str]] = {}
     """The options that select each column, by its label; known once the images are."""
 
     @property
     def is_timed(self) -> bool:
-        """True if there is a clock; without one all the work is done, however long it takes."""
+        """True if there is a clock; without one all work is done, however long it takes."""
         return bool(self.minutes or MINUTES[self.profile])
 
     @property
     def fills_its_time(self) -> bool:
-        """True if the time that the floors leave is used up: in a run of a whole profile, or if minutes were given."""
+        """True if time left by the floors is used up: in a run of a whole profile, or if minutes were given."""
         is_whole = self.whole and not self.requirements
         return self.is_timed and not self.replay and (is_whole or self.minutes > 0)
 
@@ -144,8 +144,8 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def read_settings(config: pytest.Config) -> Settings:
-    """Return the settings in force: command line, then environment, then ini. Raises ValueError for values that can't
-    be read."""
+    """Return the effective settings: command line, then environment, then ini. Raises ValueError for unreadable
+    values."""
     value = {option.name: _option_value(config, option) for option in OPTIONS}
     return Settings(
         versions=_split_list(value["kafka_version"]),
@@ -172,7 +172,7 @@ def read_settings(config: pytest.Config) -> Settings:
 
 
 def make_writable(folder: Path, flag: str) -> None:
-    """Make the folder that an option names. Raises WrongUse if nothing could be recorded in it."""
+    """Create the folder that an option names. Raises WrongUse if it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -195,13 +195,13 @@ def _split_list(value: str | Sequence[str] | None) -> list[str]:
 
 
 def _split_paths(value: str | Sequence[str] | None) -> list[str]:
-    """Return the paths of an option. A path may hold blanks and commas: an environment variable separates several as
-    PATH does."""
+    """Return an option's paths. Paths may have blanks and commas: an environment variable separates them as PATH
+    does."""
     return value.split(os.pathsep) if isinstance(value, str) and value else list(value or ())
 
 
 def _split_lines(value: str | Sequence[str] | None) -> list[str]:
-    """Return the values of an option. A value may hold blanks and commas: an environment variable has one per line."""
+    """Return an option's values. Values may have blanks and commas: an environment variable has one per line."""
     return value.splitlines() if isinstance(value, str) else list(value or ())
 
 

@@ -1,4 +1,4 @@
-"""A cluster that stands, with all that checks of one worker share on it, and how it is left after an example."""
+"""A running cluster, everything that one worker's checks share on it, and its condition after an example."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ from fixtures.wire import NodeClient
 from history.shards import Column
 
 HEALED_WITHIN, HURRIED = 150.0, 30.0
-"""Seconds to heal a cluster after an example, and once the check's time is up. Then the cluster is replaced."""
+"""Seconds to heal a cluster after an example, normally and once the check's time is up. After that it is replaced."""
 
 REPLACED_NOTE = "the cluster was replaced"
-"""The note in the history of the example after which a cluster was given up; its data holds the reason."""
+"""The note in the history of the example after which a cluster was given up; its data has the reason."""
 
 
 class Standing(msgspec.Struct, kw_only=True):
-    """A running cluster, its column, and the data of the shared rigs on it, with what was done to these."""
+    """A running cluster, its column, the data of its shared rigs, and what was done to these."""
 
     cluster: KRaftCluster
     watch: Watch
@@ -30,5 +30,5 @@ class Standing(msgspec.Struct, kw_only=True):
 
 
 def with_reason(detail: str, replaced: str) -> str:
-    """Return the outcome of an example, with the reason if the cluster was replaced after it."""
+    """Return an example's outcome, with the reason if the cluster was replaced after it."""
     return "\n".join(filter(None, [detail, f"{REPLACED_NOTE}: {replaced}" if replaced else ""]))

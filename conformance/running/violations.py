@@ -1,4 +1,4 @@
-"""The exceptions that a broken row raises: one class for each row, so that two rows broken in one place stay two."""
+"""Exceptions for broken rows: one class per row, so that two rows broken in one place stay distinct."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -11,7 +11,7 @@ from history.shards import ObservationLine
 
 
 class Breach(msgspec.Struct, frozen=True, order=True):
-    """One way in which a row is broken: another anomaly (`label`) or another case of the row counts as another bug."""
+    """One way to break a row: another anomaly (`label`) or case of the same row counts as another bug."""
 
     requirement: str
     label: str
@@ -27,8 +27,7 @@ def breach_of(observation: Observation) -> Breach:
 
 
 def breaks_its_row(observation: Observation | ObservationLine) -> bool:
-    """True if the observation is a violation. One of a row whose level is only recorded shows a value, and breaks
-    nothing."""
+    """True if the observation is a violation. One of a recorded-only row shows a value and breaks nothing."""
     return observation.result == "violated" and shipped_rows().judges(observation.requirement)
 
 
@@ -41,7 +40,7 @@ def first_of_each(violations: Iterable[Observation]) -> list[Observation]:
 
 
 class RequirementViolated(AssertionError):
-    """The base of the exceptions of all rows."""
+    """The base of all rows' exceptions."""
 
 
 @cache
@@ -51,7 +50,7 @@ def violation_class(row: str) -> type[RequirementViolated]:
 
 
 def violation_of(violations: Sequence[Observation]) -> Exception:
-    """Return the exception of the broken row, or a group of them when several rows are broken."""
+    """Return the broken row's exception, or a group of them if several rows are broken."""
     by_row = {o.requirement: o for o in reversed(violations)}
     errors = [violation_class(row)(f"{row} violated, case {o.case}: {o.detail}") for row, o in sorted(by_row.items())]
     return errors[0] if len(errors) == 1 else ExceptionGroup("several rows are violated", errors)

@@ -1,7 +1,7 @@
-"""Files on the nodes' disks about the subjects of a violation: a collector for each kind of subject.
+"""Files on the nodes' disks about a violation's subjects, with one collector per kind of subject.
 
-For a partition these are its replicas' segments; for a group and its members the segments of `__consumer_offsets`, for a
-transactional id those of `__transaction_state`; for the quorum quorum-state and the metadata log of every controller.
+For a partition these are its replicas' segments; for groups and members the segments of `__consumer_offsets`, for
+transactional ids those of `__transaction_state`; for the quorum each controller's quorum-state and metadata log.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ PARTITIONS = {
     CoordinatorType.GROUP: "offsets.topic.num.partitions",
     CoordinatorType.TRANSACTION: "transaction.state.log.num.partitions",
 }
-"""The settings for the number of partitions of a coordinator's topic: 1, unless a topology says otherwise."""
+"""The settings for the number of partitions of a coordinator's topic, which is 1 unless a topology says otherwise."""
 
 
 class FilesOnDisk(msgspec.Struct, kw_only=True):
-    """Descriptions of the files that were copied, line by line, and of those that are missing."""
+    """Descriptions of the copied files, line by line, and of the missing ones."""
 
     lines: list[str] = []
     lacking: list[str] = []
@@ -48,8 +48,7 @@ def copy_partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -
 
 
 def copy_groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
-    """Copy every partition of __consumer_offsets: a member is not named with its group, so any partition may hold
-    it."""
+    """Copy all partitions of __consumer_offsets: a member is named without its group, so any may hold it."""
     return _of_coordinator(
         cluster, folder, names, CoordinatorType.GROUP, range(_log_count(cluster, CoordinatorType.GROUP))
     )
@@ -90,7 +89,7 @@ COLLECTORS: dict[Kind, Collector] = {
 
 
 def collectors_for(subjects: Iterable[Subject]) -> dict[Collector, list[str]]:
-    """Return the collectors for these subjects with the names that each is asked for, in the order of `COLLECTORS`."""
+    """Return the collectors for these subjects, in the order of `COLLECTORS`, with the names for each."""
     subjects = sorted(subjects)
     found: dict[Collector, list[str]] = {}
     for kind, collector in COLLECTORS.items():

@@ -1,4 +1,4 @@
-"""The evidence folder of a violation: enough for a bug report. It lists whatever could not be collected."""
+"""A violation's evidence folder: enough for a bug report. It lists what could not be collected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
 BEFORE = 2.0
-"""Seconds of logs and frames from before the example: clocks of nodes and kit differ, and requests may have been in flight."""
+"""Seconds of logs and frames from before the example: the nodes' clocks differ from the kit's, and requests may have
+been in flight."""
 
 NOT_KNOWN = "Not known: no entry of known-deviations.toml is about this row, version and schedule."
 
@@ -105,7 +106,7 @@ def _known_as(read: ViolationHistory, deviations: Sequence[Deviation]) -> list[D
 def add_replays(folder: Path, replays: ReplayResult) -> None:
     """Add the results of shrinking and replays to the report.
 
-    A schedule that did not show the violation again is kept beside it.
+    A schedule that did not reproduce the violation is kept as well.
     """
     counted = f"{replays.seen} of {replays.tries} replays. " if replays.tries else ""
     path, filed = folder / "report.md", folder / VIOLATION
@@ -118,7 +119,7 @@ def add_replays(folder: Path, replays: ReplayResult) -> None:
 
 
 def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
-    """Return the input with which a violation can be replayed."""
+    """Return the input that replays a violation."""
     example = read.history.example
     return Schedule(
         check=example.check,
@@ -136,8 +137,7 @@ def _replay_command(column: Column, folder: Path) -> str:
 
 
 class _Collected:
-    """The evidence from the cluster: logs of the nodes and frames on the wire since the example began, and files on
-    disk."""
+    """Evidence from the cluster: the nodes' logs and the frames since the example began, and files on disk."""
 
     def __init__(self, folder: Path, cluster: KRaftCluster, since: float) -> None:
         self.lacking: list[str] = []
@@ -155,7 +155,7 @@ class _Collected:
         self.lacking += filter(None, [without_files(about)])
 
     def _collect(self, what: str, do: Callable[[], object]) -> None:
-        """Collect a part of the evidence, or note that it is lacking, as it may be on a cluster in trouble.
+        """Collect one part of the evidence, or note that it is missing, as may happen on a cluster in trouble.
 
         The violation is filed all the same, and its report lists the gaps.
         """

@@ -1,4 +1,4 @@
-"""Files on the nodes' disks, for a reader of the evidence: the files themselves, and a description of their batches."""
+"""Files on the nodes' disks for readers of the evidence: the files themselves, and descriptions of their batches."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
 Words: TypeAlias = Callable[[Record], str]
-"""A function that puts a record in words."""
+"""A function that describes a record."""
 
 
 def replicas(
     cluster: KRaftCluster, folder: Path, partitions: Sequence[str], about: Sequence[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """Copy each broker's replicas to `folder`/<broker>/. Returns a description of their content, and the missing
+    """Copy each broker's replicas to `folder`/<broker>/; return a description of their content, and the missing
     replicas.
 
-    In a coordinator's log only batches with a key that names one of `about` are described.
+    In a coordinator's log only batches whose keys name one of `about` are described.
     """
     brokers = [node for node in cluster.nodes.values() if node.member.is_broker]
     lines: list[str] = []
@@ -46,7 +46,7 @@ def replicas(
 
 
 def copy_controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[list[str], list[str]]:
-    """Copy each controller's quorum-state and metadata log. Returns a description of their content, and the missing
+    """Copy each controller's quorum-state and metadata log; return a description of their content, and the missing
     logs."""
     nodes = [node for node in cluster.nodes.values() if node.member.is_controller]
     lines: list[str] = []

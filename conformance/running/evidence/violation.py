@@ -1,4 +1,4 @@
-"""A violation with all that its evidence needs of the history, which is read once."""
+"""A violation with everything that its evidence needs of the history, which is read once."""
 
 import msgspec
 
@@ -11,10 +11,11 @@ from history.taken import REST_NOTE, Taken, steps_taken
 
 
 class ViolationHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """A violation, the history that shows it, and the column of both.
+    """A violation, the history that shows it, and their column.
 
-    `subjects` are all subjects of the events that show it, `about` the main ones, sorted. `leaders` has one entry for each of
-    `steps`: leader and epoch of the partitions before it, in words. `rest` is the event at which quiescence begins, if it does.
+    `subjects` are all subjects of the events that show it, `about` the main ones, sorted. `leaders` has, for each of
+    `steps`, the partitions' leaders and epochs before it, in words. `rest` is the event at which quiescence begins, if
+    it does.
     """
 
     column: Column

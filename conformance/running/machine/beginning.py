@@ -1,4 +1,4 @@
-"""The beginning of machines on a column: a hunt plays what failed before first, and leaves out what it has seen already."""
+"""How machines begin on a column: a hunt first replays former failures, and skips what it has already seen."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from history.schema import SCHEMA, decode
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the file of `--conformance-beginning`.
 
-    `schedules` were recorded earlier, and are played before anything else. `opening` is whether the machines' opening
-    schedules are played. `known` are breaches that were investigated already: none of them ends an example or is
-    shrunk again. `reached` is the folder with the counts of what examples reached; empty for that of the run. A
-    machine with several topologies begins with the next one at each `turn`.
+    `schedules` were recorded earlier, and run before anything else. `opening` tells whether the machines' opening
+    schedules run. `known` are breaches that were already investigated: they neither end an example nor are shrunk
+    again. `reached` is the folder with the counts of what examples reached; empty for the run's own. A machine with
+    several topologies starts with the next one at each `turn`.
     """
 
     schema: int = SCHEMA
@@ -30,8 +30,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 0
 
     def of_part(self, check: AnyMachine, part: int, parts: int) -> Beginning:
-        """Return the share of one part of a machine. The first part plays the opening; each schedule is played by one
-        part, on the topology that it was recorded on if a part has that."""
+        """Return one part's share of a machine. The first part runs the opening; each schedule is run by one part, if
+        possible on the topology on which it was recorded."""
         own = [one for one in self.schedules if one.check == check.id]
         clusters = [check.topology_of(number + self.turn).name for number in range(1, parts + 1)]
         played = tuple(one for place, one in enumerate(own) if _player_of_schedule(place, one, clusters) == part)
@@ -39,7 +39,7 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _player_of_schedule(place: int, schedule: Schedule, clusters: Sequence[str]) -> int:
-    """Return the part that plays the schedule; `clusters` are the names of the parts' topologies."""
+    """Return the part that runs the schedule; `clusters` are the names of the parts' topologies."""
     parts = range(1, len(clusters) + 1)
     able = [part for part in parts if clusters[part - 1] == schedule.topology] or parts
     return able[place % len(able)]

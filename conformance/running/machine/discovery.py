@@ -1,4 +1,4 @@
-"""The values that pass between exploring, recording and investigating."""
+"""Values passed between exploring, recording and investigating."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -11,8 +11,8 @@ from history.observations import Observation
 
 
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
-    """An example as it was recorded: `news` are the violations that no earlier example had shown, `evidence` has the
-    folders by breach."""
+    """A recorded example: `news` are the violations that no earlier example had shown, `evidence` has the folders by
+    breach."""
 
     played: Played
     news: tuple[Observation, ...] = ()
@@ -20,7 +20,7 @@ class Discovery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of investigating a breach: seen again in `seen` of `tries` replays of the schedule at `evidence`."""
+    """The result of investigating a breach: `seen` in that many of `tries` replays of the schedule at `evidence`."""
 
     breach: Breach
     evidence: str
@@ -29,11 +29,11 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Record = Callable[[Played], Discovery]
-"""A function that files an example; all its observations are in the shard when it returns."""
+"""A function that files an example; all observations are in the shard when it returns."""
 
 
 class Play(Protocol):
-    """A function that runs a schedule outside of Hypothesis and records it, with evidence also of violations that
-    `shows` accepts."""
+    """A function that runs a schedule outside of Hypothesis and records it, with evidence of the violations that
+    `shows` accepts, too."""
 
     def __call__(self, steps: Schedule, ending: Ending, shows: Stops | None = None) -> Discovery: ...

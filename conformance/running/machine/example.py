@@ -1,4 +1,4 @@
-"""One example of a machine, from its first step to its judges, which look at it while it runs."""
+"""One example of a machine, from its first step to its judges, which also look at it while it runs."""
 
 import math
 import time
@@ -27,28 +27,28 @@ from protocol.errors import KitError
 from strategies.steps import Step
 
 SUSPICION_NOTE = "suspicion"
-"""The note after the step at which a judge saw a violation; no further step was taken then."""
+"""The note after the step at which a judge saw a violation, and after which no step was taken."""
 RESTS_WITHIN = 120.0
 """Seconds that an example has to come to rest."""
 
 Schedule = Sequence[Step]
-"""Steps of a machine (`MachineCheck.step`), in their order."""
+"""The steps of a machine (`MachineCheck.step`) in order."""
 Stops = Callable[[Observation], bool]
 """True if an example may stop once this violation is suspected."""
 
 
 class Suspicion(msgspec.Struct, frozen=True):
-    """A violation that a judge sees in the history after this many steps. Only the whole history decides."""
+    """A violation that a judge suspects in the history after this many steps. Only the whole history decides."""
 
     observation: Observation
     after: int
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """An example that ended. `steps` were taken; `replaced` is why the cluster has to be replaced.
+    """An example that ended. `steps` were taken; `replaced` is the reason to replace the cluster.
 
-    `cut_short`: time was up before its last step, or before it had come to rest. `hindered` is why the tested system, and not
-    the kit, is to blame for the `trouble`.
+    `cut_short`: time was up before its last step, or before it had come to rest. `hindered` is why the tested system,
+    not the kit, is to blame for the `trouble`.
     """
 
     standing: Standing
@@ -70,7 +70,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def explanation(self) -> str:
-        """The suspicion that the whole history did not bear out, in words; empty if there was none."""
+        """The suspicion that the whole history did not confirm, in words; empty if there was none."""
         suspicion = self.suspicion
         if suspicion is None or any(o.requirement == suspicion.observation.requirement for o in self.violations):
             return ""
@@ -82,8 +82,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExampleLab(Protocol):
-    """The part of a lab that an example needs; the clock, cluster and faults are those of the tape and bench that it
-    gives."""
+    """The part of a lab that an example needs; clock, cluster and faults come with the tape and bench that it
+    provides."""
 
     judges: Sequence[Judge]
 
@@ -95,12 +95,11 @@ class ExampleLab(Protocol):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """The way in which an example ends.
+    """How an example ends.
 
-    No further step is taken once a violation is suspected that `stops` accepts, nor after `at` (`time.monotonic`),
-    when rest and healing are hurried too. `rests` is whether the executor brings the cluster to rest and reads it out
-    at the end. With `hurries` it does not after a suspicion: runs of a shrinker need no more than that everything is
-    healed.
+    No step is taken once a violation is suspected that `stops` accepts, nor after `at` (`time.monotonic`), when rest
+    and healing are hurried too. `rests` tells whether the executor brings the cluster to rest and reads everything at
+    the end; with `hurries` not after a suspicion, since a shrinker's runs only need everything healed.
     """
 
     stops: Stops
@@ -110,7 +109,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExampleRun:
-    """An example that takes steps until it ends, and skips the others. Its cluster runs in a lab or in memory."""
+    """An example that takes steps until it ends, and skips all later ones. Its cluster runs in a lab or in memory."""
 
     def __init__(self, check: AnyMachine, lab: ExampleLab, standing: Standing, ending: Ending) -> None:
         self._check = check
@@ -125,14 +124,14 @@ class ExampleRun:
         self._hindered = False
         """True if the tested system is to blame for the trouble."""
         self._ran_out = False
-        """True if the only trouble is that time was up."""
+        """True if the only error is that time was up."""
         self._tape = lab.tape(check.id, standing)
         self._judging = Judging([one for one in lab.judges if not one.after_healing], self._tape.example)
         self._bench = lab.bench(self._tape, standing)
         self._executor: Executor[Any] | None = None
 
     def step(self, step: Step) -> None:
-        """Take one step. It is skipped after trouble of the kit or a suspicion, and when time is up."""
+        """Take one step, unless time is up, or after an error of the kit or a suspicion."""
         if self._suspicion is not None or self._is_over:
             return
         self._guard(self._ready)
@@ -145,8 +144,8 @@ class ExampleRun:
                 self._look()
 
     def finish(self) -> Played:
-        """Rest, heal and judge. An example whose only trouble is the clock has lost its premise, and is no error of
-        the kit."""
+        """Rest, heal and judge. An example whose only error is the clock lost its premise; that is no error of the
+        kit."""
         if self._ending.rests and not (self._ending.hurries and self._suspicion is not None):
             self._guard(self._rest)
         within = HURRIED if self._is_over else HEALED_WITHIN
@@ -213,7 +212,7 @@ class ExampleRun:
     # --- judging
 
     def _look(self) -> None:
-        """Judge the events since the step before, and note a violation that is suspected."""
+        """Judge the events since the previous step, and note any suspected violation."""
         try:
             with spending("judge"):
                 self._judging.follow(self._tape.events)

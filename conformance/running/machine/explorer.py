@@ -1,4 +1,4 @@
-"""Exploring: Hypothesis draws examples of a machine, which are run and recorded until one shows something new."""
+"""Exploration: Hypothesis draws examples of a machine, which are run and recorded until one shows something new."""
 
 import itertools
 import zlib
@@ -22,17 +22,18 @@ from conformance.running.violations import RequirementViolated, violation_of
 from strategies.episodes import Steering
 
 BATCH = 5
-"""Examples that Hypothesis draws in one run of it; time may be up after any, and what they reached steers the next run."""
+"""Examples drawn in one run of Hypothesis. Time may be up after any of them, and what they reached steers the next
+run."""
 
 INDEPENDENT = "kafka-conformance"
-"""A backend that draws like Hypothesis' own. With its own, Hypothesis mutates earlier examples, and most of a short
-run would be variations of the simplest example."""
+"""A backend that draws independently. Hypothesis' own mutates earlier examples, so that most of a short run would be
+variations of the simplest example."""
 AVAILABLE_PROVIDERS[INDEPENDENT] = HypothesisProvider
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
-    """The parameters for drawing examples: the `seed`, about how many `steps` each has, the `steering` towards what
-    was rarest so far, and the `database` folder, which has one for each `column`."""
+    """How to draw examples: the `seed`, the approximate number of `steps` of each, the `steering` towards what was
+    rarest so far, and the `database` folder, which has one for each `column`."""
 
     seed: str
     steps: int
@@ -42,10 +43,10 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explorer:
-    """A source of drawn examples while more are wanted; `drawn` is how many there were.
+    """A source of drawn examples while more are wanted; `drawn` counts them.
 
-    Hypothesis begins each run with the simplest example, which is the same every time: it takes no step on the cluster. Nor does
-    one that Hypothesis draws again to reproduce a failure; it fails as before.
+    Hypothesis begins each run with the simplest example, always the same: it takes no step on the cluster. Nor does one
+    that Hypothesis draws again to reproduce a failure; it fails as before.
     """
 
     def __init__(
@@ -58,8 +59,8 @@ class Explorer:
         self._wanted = wanted
 
     def draw(self, drawing: Drawing) -> Discovery | None:
-        """Draw examples until one has news, and return it; None if none had of those that are wanted or that
-        Hypothesis draws in a run."""
+        """Draw examples until one has news, and return that; None if none of the wanted ones, or of those drawn in one
+        run of Hypothesis, has any."""
         found: list[Discovery] = []
         independent = after_the_simplest(
             lambda: self._machine(found, drawing.steering), lambda: self._idle(drawing.steering)
@@ -113,13 +114,13 @@ def _fail_with(finding: Discovery) -> None:
 
 
 def after_the_simplest(machine: Callable[[], Any], idle: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a factory that makes an idle machine for Hypothesis' first example, and real ones for the others."""
+    """Return a factory that makes an idle machine for Hypothesis' first example, and real ones for all others."""
     examples = itertools.count()
     return lambda: machine() if next(examples) else idle()
 
 
 def independent_examples(check: AnyMachine, steps: int, examples: int) -> settings:
-    """Return the settings with which Hypothesis draws `examples` of about `steps` steps each, after the simplest one.
+    """Return Hypothesis settings to draw `examples` of about `steps` steps each, after the simplest one.
 
     No example depends on another.
     """
@@ -136,8 +137,8 @@ def independent_examples(check: AnyMachine, steps: int, examples: int) -> settin
 
 
 def database_of(folder: Path, column: str) -> Any:
-    """Return the database of a column, with the others' read-only beside it: a pass here must not remove an example
-    that failed there."""
+    """Return a column's database, with the others' as read-only: a pass here must not remove an example that failed
+    there."""
     own = folder / column
     own.mkdir(parents=True, exist_ok=True)
     others = [ReadOnlyDatabase(DirectoryBasedExampleDatabase(p)) for p in sorted(folder.iterdir()) if p != own]

@@ -1,8 +1,7 @@
-"""Investigating: the schedule of a finding is shrunk on the cluster and replayed, and the results are added to its evidence.
+"""Investigation: a finding's schedule is shrunk on the cluster and replayed, and the results join its evidence.
 
-The breaches of one example share the shrunk schedule of the first one, as far as its replays show them too. A breach that
-they do not show is shrunk by itself while there is time; after that it keeps the schedule of its example, as its report
-notes.
+All breaches of an example share the shrunk schedule of the first one, if its replays show them too. Any other breach is
+shrunk separately while there is time; after that it keeps its example's schedule, as its report notes.
 """
 
 import time
@@ -24,11 +23,11 @@ from strategies.steps import Heal, Step, Sweep
 
 REPLAYS = 5
 KEPT_FOR_REPLAYS = 0.3
-"""The share of a violation's time that is kept for replays; only the first replay may go beyond it."""
+"""The share of a violation's time reserved for replays; only the first replay may exceed it."""
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule after shrinking, and the cost of that."""
+    """A schedule after shrinking, and the cost of it."""
 
     schedule: list[Step]
     before: int
@@ -40,9 +39,9 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Investigator:
-    """The investigation of what a machine found, within `seconds` for all findings together.
+    """The investigation of a machine's findings, within `seconds` in total.
 
-    `concluded` are the breaches that were replayed. `out` is the directory of evidence, `tell` reports progress.
+    `concluded` are the replayed breaches. `out` is the directory of evidence, `tell` reports progress.
     """
 
     def __init__(self, check: AnyMachine, play: Play, out: Path, seconds: float, tell: Callable[[str], None]) -> None:
@@ -56,8 +55,7 @@ class Investigator:
     def investigate(
         self, finding: Discovery, broken: Sequence[Observation], until: float, done: Callable[[Reproduced], None]
     ) -> None:
-        """Shrink and replay until each breach has its replays, or time is up; `done` is called with each result at
-        once."""
+        """Shrink and replay until each breach has its replays or time is up; call `done` with each result at once."""
         began = time.monotonic()
         ends = min(began + self.seconds, until)
         pending = {breach_of(observation): observation for observation in broken}
@@ -118,9 +116,9 @@ class Investigator:
     # --- replaying
 
     def _replay(self, finding: Discovery, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
-        """Replay the schedule, count how often each breach without replays was seen, and add this to their evidence.
+        """Replay the schedule, count how often each breach without replays is seen, and add this to its evidence.
 
-        A replay that the clock cut short without showing the breach does not count.
+        A replay that the clock cut short before it showed the breach does not count.
         """
         seen: Counter[Breach] = Counter({breach: 0})
         evidence: dict[Breach, str] = {}
@@ -149,8 +147,8 @@ class Investigator:
     def _conclude(
         self, breach: Breach, shrunk: Shrunk, replays: tuple[int, int], evidence: str, first: str
     ) -> Reproduced:
-        """Add the result to the evidence: `evidence` is the folder of the first replay that showed the breach, empty
-        if none did; `first` is that of the finding."""
+        """Add the result to the evidence: `evidence` is the folder of the first replay that showed the breach, empty if
+        none did; `first` is the finding's."""
         seen, tries = replays
         plain = [msgspec.to_builtins(step) for step in shrunk.schedule]
         add_replays(
@@ -171,15 +169,15 @@ def _reproduction_of(played: Played, observation: Observation) -> Reproduction:
 
 
 def _sweep_steps(played: Played, observation: Observation) -> list[Step]:
-    """Return the sweep at rest that showed the violation, as steps: a replay's own sweep would have another turn,
-    which goes by the example's number."""
+    """Return the sweep at rest that showed the violation, as steps: a replay's own sweep would take another turn, which
+    depends on the example's number."""
     turn = sweep_at_rest(played.history, observation.events)
     return [] if turn is None else [Heal(), Sweep(turn=turn)]
 
 
 def _hinted_steps(played: Played, observation: Observation) -> list[set[int]]:
-    """Return sets of steps that are worth a try: those that show the violation; these with the faults on their
-    subjects, or with all steps there but reads; the latest steps about these subjects; and all of them."""
+    """Return sets of steps worth a try: those that show the violation; these with the faults on their subjects, or with
+    all non-read steps there; the latest steps on these subjects; and all of them."""
     steps = steps_taken(played.history)
     shown, near = showing(steps, observation.events), about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}
@@ -188,8 +186,8 @@ def _hinted_steps(played: Played, observation: Observation) -> list[set[int]]:
 
 
 def latest_steps(places: Collection[int], needed: Collection[int]) -> list[set[int]]:
-    """Return the last quarter and the last half of these places, each with those `needed`: a violation seldom needs
-    what came long before.
+    """Return the last quarter and last half of these places, each with those `needed`: a violation seldom needs what
+    came long before.
 
     Bisection drops steps from the front and needs a run for each step that it keeps; on a long schedule these two sets
     decide more.

@@ -1,7 +1,7 @@
-"""Meetings, states, answers and excuses that the examples of a machine have reached, counted and kept from run to run.
+"""Meetings, states, answers and excuses that a machine's examples reached, counted from run to run.
 
-Each part of a machine writes a file of its own, so that parts need not wait for each other; what all of them have reached is
-the sum of the files. Counts change what is drawn only from one batch of examples to the next.
+Each part of a machine writes its own file, so that parts need not wait for each other; the sum of the files is what all
+of them reached. New counts affect drawing only from the next batch of examples on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from strategies.episodes import Meeting, Offer, Steering, steer
 from strategies.meetings import count_meetings
 
 FOLDER = "reached"
-"""The folder below a run's output directory that has one folder for each column."""
+"""The folder below a run's output directory with one folder per column."""
 UNKNOWN = "not described yet"
 
 
@@ -72,7 +72,7 @@ def reached_by(played: Played) -> Reached:
 
 
 def _injection_states(history: History) -> Iterator[str]:
-    """Describe each injection with the state of its partition, as the latest Metadata answer before it has it."""
+    """Describe each injection with its partition's state in the latest earlier Metadata answer."""
     known: dict[str, str] = {}
     for call, answer, event in _in_order(history):
         if event is not None and event.phase == "inject":
@@ -112,7 +112,7 @@ def _answer_texts(history: History) -> Iterator[str]:
 
 
 def _error_names(answer: Answer) -> set[str]:
-    """Return the names of all errors in an answer, NONE among them; its outcome if it has no error code."""
+    """Return the names of all errors in an answer, including NONE; its outcome if it has no error code."""
     codes = {*_error_codes(answer.value)}
     return {Error(code).name for code in codes} or {answer.outcome}
 
@@ -137,7 +137,7 @@ def _count_excuses(excuses: Iterable[ExcuseCount]) -> Counter[str]:
 
 
 class Reach:
-    """The counts of one part of a machine on one column, beside those of all parts and earlier runs in the same folder."""
+    """The counts of one part of a machine on one column, and of all parts and earlier runs in the same folder."""
 
     def __init__(self, folder: Path, check: AnyMachine, name: str) -> None:
         self._path = folder / f"{check.id}-{name}.json"
@@ -146,7 +146,7 @@ class Reach:
         self._offer: Offer | None = getattr(check.machine, "offer", None)
 
     def note(self, played: Played) -> None:
-        """Count what an example has reached, and write the counts to their file."""
+        """Count what an example reached, and write the counts to their file."""
         self._own += reached_by(played)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         draft = self._path.with_suffix(".part")
@@ -154,9 +154,8 @@ class Reach:
         draft.replace(self._path)
 
     def steering(self, seed: str) -> Steering | None:
-        """Return the steering for the next batch of examples; None for a machine that draws no episodes. The seed
-        chooses among meetings that were seen equally often, so runs and parts without counts begin with different
-        ones."""
+        """Return the steering for the next batch of examples; None for a machine without episodes. The seed chooses
+        among meetings seen equally often, so runs and parts without counts start with different ones."""
         if self._offer is None:
             return None
         return steer(self._offer, (self._own + self._others).meeting_counts(), zlib.crc32(seed.encode()))
@@ -181,8 +180,7 @@ def _read_counts(path: Path) -> Reached:
 
 
 def reach_lines(out: Path) -> list[str]:
-    """Return the lines for the end of a run: the share of all meetings that each machine has reached, over all
-    columns."""
+    """Return the lines for a run's end: the share of all meetings that each machine reached, over all columns."""
     return [line for check in all_machines().values() for line in _machine_lines(out / FOLDER, check)]
 
 

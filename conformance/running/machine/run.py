@@ -1,4 +1,5 @@
-"""Running a machine on one column: its opening, then drawn examples; each is recorded, and its findings are investigated."""
+"""Running a machine on one column: its opening, then drawn examples; each is recorded, and findings are
+investigated."""
 
 import math
 import time
@@ -28,18 +29,18 @@ from history.observations import Observation
 from protocol.errors import KitError
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
-"""Examples of a machine on one column, shared by its parts, if there is no clock."""
+"""Examples of a machine on one column, shared by its parts, in a run without a clock."""
 STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
 TRIES = 2
-"""The most times that a schedule of an earlier run is played until it breaks its row again."""
+"""The most tries to make a schedule of an earlier run break its row again."""
 
 
 class MachineRun(CheckRun):
     """One machine, or a part of it, on one column.
 
-    `found` are the breaches seen so far, with the evidence of the first example that showed each; it begins with those
-    that are `known`. A breach in `found` stops no further example, so that others can still be found. Neither does a
-    known deviation of released versions: it is investigated last, unless its row was asked for.
+    `found` are the breaches seen so far, with the evidence of the first example that showed each; it starts with the
+    `known` ones. A breach in `found` stops no further example, so that others can be found. Nor does a known deviation
+    of released versions, which is investigated last, unless its row was requested.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class MachineRun(CheckRun):
     # --- exploring
 
     def run_examples(self) -> None:
-        """Play earlier schedules and the opening, draw examples while there is time, and investigate what they find."""
+        """Run earlier schedules and the opening, draw examples while there is time, and investigate their findings."""
         if self.ends < math.inf:
             self._explores_until = self.ends - (1 - EXPLORING) * (self.ends - time.monotonic())
         for recorded in self._beginning.schedules:
@@ -116,8 +117,7 @@ class MachineRun(CheckRun):
                 return
 
     def _batch_size(self) -> int:
-        """Return the number of further examples: a batch if all the time is used, else what is left of the part's
-        share."""
+        """Return the number of further examples: a batch if all the time is used, else the rest of the part's share."""
         if time.monotonic() >= self._explores_until or self.gave_up:
             return 0
         if self.lab.settings.fills_its_time and self.ends < math.inf:
@@ -136,8 +136,8 @@ class MachineRun(CheckRun):
         )
 
     def _say_what_time_left_out(self) -> None:
-        """Remark it if time was up before this part had drawn its share of the examples that the floor of the
-        machine's judges needs."""
+        """Note if time was up before this part had drawn its share of the examples for the floor of the machine's
+        judges."""
         floor, drawn = math.ceil(FLOORS["property"].examples / PARTS[self._profile]), self._explorer.drawn
         if drawn < floor and self.ends < math.inf and not self.gave_up:
             self.cut_off = True
@@ -145,16 +145,16 @@ class MachineRun(CheckRun):
 
     @property
     def gave_up(self) -> bool:
-        """True once at least half of the examples failed: a machine has many long ones with faults of many kinds, a
-        few of which may fail."""
+        """True once at least half of the examples failed: a machine has many long ones with many faults, a few of which
+        may fail."""
         troubled = len(self._errors) + len(self._hindered)
         return troubled >= MOST_ERRORS and 2 * troubled >= self._examples
 
     # --- playing
 
     def _is_enough(self, observation: Observation) -> bool:
-        """True for a violation that ends an example early. One of a row that was not selected does not, but is
-        investigated too."""
+        """True for a violation that ends an example early. One of an unselected row does not, but is investigated
+        too."""
         is_new = breaks_its_row(observation) and breach_of(observation) not in self.found
         return is_new and observation.requirement in self._asked and not self._may_be_deviation(observation)
 
@@ -165,7 +165,7 @@ class MachineRun(CheckRun):
         return any(one.explains(seen.case, seen.detail, deeds) for one in about)
 
     def _may_be_deviation(self, seen: Observation) -> bool:
-        """True if a known deviation has a violation of this case, in these words, for this version."""
+        """True if a known deviation has a violation of this case, with this wording, for this version."""
         version = self.lab.images[self.label].version
         about = [one for one in self._deviations if one.covers(seen.requirement, version)]
         return any(one.is_about(seen.case, seen.detail) for one in about)
@@ -177,7 +177,7 @@ class MachineRun(CheckRun):
     def _example(self, ending: Ending) -> ExampleRun:
         """Begin an example, which ends with this check at the latest.
 
-        An error that keeps it from beginning is noted first, since Hypothesis may turn it into another.
+        An error on the way is noted first, since Hypothesis may turn it into another.
         """
         try:
             ending = msgspec.structs.replace(ending, at=min(ending.at, self.ends))
@@ -190,8 +190,8 @@ class MachineRun(CheckRun):
             raise
 
     def play(self, steps: Schedule, ending: Ending | None = None, shows: Stops | None = None) -> Discovery:
-        """Run a schedule outside of Hypothesis and record it, with evidence also of violations that `shows`
-        accepts."""
+        """Run a schedule outside of Hypothesis and record it, with evidence of the violations that `shows` accepts,
+        too."""
         example = self._example(ending or self._ending)
         for step in steps:
             example.step(step)
@@ -200,7 +200,7 @@ class MachineRun(CheckRun):
     # --- recording
 
     def record(self, played: Played, shows: Stops | None = None) -> Discovery:
-        """File an example, with evidence of each breach that it is the first to show, or that `shows` accepts."""
+        """File an example, with evidence of each breach that is new or that `shows` accepts."""
         first = first_of_each(played.violations)
         unseen = [o for o in first if breach_of(o) not in self.found]
         known = [o for o in unseen if self._is_deviation(o, played.history)]
@@ -246,8 +246,7 @@ class MachineRun(CheckRun):
     # --- investigating
 
     def _investigate(self, finding: Discovery, besides: str = "") -> None:
-        """Investigate the breaches of a finding: those of selected rows first, and among them the one that ended the
-        example.
+        """Investigate a finding's breaches: selected rows first, and among them the one that ended the example.
 
         Breaches of the row `besides` are left out.
         """

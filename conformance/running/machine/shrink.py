@@ -14,13 +14,13 @@ import msgspec
 MOST = 2
 """The majority of three runs."""
 TO_CONFIRM = 0.15
-"""Share of the time that is kept for confirming the result."""
+"""The share of the time reserved for confirming the result."""
 GOOD_ENOUGH = 6
-"""Steps. A schedule of at most this length is short enough to be read: no second round is spent on it."""
+"""Steps. A schedule of at most this length is short enough to read: it gets no second round."""
 
 
 class CutShort(Exception):
-    """The clock ended a run before it showed the violation, so that it says nothing about its schedule."""
+    """The clock ended a run before it showed the violation, which says nothing about its schedule."""
 
 
 class Reproduction(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class Reproduction(msgspec.Struct, frozen=True):
 
 
 class Dropped(Protocol):
-    """A step as a shrinker sees it: faults are dropped first."""
+    """A step as a shrinker sees it; faults are dropped first."""
 
     @property
     def disturbs(self) -> bool: ...
@@ -40,16 +40,16 @@ class Dropped(Protocol):
 S = TypeVar("S", bound=Dropped)
 
 Play: TypeAlias = Callable[[list[S]], Reproduction | None]
-"""A function that runs a schedule once; None if the violation was not seen. Raises CutShort."""
+"""A function that runs a schedule once; None if it did not show the violation. Raises CutShort."""
 Simpler: TypeAlias = Callable[[S], Sequence[S]]
-"""A function that returns alternatives to a step, the simplest first."""
+"""A function that returns alternatives to a step, simplest first."""
 
 
 class Shrinker(Generic[S]):
-    """A search for a shorter schedule among the steps of one that showed the violation once: `first`.
+    """A search for a shorter schedule among the steps of `first`, which showed the violation once.
 
     `left` is the remaining share of its time, from 1 to 0. `report` gets each shorter schedule, and the number of runs
-    up to it.
+    so far.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Shrinker(Generic[S]):
         simpler: Simpler[S] = lambda step: (),
         good_enough: int = GOOD_ENOUGH,
     ) -> list[S]:
-        """Return a schedule that still shows the violation. `keeping` are sets of places to try by themselves, before
+        """Return a schedule that still shows the violation. `keeping` are sets of places to try on their own, before
         anything else."""
         for places in keeping:
             self._without([place for place in self._best if place not in places])
@@ -102,15 +102,14 @@ class Shrinker(Generic[S]):
                 break
 
     def _drop(self, disturbing: bool) -> None:
-        """Drop each step of one kind that the violation does not need, from the front on."""
+        """Drop each step of one kind that the violation does not need, from the front."""
         needed: set[int] = set()
         while (open_ := self._droppable(disturbing, needed)) and self._in_time():
             if not self._without(open_):
                 needed.add(self._first_needed(open_))
 
     def _first_needed(self, places: Sequence[int]) -> int:
-        """Find the first of these places that is needed, by bisection, and drop those before it; they cannot all be
-        dropped."""
+        """Find the first needed one of these places by bisection, and drop those before it; not all can be dropped."""
         can, cannot = 0, len(places)
         while cannot - can > 1 and self._in_time():
             middle = (can + cannot) // 2
@@ -141,7 +140,7 @@ class Shrinker(Generic[S]):
     # --- simpler steps
 
     def _simplify(self, simpler: Simpler[S]) -> None:
-        """Simplify all steps at once, else one by one, each to the first of its alternatives that still shows the violation."""
+        """Simplify all steps at once, else one by one, each to its first alternative that still shows the violation."""
         simplest = [(place, others[0]) for place in self._best if (others := simpler(self._steps[place]))]
         if simplest and not self._with(simplest):
             for place, _ in simplest:
@@ -165,8 +164,7 @@ class Shrinker(Generic[S]):
     # --- runs
 
     def _try(self, schedule: list[S]) -> Reproduction | None:
-        """Run a schedule until it shows the violation in the first run or in two of three, and return how; None if it
-        does not."""
+        """Run a schedule until it shows the violation in the first run or in two of three; return how, or None."""
         seen = self._seen[_schedule_key(schedule)]
         if any(seen) and not _is_refuted(seen):
             return Reproduction(len(schedule), self._at_rest)
@@ -196,8 +194,7 @@ class Shrinker(Generic[S]):
         self._report(schedule, self.runs)
 
     def _shortest_confirmed(self) -> list[S]:
-        """Return the shortest schedule that showed the violation in most of its runs; the first schedule if there is
-        none."""
+        """Return the shortest schedule that showed the violation in most of its runs; else the first schedule."""
         confirmed = (schedule for schedule in reversed(self._ladder[1:]) if self._is_confirmed(schedule))
         return next(confirmed, self._ladder[0])
 
@@ -208,7 +205,7 @@ class Shrinker(Generic[S]):
         return seen.count(True) >= MOST > seen.count(False) or (self._is_over and False not in seen)
 
     def _may_confirm(self, schedule: list[S]) -> bool:
-        """True for the shortest schedule, and for longer ones while time is left; never once the clock has ended a
+        """True for the shortest schedule, and for longer ones while there is time; never once the clock has ended a
         run."""
         return not self._is_over and (schedule is self._ladder[-1] or self._left() > 0)
 
@@ -221,5 +218,5 @@ def _is_refuted(seen: Sequence[bool]) -> bool:
 
 
 def _schedule_key(schedule: Sequence[S]) -> bytes:
-    """Return the identity of a candidate: equal schedules are one, whichever places they come from."""
+    """Return a candidate's identity: equal schedules are one, whatever places they came from."""
     return msgspec.json.encode(schedule, order="sorted")

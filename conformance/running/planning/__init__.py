@@ -1,1 +1,1 @@
-"""The plan of a run: the budget, the order, and the use of remaining time."""
+"""The plan of a run: time budget, order, and the use of remaining time."""

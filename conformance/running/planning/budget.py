@@ -1,8 +1,8 @@
-"""The time of a run, planned before it begins: how long each check may take, and until when it may begin.
+"""A run's time, planned before it begins: how long each check may take, and until when it may begin.
 
-Work comes first: a profile without a clock (smoke) does all of its work. Under a clock each probe and schedule gets its floors,
-each part of a machine a reserve that nothing else may use up, and what time is left is shared by the machines and by the rarest
-cases.
+Work comes first: a profile without a clock (smoke) does all its work. With a clock each probe and schedule gets its
+floors, each part of a machine a reserve that nothing else may use, and the machines and the rarest cases share the
+remaining time.
 """
 
 import math
@@ -22,33 +22,33 @@ SEARCH = "rarest_cases"
 """The name of the items in which workers spend the time that is left on the rarest cases."""
 
 PARTS: dict[Profile, int] = {"smoke": 1, "quick": 3, "nightly": 3}
-"""A machine is run in parts, each by a worker and on a cluster of its own, since one worker alone would not use the time."""
+"""The parts of a machine, each run by its own worker on its own cluster, since one worker would not use the time."""
 
 SHRINKING: dict[Profile, float] = {"smoke": 60.0, "quick": 300.0, "nightly": 1_200.0}
-"""Seconds in which a part of a machine shrinks the schedules of its findings and replays them."""
+"""Seconds in which a part of a machine shrinks and replays its findings' schedules."""
 SMALLER: dict[Profile, float] = {"smoke": 5.0, "quick": 20.0, "nightly": 60.0}
-"""Seconds in which a probe shrinks the inputs of each breach that it found, and replays them."""
+"""Seconds in which a probe shrinks and replays the inputs of each breach."""
 EXPLORING = 0.75
-"""Share of a machine's time under a clock for exploring; its findings are shrunk and replayed in the rest."""
+"""The share of a machine's time under a clock for exploring; the rest is for shrinking and replays."""
 
 COSTS: dict[Kind, float] = {"probe": 5.0, "schedule": 43.0, "soak": 720.0, "machine": 120.0, "rarest": 0.0}
-"""Seconds that one check takes to meet its floors, as measured on 3.9.2 and 4.3.1 in the quick profile on two cores.
+"""Seconds that one check takes to meet its floors, measured on 3.9.2 and 4.3.1 in the quick profile on two cores.
 
-A probe on a cluster of one node takes half of its cost. A machine's cost is its opening with what follows it. That of
-a soak of ten minutes includes its boot, last round and rest.
+A probe on a one-node cluster takes half its cost. A machine's cost is that of its opening and what follows from it.
+That of a soak of ten minutes includes boot, last round and rest.
 """
 PATIENCE: dict[Kind, float] = {"probe": 180.0, "schedule": 300.0, "soak": 900.0, "machine": 0.0, "rarest": 0.0}
 """Seconds after which one probe, schedule or soak is cut off under a clock.
 
-They are several times what the slowest takes on a busy host, so a broken broker costs the other checks no more than
-this. A soak ends by itself.
+They are several times what the slowest takes on a busy host, so that a broken broker takes no more from the other
+checks. A soak ends by itself.
 """
 RESERVE: dict[Profile, float] = {"smoke": 0.0, "quick": 120.0, "nightly": 300.0}
-"""Seconds that are kept for each part of a machine: its opening, and some drawn examples."""
+"""Seconds reserved for each part of a machine: its opening, and some drawn examples."""
 MOST_RESERVED = 1 / 3
-"""The largest share of the run's time that is reserved for all machines together."""
+"""The largest share of the run's time reserved for all machines together."""
 FOR_THE_RAREST = 1 / 3
-"""Share of the time left when machines begin that goes to the search for the rarest cases, if there is one among the
+"""The share, for the search for the rarest cases, of the time left when machines begin, if that search is among the
 items."""
 
 
@@ -62,15 +62,15 @@ def kind_of(check: AnyCheck) -> Kind:
 
 
 def cost_of(check: AnyCheck) -> float:
-    """Return the estimated seconds that a check takes to meet all its floors, by its kind and cluster; for a machine,
-    those of its opening."""
+    """Return the estimated seconds in which a check meets all its floors, by kind and cluster; for a machine, those of
+    its opening."""
     if isinstance(check, Check) and not check.schedule and len(check.topology.members()) == 1:
         return COSTS["probe"] / 2
     return COSTS[kind_of(check)]
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """An item of a run: a check or a part of a machine on a column, or a worker's search for the rarest cases."""
+    """An item of a run: a check or part of a machine on a column, or a worker's search for the rarest cases."""
 
     check: str
     label: str
@@ -79,11 +79,11 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """The time of one item: the time left `until` the end, divided by `rounds`, and at most `seconds`.
+    """One item's time: what is left `until` the end, divided by `rounds`, and at most `seconds`.
 
-    Items without an end of their own run in rounds, with one item for each worker; `rounds` counts this item's round
-    and those after it. The search for the rarest cases comes after them and takes as long as `search` rounds, but
-    nothing of a round's `reserved` seconds. An item that `needs` more seconds than are left gets none.
+    Items without an end of their own run in rounds, with one item per worker; `rounds` counts this item's round and
+    later ones. The search for the rarest cases follows them, and takes as long as `search` rounds without their
+    `reserved` seconds. An item that `needs` more seconds than are left gets none.
     """
 
     seconds: float = math.inf
@@ -94,7 +94,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     reserved: float = 0.0
 
     def allowance(self, elapsed: float) -> float:
-        """Return the seconds for an item that begins `elapsed` seconds into the run; 0 if it is too late for it."""
+        """Return the seconds for an item that begins `elapsed` seconds into the run; 0 if it is too late."""
         left = max(0.0, self.until - elapsed)
         if left < self.needs:
             return 0.0
@@ -108,14 +108,14 @@ class TimePlan(msgspec.Struct, frozen=True):
     shares: dict[Work, Share]
 
     def share(self, work: Work) -> Share:
-        """Return the share of an item. One that was not planned (a replay) has all the time."""
+        """Return an item's share. An unplanned one (a replay) has all the time."""
         return self.shares.get(work, Share())
 
 
 def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: int) -> TimePlan:
-    """Plan the time of `items`, in the order in which they begin, for `workers` side by side.
+    """Plan the time of `items`, in the order in which they begin, for parallel `workers`.
 
-    `minutes` is the time of each column, 0 for that of the profile. Columns share the cores, so their times add up.
+    `minutes` is the time per column, 0 for the profile's. Columns share the cores, so their times add up.
     """
     total = 60 * (minutes or MINUTES[profile]) * len({work.label for work in items})
     if not total:
@@ -131,12 +131,12 @@ def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: 
 
 
 def _reserved_seconds(profile: Profile, parts: int, total: float, workers: int) -> float:
-    """Return the seconds at the end of the run in which no probe, schedule or soak runs."""
+    """Return the seconds at the run's end in which no probe, schedule or soak runs."""
     return min(RESERVE[profile] * math.ceil(parts / workers), MOST_RESERVED * total) if parts else 0.0
 
 
 def _unbounded_shares(items: Sequence[Work], total: float, workers: int, reserved: float) -> dict[Work, Share]:
-    """Return the shares of machines, which run in rounds, and of the search for the rarest cases after them."""
+    """Return the shares of machines, which run in rounds, and of the later search for the rarest cases."""
     parts = [work for work in items if work.kind == "machine"]
     searches = [work for work in items if work.kind == "rarest"]
     rounds = math.ceil(len(parts) / workers)

@@ -1,4 +1,4 @@
-"""The rarest cases of a run so far, and the checks that observe them: remaining time is spent on these."""
+"""The rarest cases of a run so far, and the checks that observe them, on which remaining time is spent."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from conformance.running.violations import Breach
 from history.shards import Column, ExampleLine, ObservationLine, Shard
 
 RowCase = tuple[str, str]
-"""A requirement and one of its cases."""
+"""A row and one of its cases."""
 
 
 class Rare(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,9 +26,9 @@ class Rare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
-    """The observations of a run on one column, over all workers.
+    """One column's observations in a run, over all workers.
 
-    `seconds` are those of examples, by check; `breaches` are the violated rows and cases, with the evidence of the first
+    `seconds` are those of examples, by check; `breaches` are violated rows and cases, with the evidence of the first
     observation.
     """
 
@@ -47,7 +47,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
-    """Add up the shards that a run has written for a column; None if no shard has its header yet."""
+    """Add up a run's shards for a column; None if none has its header yet."""
     column: Column | None = None
     observed: dict[str, Counter[RowCase]] = defaultdict(Counter)
     seconds: defaultdict[str, float] = defaultdict(float)
@@ -70,7 +70,8 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
 
 
 def _fills_more(line: ObservationLine, counted: set[tuple[str, ...]]) -> bool:
-    """True if an observation fills a floor further: one of a property only by a situation that was not `counted`."""
+    """True if an observation counts further towards a floor: one of a property only in a situation not yet
+    `counted`."""
     row = shipped_rows()[line.requirement]
     situation = (line.shard, line.example, row.id, line.case, line.situation)
     is_new = situation not in counted or not by_situation(row, line.case)
@@ -97,7 +98,7 @@ def rank_cases(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, 
 
 
 def _cases_of_column(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, str, int, list[str]]]:
-    """Yield the row, case, floor and checks of each case that is judged on this column."""
+    """Yield row, case, floor and checks of each case judged on this column."""
     facts = Facts(version=column.version, ranges=column.ranges)
     able: dict[str, list[str]] = defaultdict(list)
     for check in checks:
@@ -110,6 +111,5 @@ def _cases_of_column(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tup
 
 
 def _best_check(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
-    """Return the check with the most observations of the case per second; if none has any, the one that was tried
-    least."""
+    """Return the check that observes the case most often per second; if none did, the one tried least."""
     return max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0)))

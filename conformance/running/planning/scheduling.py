@@ -1,4 +1,4 @@
-"""Scheduling of checks on workers: those of one cluster stay together, since changing it costs a boot."""
+"""Distributing checks over workers: those of one cluster stay together, since changing it costs a boot."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
             super()._reschedule(node)
 
     def _has_its_share(self, node: WorkerController) -> bool:
-        """True if the worker was given as many parts of machines as any other has to take."""
+        """True if the worker already has the largest number of parts of machines that any worker must take."""
         taken = sum(_is_endless(id) for unit in self.assigned_work[node].values() for id in unit)
         return taken >= ceil(sum(map(_is_endless, self._units)) / len(self.nodes))
 
@@ -68,7 +68,7 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
 def units_of(
     nodeids: Sequence[str], shares: int, cluster: Callable[[str], str], weight: Callable[[str], int] = lambda _: 1
 ) -> list[str]:
-    """Return the unit of each item: its cluster and a number. A cluster that weighs more than one share has several
+    """Return each item's unit: its cluster and a number. A cluster that weighs more than one share has several
     units."""
     sizes: Counter[str] = Counter()
     for nodeid in nodeids:
@@ -93,14 +93,14 @@ two, as measured on 3.3.2, 3.5.2 and 3.6.2 in the quick profile.
 
 
 def share_count(nodeids: Sequence[str], workers: int, *, timed: bool = True) -> int:
-    """Return the number of shares that the work is split into. With schedules a few more boots don't matter;
-    everything else is done within minutes, and boots are much of that."""
+    """Return the number of shares into which the work is split. With schedules a few more boots don't matter;
+    everything else takes minutes, and boots are much of that."""
     longest = max((weight_of(nodeid, timed=timed) for nodeid in nodeids if not _is_alone(nodeid)), default=0)
     return workers * (SHARES_PER_WORKER if longest > MANY_SECONDS else 1)
 
 
 MANY_SECONDS = 20
-"""Items that take longer make the shares of workers uneven."""
+"""Seconds. Longer items make the workers' shares uneven."""
 
 
 def weight_of(nodeid: str, *, timed: bool = True) -> int:
@@ -109,9 +109,10 @@ def weight_of(nodeid: str, *, timed: bool = True) -> int:
 
 
 def cluster_of(nodeid: str, *, timed: bool = True) -> str:
-    """Return the column and the topology of a check: `4.3.1 cluster` for `…/kip320/fencing.py::older_epoch[4.3.1]`.
+    """Return a check's column and topology: `4.3.1 cluster` for `…/kip320/fencing.py::older_epoch[4.3.1]`.
 
-    Soaks, searches for the rarest cases and, under a clock, machines are kept apart from other checks: `4.3.1 cluster soak`.
+    Soaks, searches for the rarest cases and, under a clock, machines are kept apart from other checks: `4.3.1 cluster
+    soak`.
     """
     label = nodeid.rpartition("::")[2].removesuffix("]").partition("[")[2]
     if is_search(nodeid):
@@ -131,5 +132,5 @@ def _is_alone(nodeid: str) -> bool:
 
 
 def _is_endless(nodeid: str) -> bool:
-    """True if the item goes on for all the time that it is given."""
+    """True if the item uses all the time that it is given."""
     return is_search(nodeid) or isinstance(check_of_item(nodeid), MachineCheck)

@@ -1,4 +1,4 @@
-"""Ends a run in which no check finishes any more."""
+"""The watchdog, which ends a run in which no check finishes any more."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable
 from types import TracebackType
 
 WITHIN = 600.0
-"""Seconds within which some check has to finish, unless the time of the run lasts longer."""
+"""Seconds within which some check must finish, unless the run's time is longer."""
 CLEARS_UP_WITHIN = 180.0
-"""Seconds that the process has to remove its clusters after it was interrupted."""
+"""Seconds that an interrupted process has to remove its clusters."""
 
 
 class Watchdog:
-    """A thread that interrupts the process when no check has finished for `within` seconds, and ends it if that does
-    not help.
+    """A thread that interrupts the process if no check has finished for `within` seconds, and ends it if that does not
+    help.
 
-    It never does so before `total` seconds have passed: a part of a machine may take all of them.
+    It does nothing before `total` seconds have passed: a part of a machine may take all of them.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Watchdog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop watching, unless the process was interrupted: its clean-up is watched until it is `over`."""
+        """Stop watching; after an interruption, go on until the clean-up is `over`."""
         if not self.barked:
             self.over()
 

@@ -1,4 +1,4 @@
-"""Running a probe until each of its cases is at its floor, or it has had its tries."""
+"""Running a probe until each of its cases reaches its floor or the tries are used up."""
 
 import time
 import zlib
@@ -33,7 +33,8 @@ ROUNDS = 3
 
 
 class ProbeRun(CheckRun):
-    """One probe on one column: rounds until its cases are at their floors, or one `further` round for the `rarest` case."""
+    """One probe on one column: rounds until its cases reach their floors, or one `further` round for the `rarest`
+    case."""
 
     def __init__(self, check: Check, lab: Lab, label: str, *, further: int = 0, rarest: str = "") -> None:
         super().__init__(check, lab, label, further=bool(further))
@@ -43,7 +44,7 @@ class ProbeRun(CheckRun):
         self._seen: dict[tuple[str, str], list[Observation]] = defaultdict(list)
         self._broken: dict[Breach, BrokenInputs] = {}
         self._shown: set[Breach] = set()
-        """The breaches of rows, and the values of rows whose level is only recorded, that already have their evidence."""
+        """The breaches of rows, and the values of recorded-only rows, that already have evidence."""
         self._investigating = False
 
     def run_examples(self) -> None:
@@ -66,7 +67,8 @@ class ProbeRun(CheckRun):
                     break
 
     def _time_is_up(self) -> bool:
-        """True if no further example may begin: checked between examples, since those of a schedule take minutes together."""
+        """True if no further example may begin; checked between examples, since those of a schedule take minutes in
+        total."""
         self.cut_off = self.cut_off or self.is_over
         return self.cut_off
 
@@ -83,8 +85,8 @@ class ProbeRun(CheckRun):
         return [case for case in wanted if case in known]
 
     def _own_rows(self, facts: Facts) -> list[Requirement]:
-        """Return the rows that apply. If there is no cluster yet, they are those of the version, whatever levels the
-        cluster will have."""
+        """Return the rows that apply. Before there is a cluster, they are the version's, whatever levels the cluster
+        will have."""
         return [row for id in self.check.own_rows if applies(facts, (row := shipped_rows()[id]).applies, row.needs)]
 
     def _inputs_of(self, case: str, round: int) -> Iterator[dict[str, Any]]:
@@ -94,7 +96,7 @@ class ProbeRun(CheckRun):
         return iter(draw_inputs(self.check.strategies, number, self.check.examples))
 
     def _at_floor(self, case: str) -> bool:
-        """True if every case seen so far (of those that this round was for) has the observations that a probe's cell needs."""
+        """True if every case seen so far (of those in this round) has the observations that a probe's cell needs."""
         # Observations of a scenario's judges, or of other rows, are welcome, but not worth another run.
         scenarios = [id for id in self.check.own_rows if self.check.schedule and shipped_rows()[id].kind == "scenario"]
         own = {key: found for key, found in self._seen.items() if key[0] in (scenarios or self.check.own_rows)}
@@ -159,7 +161,7 @@ class ProbeRun(CheckRun):
 
     def _reproduce(self, breach: Breach, broken: BrokenInputs, ends: float) -> None:
         def attempt(inputs: Inputs, *, wanted: bool) -> Attempted:
-            """Run one example for a breach, with evidence of it if that is wanted."""
+            """Run one example to reproduce a breach, with evidence if that is wanted."""
             found = self.example(broken.case, inputs, breach if wanted else None)
             return Attempted(shown=breach in found, evidence=found.get(breach, ""))
 
@@ -168,11 +170,10 @@ class ProbeRun(CheckRun):
 
 
 def end_of(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
-    """Return how an example ended. If its cluster did not become healthy, that is an error, unless the history blames
-    the tested system.
+    """Return how an example ended. A cluster that did not become healthy is an error, unless the history blames the
+    tested system.
 
-    An earlier error stays one, unless a process had ended by itself, which may become known only when the cluster is
-    healed.
+    An earlier error stays one, unless a process had ended by itself, which may show only when the cluster is healed.
     """
     if outcome == "error":
         return "premise lost" if ended_by_itself(history) else "error"
@@ -194,7 +195,7 @@ def _has_enough(id: str, case: str, found: list[Observation]) -> bool:
 
 
 def draw_inputs(strategies: Mapping[str, st.SearchStrategy[Any]], number: int, count: int) -> list[dict[str, Any]]:
-    """Draw `count` inputs, as different as the strategies allow: Hypothesis does not repeat itself within a run."""
+    """Draw `count` inputs as different as the strategies allow: Hypothesis does not repeat itself within a run."""
     drawn: dict[str, dict[str, Any]] = {}
 
     @seed(number)

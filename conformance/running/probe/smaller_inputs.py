@@ -1,4 +1,4 @@
-"""Shrinking the drawn inputs of a violated probe: numbers towards the least, sampled values towards the first."""
+"""Shrinking a violated probe's drawn inputs: numbers towards the minimum, sampled values towards the first."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ REPLAYS = 5
 
 
 class BrokenInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The first example that showed a breach: the case it was run for, its inputs, and where its evidence is."""
+    """The first example that showed a breach: its case, inputs and evidence."""
 
     case: str
     inputs: Inputs
@@ -25,20 +25,20 @@ class BrokenInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempted(msgspec.Struct, frozen=True, kw_only=True):
-    """A try: whether the example showed the breach, and its evidence if that was wanted."""
+    """An attempt: whether the example showed the breach, and its evidence if wanted."""
 
     shown: bool
     evidence: str = ""
 
 
 class TryInputs(Protocol):
-    """A function that runs an example with these inputs, with evidence of the breach if it is `wanted`."""
+    """A function that runs an example with these inputs, with evidence of the breach if `wanted`."""
 
     def __call__(self, inputs: Inputs, *, wanted: bool) -> Attempted: ...
 
 
 class Smallest(msgspec.Struct, frozen=True, kw_only=True):
-    """The smallest inputs that showed a breach, how often, and where the evidence is."""
+    """The smallest inputs that showed a breach, how often they did, and their evidence."""
 
     inputs: Inputs
     evidence: str
@@ -70,8 +70,7 @@ def shrink_inputs(
 
 
 def _replay_inputs(inputs: Inputs, broken: BrokenInputs, attempt: TryInputs, ends: float) -> Smallest:
-    """Replay the inputs. The evidence is that of the first replay that shows the breach, or of the first example if
-    none does."""
+    """Replay the inputs. The evidence is the first replay's that shows the breach, else the first example's."""
     seen = tries = 0
     evidence = ""
     while tries < REPLAYS and (not tries or time.monotonic() < ends):
@@ -87,13 +86,13 @@ def _inputs_text(inputs: Inputs) -> str:
 
 
 def least_of(strategies: Mapping[str, st.SearchStrategy[Any]]) -> Inputs:
-    """Return the simplest value of each strategy, to which Hypothesis would shrink it."""
+    """Return each strategy's simplest value, to which Hypothesis would shrink it."""
     quiet = settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
     return {name: find(strategy, lambda _: True, settings=quiet) for name, strategy in strategies.items()}
 
 
 def find_smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool], left: Callable[[], bool]) -> Inputs:
-    """Find the smallest inputs that still show the breach, while time is `left`: first all at their least, then one by
+    """Find the smallest inputs that still show the breach, while time is `left`: all at their minimum, then one by
     one."""
     if inputs == least or not left():
         return inputs
@@ -108,8 +107,8 @@ def find_smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool]
 def _one_smaller(
     inputs: Inputs, name: str, least: Any, shows: Callable[[Inputs], bool], left: Callable[[], bool]
 ) -> Inputs:
-    """Make one input smaller: its least value if that shows the breach or else, for a number, the one nearest to it
-    that bisection finds."""
+    """Make one input smaller: its minimum if that shows the breach, or else, for a number, the smallest value found by
+    bisection."""
     value = inputs[name]
     if value == least or not left():
         return inputs

@@ -1,6 +1,6 @@
 """The current activity of each worker, for display: one small file per worker, replaced as a whole at each change.
 
-It is beside the shards and never part of them: nothing is judged by it.
+It is next to the shards but never part of them, and nothing is judged by it.
 """
 
 import os
@@ -18,7 +18,7 @@ from history.observations import Observation
 
 
 class SoFar(msgspec.Struct, kw_only=True):
-    """The progress of one column: `done` checks `of` those that all workers have together, and violations by row."""
+    """One column's progress: `done` checks `of` all workers' total, and violations by row."""
 
     done: int = 0
     of: int = 0
@@ -39,7 +39,7 @@ class Doing(msgspec.Struct, kw_only=True):
 
 
 class Progress:
-    """The file in which a worker shows its progress. It never ends a run: once it cannot be written, it is left as it
+    """The file in which a worker shows its progress. Errors never end a run: once it cannot be written, it stays as it
     is."""
 
     def __init__(self, folder: Path, run: str, worker: str) -> None:
@@ -51,7 +51,7 @@ class Progress:
         self._lock = threading.RLock()  # a tape may be used from several threads
 
     def expects(self, checks: Mapping[str, int]) -> None:
-        """Note how many checks all workers together will run, by column."""
+        """Note the number of checks that all workers together will run, by column."""
         for label, count in checks.items():
             self._column(label).of = count
         self._write()
@@ -62,7 +62,7 @@ class Progress:
         self._write()
 
     def example_begins(self) -> None:
-        """Note that an example begins, with no open faults."""
+        """Note that an example begins, without standing faults."""
         if self._open:
             self._open.clear()
             self._write()
@@ -77,7 +77,7 @@ class Progress:
             self._write()
 
     def observes(self, label: str, observations: Sequence[Observation]) -> None:
-        """Count the observations of an example, and the rows that they violate."""
+        """Count an example's observations, and the rows that they violate."""
         column = self._column(label)
         column.observations += len(observations)
         for observation in observations:
@@ -110,7 +110,7 @@ class Progress:
 
 
 class ColumnProgress(msgspec.Struct, kw_only=True):
-    """The progress of one column over all workers: the sums, and the workers that are on it now."""
+    """One column's progress over all workers: the sums, and the workers now on it."""
 
     label: str
     so_far: SoFar
@@ -118,7 +118,7 @@ class ColumnProgress(msgspec.Struct, kw_only=True):
 
 
 def read_progress(out: Path, run: str) -> list[ColumnProgress]:
-    """Return the progress of each column in one run, sorted by name; nothing before its first worker has begun."""
+    """Return each column's progress in one run, sorted by name; empty before its first worker has begun."""
     workers = [
         msgspec.json.decode(path.read_bytes(), type=Doing) for path in sorted((out / "progress").glob(f"{run}-*.json"))
     ]

@@ -1,4 +1,4 @@
-"""The time of a run by what it was used for, a line for each column."""
+"""A run's time by what it was used for, one line per column."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ ORDER = ("boot", "prepare", "act", "wait", "judge")
 
 
 def seconds_spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
-    """Return the seconds of all workers by part of the work (`fixtures/spending.py`), for each column's label."""
+    """Return all workers' seconds by part of the work (`fixtures/spending.py`), for each column's label."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for shard in shards:
         if shard.header is not None:
@@ -20,7 +20,7 @@ def seconds_spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
 
 
 def spent_lines(shards: Sequence[Shard]) -> list[str]:
-    """Return a line for each column, with seconds and shares of its workers' time; nothing if none was recorded."""
+    """Return a line for each column, with seconds and shares of its workers' time; empty if none was recorded."""
     return [
         f"time  {label:10} {_shares_text(seconds)}"
         for label, seconds in seconds_spent(shards).items()

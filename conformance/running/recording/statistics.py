@@ -1,4 +1,4 @@
-"""Coverage of machines and schedules in a run: what they reached and what they never reached, in a few lines for each column."""
+"""Coverage of machines and schedules in a run: what they reached and what they never did, in a few lines per column."""
 
 import re
 import textwrap
@@ -31,7 +31,7 @@ class CheckTotals:
 
     @property
     def example_outcomes(self) -> Counter[str]:
-        """The examples by how they ended."""
+        """The number of examples by how they ended."""
         return Counter(example.outcome for example in self.examples)
 
     @property
@@ -41,12 +41,12 @@ class CheckTotals:
 
     @property
     def steps(self) -> Counter[str]:
-        """The steps that were taken, by kind."""
+        """The number of steps taken, by kind."""
         return _sum_counts(example.steps for example in self.examples)
 
     @property
     def left_out(self) -> Counter[str]:
-        """The steps that were left out, by kind."""
+        """The number of steps skipped, by kind."""
         return _sum_counts(example.left_out for example in self.examples)
 
     def faults(self, phase: str) -> Counter[str]:
@@ -57,13 +57,13 @@ class CheckTotals:
 
     @property
     def excuses(self) -> Counter[tuple[str, str, str]]:
-        """The cases that a row's judge left undecided, by row, case and the excuse's name."""
+        """The number of excuses by row, case and name."""
         counts = [count for example in self.examples for count in example.excuses]
         return _sum_counts({(one.requirement, one.case, one.excuse): one.times} for one in counts)
 
     @property
     def troubles(self) -> Counter[str]:
-        """The reasons why examples ended early: their first lines, without the names of the example's own topics."""
+        """The reasons why examples ended early: their first lines, without names of the example's own topics."""
         errors = [e.detail.partition("\n")[0] for e in self.examples if e.outcome == "error"]
         return Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in errors)
 
@@ -95,7 +95,7 @@ def _add_line(to: CheckTotals, line: ExampleLine | ObservationLine | CheckLine) 
 
 
 def statistics_lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, AnyCheck]) -> list[str]:
-    """Return the lines about what machines reached, then one for each schedule; nothing for a run of probes."""
+    """Return the lines about machines' coverage, then one per schedule; empty for a run of probes."""
     reached: list[str] = []
     schedules: list[tuple[str, str, str]] = []
     for (id, label), one in found.items():
@@ -111,8 +111,8 @@ def statistics_lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mappi
 
 
 def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
-    """Return how often the steps, faults, premises and cases of a machine were reached, and the names of those that
-    never were."""
+    """Return how often a machine's steps, faults, premises and cases were reached, and the names of those never
+    reached."""
     ended = ", ".join(f"{n} {outcome}" for outcome, n in sorted(one.example_outcomes.items())) or "not run"
     head = (
         f"{check.id} on {label}: {len(one.examples)} examples ({ended}), {one.steps.total()} steps, {one.seconds:.0f} s"
@@ -152,8 +152,7 @@ def _count_texts(counts: Counter[str]) -> list[str]:
 
 
 def _fault_texts(one: CheckTotals) -> list[str]:
-    """Return the faults with how often each was witnessed; also how often it was injected or healed, if that
-    differs."""
+    """Return the faults with the number of times witnessed, and injected or healed if that differs."""
     injected, witnessed, healed = (one.faults(phase) for phase in ("injected", "witnessed", "healed"))
     return [
         f"{name} {witnessed[name]}" + (f" of {count} injected" if count != witnessed[name] else "")
@@ -188,7 +187,7 @@ def _never_observed(check: AnyMachine, one: CheckTotals) -> list[str]:
 
 
 def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
-    """Return the line of a schedule: how often its premise was reached, what it showed, and how long it took."""
+    """Return a schedule's line: how often its premise was met, what it showed, and how long it took."""
     total = len(one.examples)
     count = f"premise reached {one.example_outcomes['judged']} of {total}" if total else "not run"
     return (
@@ -197,8 +196,7 @@ def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
 
 
 def schedule_verdict(check: Check, one: CheckTotals) -> str:
-    """Return the verdict on a schedule, from its own observations and those of the invariants that judged its
-    history."""
+    """Return a schedule's verdict, from its own observations and those of the invariants that judged its history."""
     if rows := sorted({o.requirement for o in one.observations if breaks_its_row(o)}):
         return f"violated ({', '.join(rows)})"
     if "error" in one.outcomes:

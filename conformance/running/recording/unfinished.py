@@ -10,9 +10,9 @@ from history.shards import CheckLine, Header, Shard
 
 
 def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], out: Path) -> list[str]:
-    """Return the number of checks that the clock cut off in each column, and a command that runs them alone, into `out`.
+    """Return each column's number of checks that the clock cut off, and a command that runs only those.
 
-    The checks are written to a file in `out` from which the command reads them, one a line.
+    The command reads the checks, one per line, from a file that is written to `out`.
     """
     lines: list[str] = []
     for label, (header, ids) in sorted(_cut_off(shards).items()):
@@ -30,7 +30,7 @@ def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], ou
 
 
 def _cut_off(shards: Iterable[Shard]) -> dict[str, tuple[Header, set[str]]]:
-    """Return the checks that never began or did not reach their floors for want of time, by column's label."""
+    """Return the checks that never began or missed their floors for lack of time, by column's label."""
     found: dict[str, tuple[Header, set[str]]] = {}
     for shard in shards:
         if shard.header is not None:
