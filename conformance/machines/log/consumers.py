@@ -1,4 +1,4 @@
-"""Consumers of kafka-python: some alone, one for each rack and one in none, and the members of a group."""
+"""kafka-python consumers: some alone, one per rack and one without, and the members of a group."""
 
 from contextlib import suppress
 from functools import partial
@@ -14,7 +14,7 @@ MOST_MEMBERS = 3
 
 
 class Consumers:
-    """The consumers of an example, each of which begins at its first step."""
+    """An example's consumers, each of which starts at its first step."""
 
     def __init__(self, bench: Bench, roles: Roles, partitions: Partitions, group: str) -> None:
         self._bench = bench
@@ -59,14 +59,14 @@ class Consumers:
         self._roles.coordinator(self._group).offset_fetch(self._group, self._partitions.ids, require_stable=True)
 
     def _new(self, name: str, group: str | None = None, rack: str | None = None) -> Consumer:
-        """Begin a consumer that does not wait for brokers that are down. Raises Absent if no broker runs."""
+        """Start a consumer that does not wait for brokers that are down. Raises Absent if no broker runs."""
         running = self._roles.running()
         if not running:
             raise Absent("no broker runs")
         return self._bench.consumer(name, group, rack, running)
 
     def _poll_all(self) -> None:
-        """Have all members poll at the same time: a rebalance ends only when each of them does."""
+        """Poll with all members at the same time, since a rebalance ends only when each of them polls."""
         self._bench.together([partial(_poll, member) for member in self._members])
 
 

@@ -1,4 +1,4 @@
-"""Executes the steps of the log machine besides the shared ones, around some partitions of an example."""
+"""The execution of the log machine's own steps, around some partitions of an example."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -38,8 +38,8 @@ GROUP = "group"
 
 
 class LogExecutor(TopicAdministration[do.LogStep]):
-    """The executor of log steps on fresh topics: two strict partitions, a loose and a compacted one on all three brokers, and
-    a lone one; and on the topics that its steps create."""
+    """The executor of log steps on fresh topics: on all three brokers two strict partitions, a loose and a compacted
+    one; a lone one; and the topics that its steps create."""
 
     def __init__(self, bench: Bench) -> None:
         self.partitions = new_partitions(bench)
@@ -107,8 +107,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         keep_last(partition, node, step.keep)
 
     def read_everything(self) -> None:
-        """Read the full log of every running replica and what it shows to consumers, and ask which replicas are
-        eligible leaders."""
+        """Read every running replica's full log and its consumer-visible part, and the eligible leader replicas."""
         self.roles.describe_eligible()
         self._describe_directories()
         for on in self.partitions:
@@ -140,7 +139,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
 
     @run.register
     def _add_to_known_partitions(self, step: steps.AddPartitions) -> None:
-        """Add the partitions that a broker names afterwards to those that take part."""
+        """Let the partitions that a broker then names take part."""
         super().run(step)
         topic = self.topic(step.on)
         for made in self.asked_broker().metadata([topic.name]).topic(topic.name).partitions:
@@ -157,14 +156,14 @@ class LogExecutor(TopicAdministration[do.LogStep]):
 
     @run.register
     def _note_echoed_deletion(self, step: steps.Echo) -> None:
-        """Note that a copy of DeleteTopics may delete a topic that was created in the meantime under the same name."""
+        """Note that an echoed DeleteTopics may delete a topic created since under the same name."""
         call = request_to_echo(self.bench, step.back)
         if call.op == "delete_topics":
             self._deleted |= {on for on, topic in self.topics.items() if topic.name in call.request["topics"]}
         super().run(step)
 
     def _forget_defaults(self) -> None:
-        """Delete the cluster-wide setting that an earlier example may have left behind if it ended early."""
+        """Delete the cluster-wide setting that an earlier example may have left if it ended early."""
         with suppress(*UNANSWERED, Absent):
             self.asked_broker().incremental_alter_configs(*CLUSTER_DEFAULT, {UNCLEAN_ELECTION: None})
 
@@ -196,8 +195,8 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         self.roles.describe_eligible()
 
     def await_reaction(self) -> None:
-        """Wait for the election that is still due (GEN-08) if faults only idle brokers or fail their log directories.
-        Judges see from the answers in between whether it came."""
+        """Wait for an election that is due (GEN-08) if faults only idle brokers or fail their log directories. The
+        answers in between show the judges whether it came."""
         self._describe_directories()
         effects = [fault.effects for fault, _ in self.standing if fault.role not in CONTROLLER_ROLES]
         if len(effects) == len(self.standing) and all(one.idles_processes or one.fails_directory for one in effects):

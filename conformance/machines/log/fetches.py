@@ -1,4 +1,4 @@
-"""Raw requests of a fetcher: Fetch, OffsetForLeaderEpoch and ListOffsets, with drawn leader epochs, from nodes by their role."""
+"""A fetcher's raw requests: Fetch, OffsetForLeaderEpoch and ListOffsets, with drawn leader epochs, to nodes by role."""
 
 from contextlib import suppress
 
@@ -11,7 +11,7 @@ from protocol.log import EARLIEST, LATEST, FetchedPartition
 from strategies import log as do
 
 REVISITED: tuple[do.ReplicaRole, ...] = ("leader", "follower")
-"""The roles that get requests with former positions at rest."""
+"""The roles that get requests at former positions at rest."""
 REVISITED_EPOCHS = 3
 
 
@@ -54,7 +54,7 @@ class Fetches:
     # --- parts of several steps
 
     def from_start(self, on: str, node: NodeClient, epoch: int) -> FetchedPartition:
-        """Fetch from the node's log start, naming `epoch` as the current one."""
+        """Fetch from the node's log start offset at the current leader epoch `epoch`."""
         return self._fetch(on, node, log_start(self._partitions[on], node), epoch)
 
     def read_log(self, on: str, node: NodeClient, epoch: int) -> None:
@@ -62,14 +62,14 @@ class Fetches:
         self._note(on, read_whole(self._partitions[on], node, epoch))
 
     def read_replica(self, on: str, node: NodeClient, epoch: int) -> None:
-        """Read the full log of a replica, and what it shows to consumers."""
+        """Read a replica's full log, and its consumer-visible part."""
         with suppress(WireError):
             self.read_log(on, node, epoch)
             self._note(on, self.from_start(on, node, epoch))
 
     def revisit_last(self) -> None:
-        """Revisit the last position in each of the latest leader epochs, and fetch at the end with that epoch as the
-        last fetched."""
+        """Revisit the last position of each recent leader epoch, and fetch at the log end with that epoch as last
+        fetched."""
         for on, position in self._positions.last_of_epochs(REVISITED_EPOCHS):
             for role in REVISITED:
                 with suppress(WireError, Absent):

@@ -1,4 +1,4 @@
-"""Probes of leaders and of former leaders: which of them commits, and which leader epochs each of them serves."""
+"""Probes of leaders and former leaders: which of them commits, and which leader epochs each serves."""
 
 from contextlib import suppress
 
@@ -11,13 +11,13 @@ from fixtures.wire import WireError
 from strategies import log as do
 
 STALE_WITHIN_MS = 300
-"""The time-out of a write to a stale leader, which never gets the acknowledgements that it waits for."""
+"""The timeout in ms of a write to a stale leader, which never gets its acknowledgements."""
 FORMER_EPOCHS = 3
-"""The number of earlier leader epochs that a leader is asked at."""
+"""The number of earlier leader epochs at which a leader is asked."""
 
 
 class LeaderProbes:
-    """Requests that tell a leader from a former one."""
+    """Requests that distinguish a leader from a former one."""
 
     def __init__(self, bench: Bench, roles: Roles, partitions: Partitions, writes: Writes, fetches: Fetches) -> None:
         self._bench = bench
@@ -34,7 +34,7 @@ class LeaderProbes:
                 self._probe_former_leader(on)
 
     def _probe_leader(self, on: str) -> None:
-        """Show whether the leader commits, whether its high watermark waits for the present ISR, and which leader
+        """Probe whether the leader commits, whether its high watermark waits for the current ISR, and which leader
         epochs it serves."""
         with self._roles.one_look():
             leader, epoch = self._roles.node(on, "leader"), self._roles.epoch(on)
@@ -48,7 +48,7 @@ class LeaderProbes:
         self._roles.state(on)
 
     def _probe_former_leader(self, on: str) -> None:
-        """Show whether the former leader commits, at any epoch, and whether it rejects requests that name a newer
+        """Probe whether the former leader commits, at any epoch, and whether it rejects requests that name a newer
         leader epoch."""
         with self._roles.one_look():
             former, state = self._roles.node(on, "former-leader"), self._roles.state(on)

@@ -24,14 +24,14 @@ SETTINGS: dict[str, dict[str, str]] = {
 
 
 class Partitions(dict[str, Partition]):
-    """The partitions that exist, by the machine's name. Looking up one that no step has created yet raises Absent."""
+    """The existing partitions by the machine's names. Looking up one that no step has created yet raises Absent."""
 
     def __missing__(self, on: str) -> Partition:
         raise Absent(f"{on} was not created yet")
 
     @property
     def topic_names(self) -> list[str]:
-        """The names of their topics in the cluster, each once."""
+        """The cluster's names of their topics, each once."""
         return sorted({partition.name for partition in self.values()})
 
     @property
@@ -39,17 +39,17 @@ class Partitions(dict[str, Partition]):
         return [(partition.topic, partition.index) for partition in self.values()]
 
     def known_as(self, topic: str) -> list[Topic]:
-        """Return the topics whose partitions are known under this name of the machine."""
+        """Return the topics whose partitions the machine knows under this name."""
         return [made.topic for on, made in self.items() if topic_of(on) == topic]
 
     def drop(self, topics: Collection[str]) -> None:
-        """Drop the partitions of these topics, by the machine's name."""
+        """Drop these topics' partitions, by the machine's name."""
         for on in [on for on in self if topic_of(on) in topics]:
             del self[on]
 
 
 def new_partitions(bench: Bench) -> Partitions:
-    """Create the topics that an example begins with. The two strict partitions are led by different brokers."""
+    """Create the topics with which an example begins. The two strict partitions have different leaders."""
     ids = tuple(bench.id_of(name) for name in bench.brokers)
     turned = (*ids[1:], ids[0])
     assignments = {"strict": (ids, turned), "loose": (turned,), "compacted": (ids,), "lone": ((ids[-1],),)}

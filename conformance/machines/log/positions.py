@@ -1,4 +1,4 @@
-"""The positions that a client of the log machine has from what it wrote and read."""
+"""The positions that a client of the log machine remembers from its writes and reads."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -7,18 +7,18 @@ from conformance.core.roles import Absent
 from protocol.log import FetchedPartition
 
 Position = tuple[int, int]
-"""The offset of a record, and its leader epoch."""
+"""A record's offset and leader epoch."""
 
 
 class Positions:
-    """The highest end seen of each partition, and the positions of the committed records that were read from it."""
+    """The highest log end seen of each partition, and the positions of committed records that were read from it."""
 
     def __init__(self) -> None:
         self.ends: dict[str, int] = defaultdict(int)
         self._read: dict[str, list[Position]] = defaultdict(list)
 
     def forget(self, on: str) -> None:
-        """Forget what was seen of a partition whose name another one has taken."""
+        """Forget everything seen of a partition whose name another one has taken."""
         self.ends[on] = 0
         self._read[on] = []
 
@@ -32,14 +32,13 @@ class Positions:
         self._read[on] += [position for position in read if position[0] < answer.high_watermark]
 
     def earlier(self, on: str, back: int) -> Position:
-        """Return the position that was read `back` before the latest, modulo their number. Raises Absent if there is
-        none."""
+        """Return the position read `back` before the latest, modulo their number. Raises Absent if there is none."""
         if not (read := self._read[on]):
             raise Absent(f"nothing was read from {on} yet")
         return read[-1 - back % len(read)]
 
     def last_of_epochs(self, most: int) -> Iterator[tuple[str, Position]]:
-        """Yield the last position in each of the `most` latest leader epochs of each partition."""
+        """Yield each partition's last position in each of its `most` latest leader epochs."""
         for on, read in self._read.items():
             last = {epoch: offset for offset, epoch in sorted(read)}
             for epoch, offset in list(last.items())[-most:]:

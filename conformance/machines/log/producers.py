@@ -1,4 +1,4 @@
-"""Producers of the log machine that keep state: idempotent ones, one with transactions, and requests in flight."""
+"""The log machine's stateful producers: idempotent ones, a transactional one, and requests in flight."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection
@@ -23,17 +23,17 @@ from protocol.transactions import InitProducerIdAnswer
 ANSWERED_WITHIN_MS = 1_500
 TRANSACTION_TIMEOUT_MS = 20_000
 LEGACY = {"Produce": 11, "EndTxn": 4}
-"""The highest versions of a producer that adds its partitions by requests of its own (before KIP-890's second part)."""
+"""The highest versions of a producer that adds its partitions by separate requests (before KIP-890, part 2)."""
 READY_WITHIN = 3.0
 """Seconds that a step waits for a coordinator, or for a producer id."""
 SETTLED_WITHIN = 30.0
-"""Seconds that a healed cluster has to end a transaction: more than a coordinator needs to move, and to load."""
+"""Seconds in which a healed cluster must end a transaction: more than a coordinator needs to move and load."""
 LOADING = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.CONCURRENT_TRANSACTIONS)
 )
 IN_FLIGHT_MS = 8_000
 COLLECTED_WITHIN = 2.0
-"""Seconds for which a late answer is waited for; then its outcome stays unknown."""
+"""Seconds to wait for a late answer; then its outcome stays unknown."""
 
 APPENDED = frozenset((Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER))
 MAY_BE_APPENDED = frozenset(
@@ -46,13 +46,13 @@ MAY_BE_APPENDED = frozenset(
         Error.KAFKA_STORAGE_ERROR,
     )
 )
-"""Errors after which a producer sends the same batch again: it may have been appended, or may be appended by another leader."""
+"""Errors after which a producer retries the same batch, which may have been appended, here or by another leader."""
 
 Ending: TypeAlias = Literal["commit", "abort", "open"]
 
 
 class Sequences:
-    """The batches of one producer id: numbered by partition, each sent again until its outcome is known."""
+    """The batches of one producer id, numbered by partition, each retried until its outcome is known."""
 
     def __init__(self, producer_id: int, epoch: int, *, transactional: bool = False) -> None:
         self.producer_id = producer_id
@@ -64,8 +64,7 @@ class Sequences:
         self._pending: dict[str, NewBatch] = {}
 
     def batch(self, on: str, fresh: NewBatch) -> NewBatch:
-        """Return the batch of unknown outcome, if there is one, or else the fresh one with the next sequence
-        number."""
+        """Return the batch with an unknown outcome, or else the fresh one with the next sequence number."""
         if on not in self._pending:
             self._pending[on] = msgspec.structs.replace(
                 fresh,
@@ -77,7 +76,7 @@ class Sequences:
         return self._pending[on]
 
     def note_answer(self, on: str, error: Error) -> None:
-        """Note the outcome: appended, to be sent again, or refused for good."""
+        """Note the outcome: appended, to be retried, or refused for good."""
         if error in APPENDED:
             self._next[on] += len(self._pending.pop(on).records)
         elif error not in MAY_BE_APPENDED:
@@ -85,14 +84,14 @@ class Sequences:
 
 
 class IdempotentProducers:
-    """Idempotent producers by number, each with a producer id that it replaces when the brokers refuse its batches."""
+    """Idempotent producers by number, each with a producer id that it replaces if brokers refuse its batches."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._by_number: dict[int, Sequences] = {}
 
     def write(self, number: int, on: str, partition: Partition, leader: NodeClient, fresh: NewBatch) -> None:
-        """Send the producer's next batch, or the one of unknown outcome again."""
+        """Send the producer's next batch, or retry the one with an unknown outcome."""
         producer = self._by_number.get(number)
         if producer is None or producer.broken:
             given = _producer_id(self._bench, leader.init_producer_id)
@@ -103,7 +102,7 @@ class IdempotentProducers:
 
 
 class TransactionalProducer:
-    """One transactional id, whose transactions have one batch on each partition that they were told to write to."""
+    """One transactional id, whose transactions have one batch on each of their partitions."""
 
     def __init__(self, bench: Bench, roles: Roles, transactional_id: str) -> None:
         self.is_open = False
@@ -114,7 +113,7 @@ class TransactionalProducer:
         self._written_to: set[str] = set()
 
     def write(self, on: str, partition: Partition, leader: NodeClient, fresh: NewBatch) -> None:
-        """Add the partition and produce to it. Raises Absent if there is no coordinator, or it gives no producer id."""
+        """Add the partition and produce to it. Raises Absent without a coordinator, or if it grants no producer id."""
         coordinator = self._coordinator()
         producer = self._ongoing(coordinator)
         added = coordinator.add_partitions_to_txn(
@@ -136,7 +135,7 @@ class TransactionalProducer:
         producer.note_answer(on, answer.error)
 
     def end(self, *, committed: bool) -> None:
-        """End the open transaction. Unless EndTxn succeeds, the next transaction begins with another epoch."""
+        """End the open transaction. Unless EndTxn succeeds, the next transaction has another epoch."""
         if self._producer is None or not self.is_open:
             return
         coordinator, producer = self._coordinator(), self._producer
@@ -152,12 +151,11 @@ class TransactionalProducer:
         producer.broken = broken or ended.error is not Error.NONE
 
     def settle(self, refusing: Collection[str]) -> None:
-        """Abort what may still be open, and wait for its markers: the coordinator gives no producer id before they are
-        written (KIP-360).
+        """Abort what may still be open, and wait for its markers, before which the coordinator grants no producer id
+        (KIP-360).
 
-        An EndTxn without success may leave a transaction open until its time-out, whose marker would change a log at
-        rest. No marker comes to a partition that is `refusing` writes, by the machine's name: nothing is waited for
-        then.
+        After an EndTxn without success a transaction may stay open until its timeout, whose marker would change a log
+        at rest. A partition that is `refusing` writes, by the machine's name, gets no marker: then there is no wait.
         """
         if self._producer is None:
             return
@@ -184,7 +182,7 @@ class TransactionalProducer:
         return self._producer
 
     def _coordinator(self) -> NodeClient:
-        """Return the coordinator, once there is one: the first look-up of any creates its topic. Raises Absent."""
+        """Return the coordinator, once there is one: the very first look-up creates its topic. Raises Absent."""
 
         def find() -> NodeClient | None:
             with suppress(Absent):
@@ -199,7 +197,7 @@ class TransactionalProducer:
 
 
 def _producer_id(bench: Bench, ask: Callable[[], InitProducerIdAnswer]) -> InitProducerIdAnswer:
-    """Return a producer id from a broker or coordinator that may still be loading. Raises Absent if it gives none."""
+    """Return a producer id from a broker or coordinator that may still be loading. Raises Absent if it grants none."""
     answers: list[InitProducerIdAnswer] = []
 
     def is_answered() -> bool:
@@ -237,7 +235,7 @@ class RequestsInFlight:
         self._sent.append(_Sent(node, node.park_fetch([wanted], options), False))
 
     def collect(self) -> None:
-        """Collect the answers to all of them; those that do not come have an unknown outcome."""
+        """Collect all answers; those that do not come have an unknown outcome."""
         sent, self._sent = self._sent, []
         for one in sent:
             with suppress(WireError):

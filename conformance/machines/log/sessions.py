@@ -7,13 +7,14 @@ from protocol.log import FetchOptions, FetchPartition
 
 
 class FetchSessions:
-    """One fetch session at each node, which may end it at any time: the next fetch then begins another."""
+    """One fetch session per node, which may end it at any time: the next fetch then begins another."""
 
     def __init__(self) -> None:
         self._next: dict[str, tuple[int, int]] = {}
 
     def fetch(self, partition: Partition, node: NodeClient, offset: int, epoch: int) -> None:
-        """Fetch the partition from `offset`, naming `epoch` as current. The other partitions of the session stay as they are."""
+        """Fetch the partition from `offset` at the current leader epoch `epoch`. The session's other partitions stay as
+        they are."""
         wanted = FetchPartition(
             topic=partition.topic, partition=partition.index, fetch_offset=offset, current_leader_epoch=epoch
         )

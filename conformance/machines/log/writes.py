@@ -1,4 +1,4 @@
-"""Produce requests by role: plain ones, and the batches of the producers that keep state."""
+"""Produce requests by role: plain ones, and batches of the stateful producers."""
 
 from contextlib import suppress
 
@@ -15,18 +15,18 @@ from strategies import log as do
 from strategies.log_offer import EVERY_PARTITION
 
 KEYS = 3
-"""Keys of the compacted partition: few, so that there is always something to clean."""
+"""The number of keys of the compacted partition: few, so that there is always something to clean."""
 ACKNOWLEDGED_WITHIN_MS = 1_500
 
 
 class Writes:
-    """The producers of an example. No two of its records have the same value."""
+    """An example's producers. All its records have different values."""
 
     def __init__(self, bench: Bench, roles: Roles, partitions: Partitions, positions: Positions) -> None:
         self.transactional = TransactionalProducer(bench, roles, f"transactions-{bench.tape.example.example}")
         self.in_flight = RequestsInFlight()
         self.refusing: set[str] = set()
-        """Partitions whose last acks=all write found fewer replicas in sync than min.insync.replicas."""
+        """Partitions whose last acks=all write found fewer in-sync replicas than min.insync.replicas."""
         self._bench = bench
         self._roles = roles
         self._partitions = partitions
@@ -65,7 +65,7 @@ class Writes:
     def write(
         self, on: str, node: NodeClient, acks: int, batch: NewBatch, within_ms: int = ACKNOWLEDGED_WITHIN_MS
     ) -> None:
-        """Produce a batch, and note the end that it shows and whether the ISR is too small."""
+        """Produce a batch, and note the log end that it shows and whether the ISR is too small."""
         partition = self._partitions[on]
         answer = node.produce(partition.topic, partition.index, batch, acks=acks, timeout_ms=within_ms)
         if answer.error is Error.NONE:
@@ -74,7 +74,7 @@ class Writes:
             (self.refusing.add if answer.error is Error.NOT_ENOUGH_REPLICAS else self.refusing.discard)(on)
 
     def batch(self, on: str, count: int = 1, size: int = 0, codec: Codec = Codec.NONE) -> NewBatch:
-        """Return a batch of numbered values, each filled up to `size` bytes."""
+        """Return a batch of numbered values, each padded to `size` bytes."""
         numbers = range(self._written, self._written + count)
         self._written += count
         keyed = on == "compacted-0"

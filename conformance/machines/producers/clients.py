@@ -1,6 +1,7 @@
-"""A producer of the machine as an honest client keeps it: what is unknown is sent again, what is refused for good starts over.
+"""One of the machine's producers, as an honest client: it retries unknown outcomes, and starts over after a final
+refusal.
 
-Its requests go to the node that holds the role now; none of them waits for more than a step may take.
+Its requests go to the current holder of a role; none waits for longer than a step may take.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ A = TypeVar("A", bound=Answer)
 ANSWERED_WITHIN_MS = 1_500
 IN_FLIGHT_MS = 8_000
 COLLECTED_WITHIN = 2.0
-"""Seconds for which a late answer is waited for; then its outcome stays unknown."""
+"""Seconds to wait for a late answer; then its outcome stays unknown."""
 READY_WITHIN = 3.0
-"""Seconds that a step waits for a coordinator to be found, to load, or to end the transaction before."""
+"""Seconds that a step waits for a coordinator to be found, to load, or to end the previous transaction."""
 MANY = 1_000
-"""The epoch above which it pays to keep the coordinator's partition on one replica while the epoch is raised."""
+"""The epoch from which on it pays to move the coordinator's partition to one replica while the epoch is raised."""
 LAST_EPOCH_OF_ITS_OWN = 32_767
-"""The highest epoch that an idempotent producer raises its own to; then it asks for another producer id."""
+"""The highest epoch to which an idempotent producer raises its own; then it requests another producer id."""
 VERIFIED_FROM = since("AddPartitionsToTxnRequest", "Transactions")
-"""The version of AddPartitionsToTxn that brokers need to verify writes with the coordinator."""
+"""The version of AddPartitionsToTxn with which brokers verify writes at the coordinator."""
 SHORT_MS = 5_000
-"""The longest transaction time-out that a step waits for, and the time after it in which the transaction has to
+"""The longest transaction timeout in ms for which a step waits, and the time after it in which the transaction must
 end."""
 PASSING = frozenset(
     (
@@ -54,7 +55,7 @@ PASSING = frozenset(
         Error.UNKNOWN_TOPIC_OR_PARTITION,
     )
 )
-"""Errors of a coordinator after which a client asks again."""
+"""Errors of a coordinator after which a client retries."""
 APPENDED = frozenset((Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER))
 MAY_BE_APPENDED = PASSING | frozenset(
     (
@@ -66,11 +67,11 @@ MAY_BE_APPENDED = PASSING | frozenset(
         Error.KAFKA_STORAGE_ERROR,
     )
 )
-"""Errors after which a producer sends the same batch again: it may have been appended, or may be appended by another leader."""
+"""Errors after which a producer retries the same batch, which may have been appended, here or by another leader."""
 
 
 class At:
-    """A partition whose requests go to the node that holds a role now."""
+    """A partition whose requests go to the current holder of a role."""
 
     def __init__(self, partition: Partition, node: NodeClient) -> None:
         self.topic, self.index = partition.topic, partition.index
@@ -81,7 +82,7 @@ class At:
 
 
 class UnansweredProduce(NamedTuple):
-    """A Produce whose answer is still to be collected."""
+    """A Produce whose answer has not been collected yet."""
 
     client: Client
     on: str
@@ -96,9 +97,9 @@ class Batches:
     def __init__(self) -> None:
         self.next_sequence = 0
         self.pending: list[NewBatch] = []
-        """Batches of unknown outcome, in their order."""
+        """Batches with unknown outcomes, in order."""
         self.sent: list[NewBatch] = []
-        """Batches that were acknowledged."""
+        """Acknowledged batches."""
 
     def number(self, producer: Producer, partition: Partition, values: Sequence[bytes], began: int) -> NewBatch:
         """Return the next batch, with its sequence; it is pending from now on."""
@@ -114,7 +115,7 @@ class Batches:
 
 
 class Client:
-    """One producer of the machine: its current instance, and the instance before it, which is fenced."""
+    """One of the machine's producers: its current instance, and the fenced one before it."""
 
     def __init__(self, bench: Bench, roles: Roles, transactional_id: str, dialect: Dialect, began: int) -> None:
         self.producer = Producer(
@@ -130,17 +131,17 @@ class Client:
         self._added: set[str] = set()
         self._is_open = False
         self._ending: bool | None = None
-        """True or False for an EndTxn of unknown outcome that commits or aborts; None if there is none."""
+        """The commit (True) or abort (False) of an EndTxn with an unknown outcome; None without one."""
         self._broken = True
         self.closed = False
-        """True once its last instance has begun, after which nothing is sent."""
+        """True once its last instance has begun, after which it sends nothing."""
 
     @property
     def transactional(self) -> bool:
         return bool(self.producer.transactional_id)
 
     def coordinator(self) -> NodeClient:
-        """Return the coordinator of the transactional id, or any running broker for a producer without one. Raises
+        """Return the transactional id's coordinator, or any running broker for a producer without one. Raises
         Absent."""
         if self.transactional:
             return self._roles.coordinator(self.producer.transactional_id, CoordinatorType.TRANSACTION)
@@ -152,7 +153,8 @@ class Client:
     # --- producer id and epoch
 
     def init(self, timeout_ms: int | None = None) -> None:
-        """Begin as a new instance, by default with the former transaction time-out. Raises Absent if no producer id is given."""
+        """Begin as a new instance, by default with the former transaction timeout. Raises Absent if no producer id is
+        granted."""
         if timeout_ms is not None:
             self.producer.timeout_ms = timeout_ms
         given = self._require(self.producer.init_once, "a producer id")
@@ -162,8 +164,7 @@ class Client:
         self._begin_at(given.producer_id, given.producer_epoch)
 
     def bump(self) -> None:
-        """Go to the next epoch by naming the current one; a producer without a transactional id raises it by itself
-        (KIP-360)."""
+        """Bump the epoch by naming the current one; a producer without a transactional id does so locally (KIP-360)."""
         self._ready()
         id, epoch = self.producer.producer_id, self.producer.epoch + 1
         if self.transactional:
@@ -175,7 +176,7 @@ class Client:
             self._raise_to(epoch)
 
     def raise_epoch(self, to: int) -> None:
-        """Raise the epoch up to `to`, by one InitProducerId for each. Raises Absent if it is already there or a
+        """Bump the epoch up to `to`, with one InitProducerId per step. Raises Absent if it is already there or a
         transaction is open."""
         self._ready()
         if self._is_open or self.producer.epoch >= to:
@@ -189,7 +190,8 @@ class Client:
                 self._bump_often(times)
 
     def _bump_often(self, times: int) -> None:
-        """Bump the epoch `times` times by pipelined requests; a refusal on the way leaves the producer to begin again."""
+        """Bump the epoch `times` times by pipelined requests; after a refusal on the way the producer has to start
+        over."""
         self._broken = True  # and stays so where it gets no further
         id, epoch = self.producer.producer_id, self.producer.epoch
         answer = self.coordinator().bump_epochs(
@@ -199,7 +201,7 @@ class Client:
             self._begin_at(answer.producer_id, answer.producer_epoch)
 
     def _raise_to(self, epoch: int) -> None:
-        """Raise the epoch of an idempotent producer without a request (KIP-360)."""
+        """Raise an idempotent producer's epoch without a request (KIP-360)."""
         self._former = Fenced(copy.copy(self.producer), self._batches)
         self._begin_at(self.producer.producer_id, epoch)
 
@@ -214,14 +216,14 @@ class Client:
         self._is_open, self._ending = False, None
 
     def _ready(self) -> None:
-        """Begin a new instance, or end the last transaction, if either has to come first. Raises Absent."""
+        """Begin a new instance or end the last transaction first, if necessary. Raises Absent."""
         if self._broken:
             self.init()
         elif self._ending is not None:
             self._end(self._ending)
 
     def fenced_instance(self) -> Fenced:
-        """Return the instance, or the epoch, before the current one; without one, a new instance begins first. Raises
+        """Return the instance, or epoch, before the current one; without one, a new instance begins first. Raises
         Absent."""
         while self._former is None:
             (self.init if self.transactional else self.bump)()
@@ -230,7 +232,7 @@ class Client:
     # --- writing
 
     def write(self, on: str, partition: Partition, node: NodeClient, values: Sequence[bytes]) -> None:
-        """Send the next batch, or the first one of unknown outcome again."""
+        """Send the next batch, or retry the first one with an unknown outcome."""
         self._begin_on(on, partition)
         batches = self._batches[on]
         batch = batches.pending[0] if batches.pending else self._number(on, partition, values)
@@ -238,7 +240,7 @@ class Client:
         self._note_answer(on, batch, self._ask(lambda: self.producer.send(to, batch, timeout_ms=ANSWERED_WITHIN_MS)))
 
     def write_to_several(self, partitions: Mapping[str, Partition], node: NodeClient, value: bytes) -> None:
-        """Send one Produce with a batch for each partition on which no outcome is unknown."""
+        """Send one Produce with a batch for each partition without an unknown outcome."""
         idle = {on: partition for on, partition in partitions.items() if not self._batches[on].pending}
         if not idle:
             raise Absent("each partition has a batch of unknown outcome")
@@ -257,7 +259,7 @@ class Client:
     def write_in_flight(
         self, on: str, partition: Partition, node: NodeClient, values: Sequence[bytes]
     ) -> Iterator[UnansweredProduce]:
-        """Send a batch of each value, and yield each without waiting for an answer. Raises Absent after a batch of
+        """Send a batch of each value, yielding each without waiting for an answer. Raises Absent after a batch with an
         unknown outcome."""
         self._begin_on(on, partition)
         if self._batches[on].pending:
@@ -268,15 +270,15 @@ class Client:
             yield UnansweredProduce(self, on, batch, node, request)
 
     def collect(self, sent: UnansweredProduce) -> None:
-        """Collect the answer to a request in flight; it counts only while the batch is pending in the current
-        instance."""
+        """Collect the answer to a request in flight; it counts only while the current instance has the batch
+        pending."""
         answer = sent.node.parked_produce(sent.request, within=COLLECTED_WITHIN)
         for one in answer.partitions:
             if sent.batch in self._batches[sent.on].pending:
                 self._note_answer(sent.on, sent.batch, one)
 
     def skip(self, on: str, partition: Partition, node: NodeClient, gap: int, value: bytes) -> None:
-        """Send a batch whose sequence is too high. If it may have been appended all the same, a new instance has to
+        """Send a batch whose sequence is too high. If it may have been appended nevertheless, a new instance must
         begin."""
         self._begin_on(on, partition)
         sequence = self._batches[on].next_sequence + gap
@@ -286,15 +288,14 @@ class Client:
         self._broken = broken or answer.error in MAY_BE_APPENDED | APPENDED
 
     def repeat(self, on: str, partition: Partition, node: NodeClient, back: int) -> None:
-        """Send a batch that was acknowledged once more. Raises Absent if there is none."""
+        """Send an acknowledged batch once more. Raises Absent if there is none."""
         sent = self._batches[on].sent
         if not sent:
             raise Absent(f"nothing was acknowledged on {on}")
         self.producer.send(At(partition, node), sent[-1 - back % len(sent)], timeout_ms=ANSWERED_WITHIN_MS)
 
     def _begin_on(self, on: str, partition: Partition) -> None:
-        """Get ready to write to the partition: in the first protocol the partition is added to the transaction. Raises
-        Absent."""
+        """Prepare to write to the partition: in the first protocol, add it to the transaction. Raises Absent."""
         self._ready()
         if not self.transactional:
             return
@@ -329,15 +330,15 @@ class Client:
         self._ask(lambda: self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator))
 
     def commit_offset_unadded(self, group: str, coordinator: NodeClient, offset: NewOffset) -> None:
-        """Commit an offset without AddOffsetsToTxn. Raises Absent if the request itself adds the group, and if brokers do not
-        verify it: the offset would stay pending (KIP-890)."""
+        """Commit an offset without AddOffsetsToTxn. Raises Absent if the request itself adds the group, or if brokers
+        do not verify it: the offset would stay pending (KIP-890)."""
         if self.producer.dialect.bumps or self._bench.column.ranges["AddPartitionsToTxn"] < VERIFIED_FROM:
             raise Absent("TxnOffsetCommit needs no AddOffsetsToTxn here")
         self._ready()
         self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator)
 
     def end(self, partitions: Mapping[str, Partition], *, commit: bool) -> None:
-        """Send EndTxn once the outcome of each batch is known; a batch of unknown outcome makes it an abort."""
+        """Send EndTxn once each batch's outcome is known; a batch with an unknown outcome makes it an abort."""
         if self._broken or not self._is_open:
             raise Absent("the producer has no open transaction")
         if self._ending is None:
@@ -346,8 +347,8 @@ class Client:
         self._end(commit if self._ending is None else self._ending)
 
     def end_nothing(self, *, commit: bool) -> None:
-        """Send EndTxn with no open transaction; after an unknown outcome a new instance goes on. Raises Absent if a
-        transaction is open."""
+        """Send EndTxn without an open transaction; after an unknown outcome a new instance takes over. Raises Absent if
+        a transaction is open."""
         self._ready()
         if self._is_open:
             raise Absent("the producer has an open transaction")
@@ -358,8 +359,8 @@ class Client:
         self._broken = answer.error in PASSING
 
     def outlast_timeout(self) -> None:
-        """Wait until the coordinator describes the transaction as ended. Raises Absent if no transaction with a short
-        time-out is open."""
+        """Wait until the coordinator describes the transaction as ended. Raises Absent unless one with a short timeout
+        is open."""
         timeout_ms, named = self.producer.timeout_ms, self.producer.transactional_id
         if self._broken or not self._is_open or timeout_ms > SHORT_MS:
             raise Absent("the producer has no open transaction with a short time-out")
@@ -372,7 +373,7 @@ class Client:
             self._bench.eventually(has_ended, "the time-out of the transaction", within=within, every=0.2, due=None)
 
     def _flush(self, partitions: Mapping[str, Partition]) -> None:
-        """Send each batch of unknown outcome once more."""
+        """Retry each batch with an unknown outcome once."""
         for on, batches in self._batches.items():
             for batch in [*batches.pending]:
                 with suppress(WireError, Absent):
@@ -380,7 +381,7 @@ class Client:
                     self._note_answer(on, batch, self.producer.send(at, batch, timeout_ms=ANSWERED_WITHIN_MS))
 
     def _end(self, commit: bool) -> None:
-        """Send EndTxn until its outcome is known. Raises Absent while it is not."""
+        """Send EndTxn until its outcome is known. Raises Absent if it stays unknown."""
         self._ending = commit
         answer = self._require(lambda: self.producer.finish(commit), "the end of the transaction")
         if self.producer.dialect.bumps:
@@ -391,7 +392,7 @@ class Client:
             self._next_transaction()
 
     def _require(self, ask: Callable[[], A], what: str) -> A:
-        """Return the answer, asking again while its error is a passing one. Raises Absent if it is refused."""
+        """Return the answer, retrying on transient errors. Raises Absent if it is refused."""
         answer = self._ask(ask)
         if (error := error_of(answer)) is not Error.NONE:
             self._broken = self._broken or error not in PASSING
@@ -399,7 +400,7 @@ class Client:
         return answer
 
     def _ask(self, ask: Callable[[], A]) -> A:
-        """Return the first answer whose error does not pass by itself, or the last."""
+        """Return the first answer without a transient error, or the last one."""
         answers: list[A] = []
 
         def is_answered() -> bool:
@@ -414,7 +415,7 @@ class Client:
 
 
 class Fenced:
-    """The instance before the current one, which does not know that it is fenced."""
+    """The instance before the current one, unaware that it is fenced."""
 
     def __init__(self, producer: Producer, batches: Mapping[str, Batches]) -> None:
         self.producer = producer
@@ -422,7 +423,7 @@ class Fenced:
         self._pending: dict[str, NewBatch] = {}
 
     def write(self, on: str, partition: Partition, node: NodeClient, value: bytes, began: int) -> None:
-        """Send the next batch, or the one before again until that is acknowledged."""
+        """Send the next batch, or the previous one again until it is acknowledged."""
         to, sequence = At(partition, node), self._sequences.get(on, 0)
         if on not in self._pending:
             self._pending[on] = self.producer.records(to, value, base_sequence=sequence, timestamp=began)

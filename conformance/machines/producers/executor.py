@@ -1,4 +1,4 @@
-"""Executes the steps of the producer machine besides the shared ones: requests of producers by role, on replicated partitions."""
+"""The execution of the producer machine's own steps: producers' requests by role, on replicated partitions."""
 
 from contextlib import suppress
 from functools import singledispatchmethod
@@ -23,7 +23,7 @@ from strategies.steps import Step, Sweep
 
 
 class ProducersExecutor(TopicAdministration[do.ProducerStep]):
-    """The executor of producer steps on fresh topics: three strict partitions, each led by another broker, and a loose one;
+    """The executor of producer steps on fresh topics: three strict partitions with different leaders, and a loose one;
     with fresh transactional ids and a fresh group."""
 
     def __init__(self, bench: Bench) -> None:
@@ -139,7 +139,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
         commit(self._group, self.roles.coordinator(self._group), self._offset())
 
     def _offset(self) -> NewOffset:
-        """Return the next offset to commit: no two requests commit the same one."""
+        """Return the next offset to commit; no two requests commit the same one."""
         self._offsets += 1
         return NewOffset(self.partitions["strict-0"].topic, 0, offset=self._offsets)
 
@@ -212,7 +212,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
     # --- rest
 
     def before_rest(self, *, healed: bool) -> None:
-        """End all producers: abort what is open, and fence the others by a last instance of each transactional id."""
+        """End all producers: abort what is open, and fence them by a last instance of each transactional id."""
         self.run(do.Collect())
         for client in self.clients.values():
             with suppress(*UNANSWERED, Absent):

@@ -1,4 +1,5 @@
-"""Tens of thousands of epochs in half a minute: each is a record of a coordinator, which waits for no other broker meanwhile."""
+"""Tens of thousands of epochs in half a minute: each is a coordinator's record, which meanwhile waits for no other
+broker."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,10 +20,10 @@ MIN_ISR = "min.insync.replicas"
 
 @contextmanager
 def on_one_replica(bench: Bench, transactional_id: str) -> Iterator[None]:
-    """Reassign the transactional id's partition of the coordinator's topic to its leader alone while the block runs.
+    """Reassign the transactional id's partition of the coordinator's topic to its leader alone within the block.
 
-    Afterwards the former replicas are assigned again. Nothing is done if the coordinator's topic does not exist. Raises
-    KitError if the cluster refuses a change, and Overdue if a reassignment does not complete with all replicas in sync.
+    Afterwards the former replicas are assigned again. No-op if the coordinator's topic does not exist. Raises KitError
+    if the cluster refuses a change, and Overdue if a reassignment does not complete with all replicas in sync.
     """
     coordinator = Coordinator(bench, transactional_id, CoordinatorType.TRANSACTION)
     partitions = len(coordinator.node().metadata([coordinator.topic]).topic(coordinator.topic).partitions)
@@ -41,7 +42,7 @@ def on_one_replica(bench: Bench, transactional_id: str) -> Iterator[None]:
 
 
 def _reassign(log: Partition, replicas: Sequence[int]) -> None:
-    """Reassign the partition, and wait until these are the replicas and all of them in sync."""
+    """Reassign the partition, and wait until these are the replicas and all in sync."""
     log.leader().alter_partition_reassignments([Reassignment(log.name, log.index, tuple(replicas))])
     log.bench.eventually(lambda: set(log.whole().replicas) == set(replicas), f"{log} on {list(replicas)}")
 

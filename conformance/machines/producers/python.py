@@ -1,4 +1,4 @@
-"""kafka-python's producers in the machine: begun at their first step, and again where a fatal error ended one."""
+"""The machine's kafka-python producers: started at their first step, and again after a fatal error."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,13 +12,13 @@ from protocol.messages import Topic
 from strategies.producers import PYTHON_TRANSACTIONAL, PythonProducerName
 
 FLUSHED_WITHIN = 3.0
-"""Seconds that a step waits for the outcome of records; they go on being sent after it."""
+"""Seconds that a step waits for records' outcomes; they are still sent after that."""
 SETTLED_WITHIN = 10.0
 """Seconds to flush at the end of an example: longer than a record is retried."""
 
 
 class PythonProducers:
-    """One producer without a transactional id, and one with the id that is given."""
+    """One producer without a transactional id, and one with the given id."""
 
     def __init__(self, bench: Bench, roles: Roles, transactional_id: str, began: int) -> None:
         self._bench, self._roles, self._began = bench, roles, began
@@ -48,7 +48,7 @@ class PythonProducers:
         producer.end(commit=commit)
 
     def reopen(self, name: PythonProducerName) -> None:
-        """Close the producer, whatever is under way, and begin another one in its place."""
+        """Close the producer, whatever is under way, and start another in its place."""
         self._current_one(name).close()
         self._begin(name)
 
@@ -62,13 +62,13 @@ class PythonProducers:
             producer.close()
 
     def _current_one(self, name: PythonProducerName) -> KafkaPythonProducer:
-        """Return the producer under this name. Raises Absent if it has not begun."""
+        """Return the producer of this name. Raises Absent if it has not started."""
         if name not in self._current:
             raise Absent(f"{name} has not begun")
         return self._current[name]
 
     def _ready(self, name: PythonProducerName) -> KafkaPythonProducer:
-        """Return an instance that can go on, a new one if need be. Raises Absent if no broker runs."""
+        """Return a usable instance, if need be a new one. Raises Absent if no broker runs."""
         if name in self._current and not self._current[name].is_broken:
             return self._current[name]
         if name in self._current:

@@ -1,4 +1,4 @@
-"""Reads of the partitions that producers write to: as a read_committed consumer, and the full log of each replica."""
+"""Reads of the producers' partitions: as a read_committed consumer, and each replica's full log."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from strategies import producers as do
 
 
 class Reads:
-    """A consumer that remembers the highest end seen of each partition."""
+    """A consumer that remembers the highest log end seen of each partition."""
 
     def __init__(self, bench: Bench, roles: Roles, partitions: Mapping[str, Partition]) -> None:
         self._bench = bench
@@ -31,8 +31,8 @@ class Reads:
         keep_last(self._partitions[step.on], self._roles.node(step.on, "leader"), step.keep)
 
     def read_replicas(self) -> None:
-        """Read the full log of every running replica and what it shows to a read_committed consumer, and ask which
-        replicas are eligible leaders."""
+        """Read every running replica's full log and what a read_committed consumer sees of it, and the eligible leader
+        replicas."""
         self._roles.describe_eligible()
         for on in self._partitions:
             with suppress(Absent):

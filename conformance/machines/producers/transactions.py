@@ -1,4 +1,4 @@
-"""The transactions of all transactional ids together: described, and ended at rest."""
+"""The transactions of all transactional ids: described, and ended at rest."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,7 +20,7 @@ ONE_MORE = 3.0
 
 
 class Transactions:
-    """The transactional ids of an example. `after_python` is the last instance of kafka-python's id."""
+    """An example's transactional ids. `after_python` is the last instance of kafka-python's id."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class Transactions:
             node.describe_producers(partition.name, partition.index)
 
     def begin_last_instances(self) -> None:
-        """Begin a last instance of each transactional id that was used: the coordinator gives a producer id only once
-        the markers of the transaction before are written."""
+        """Begin a last instance of each used transactional id: the coordinator grants a producer id only once the
+        previous transaction's markers are written."""
         what = "a last instance of each transactional id"
         self._bench.wait.comes_true(self._all_begin, what, GIVEN_WITHIN + ONE_MORE)
 

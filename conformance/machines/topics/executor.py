@@ -1,4 +1,5 @@
-"""Runs the steps of the topics machine: requests of an administrator, and reads of what every broker describes."""
+"""The execution of the topics machine's steps: an administrator's requests, and reads of every broker's
+descriptions."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -26,7 +27,7 @@ Owner = tuple[ResourceType, str]
 """A resource type and a name, as IncrementalAlterConfigs takes them."""
 
 DESCRIBED_WITHIN = 30.0
-"""Seconds in which every broker describes what was acknowledged (GEN-19)."""
+"""Seconds in which every broker must describe what was acknowledged (GEN-19)."""
 KEYS = {
     ResourceType.TOPIC: (do.LIMIT, do.RETENTION),
     ResourceType.BROKER: (do.CLEANER_BACKOFF,),
@@ -38,14 +39,15 @@ REFUSED_BESIDE = {
     ResourceType.BROKER: {"background.threads": "0"},
     ResourceType.GROUP: {"no.such.key": "1"},
 }
-"""Settings for which an alteration has to be refused. A broker accepts keys that it does not know, so it gets an
-invalid value."""
+"""Settings that make an alteration invalid. Brokers accept keys that they do not know, so theirs is an invalid
+value."""
 SIZES_AT_REST = (100, 5_000)
-"""Bytes of the values that are produced at rest: below every limit that is drawn, and above."""
+"""Sizes in bytes of the values produced at rest: below and above every limit that may be drawn."""
 
 
 class TopicsExecutor(TopicAdministration[do.TopicsStep]):
-    """The executor of administration of up to three topics, of the brokers' configuration and one group's, on three brokers."""
+    """The executor of administration of up to three topics, the brokers' configuration and one group's, on three
+    brokers."""
 
     def __init__(self, bench: Bench) -> None:
         self._anchor = _anchor(bench)
@@ -76,15 +78,14 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
 
     @run.register
     def _misassign(self, step: do.MisassignPartitions) -> None:
-        """Ask for partitions on a broker that does not exist, with one assignment for each partition to add; if the topic is
+        """Request partitions on a broker that does not exist, with one assignment per partition to add; if the topic is
         gone, for each that it was to have."""
         name, node = self.topic(step.on).name, self.asked_broker()
         added = step.total - len(node.metadata([name]).topic(name).partitions)
         node.create_partitions(name, step.total, assignment=((NO_SUCH_BROKER,),) * added)
 
     def _broker_for(self, owner: Owner) -> NodeClient:
-        """Return the broker to ask about an owner: one broker's own configuration is altered and described by that
-        broker only."""
+        """Return the broker to ask about an owner; only a broker itself alters and describes its own configuration."""
         type, name = owner
         if type is not ResourceType.BROKER or not name:
             return self.asked_broker()
@@ -94,8 +95,8 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
         return self.bench.node(broker)
 
     def _owner(self, on: str) -> Owner:
-        """Return the owner of a configuration. Raises Absent for a topic that was not created yet, and for a group if
-        the cluster has no group configuration."""
+        """Return a configuration's owner. Raises Absent for a topic that was not created yet, and for a group if the
+        cluster has no group configuration."""
         if on == "cluster-default":
             return CLUSTER_DEFAULT
         if on == "group":
@@ -125,7 +126,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
     # --- reads
 
     def read_everything(self) -> None:
-        """Read topics and configurations, as every broker that runs describes them."""
+        """Read topics and configurations as every running broker describes them."""
         down = self.bench.processes.silent(self.bench.brokers)
         for broker in self.bench.brokers:
             if broker not in down:
@@ -160,7 +161,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
         return met
 
     def at_rest(self) -> None:
-        """Set the brokers' configuration back to its defaults for the next example, and read how that is described."""
+        """Reset the brokers' configuration to its defaults for the next example, and read its description."""
         self._delete_broker_configs()
         self._settles("every broker describes its defaults again")
         self.read_everything()
@@ -189,13 +190,13 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
 
 
 def _own_values(answer: ConfigsAnswer, resource: Resource) -> dict[str, str | None]:
-    """Return the values that are set on the resource itself, None for each that has its default."""
+    """Return the values set on the resource itself; None for defaults."""
     own = {one.name: one.value for one in answer.configs if one.config_source == resource.own_source}
     return {key: own.get(key) for key in KEYS[ResourceType(resource.type)]} if answer.error is Error.NONE else {}
 
 
 def _anchor(bench: Bench) -> Topic:
-    """Create a topic with a replica on every broker. Raises KitError if that is refused."""
+    """Create a topic with a replica on every broker. Raises KitError if it is refused."""
     assignment = (tuple(bench.id_of(name) for name in bench.brokers),)
     [topic] = create_topics(bench, [NewTopic(bench.fresh(do.ANCHOR), assignment)])
     Partition(bench, PartitionData(topic, 0)).whole()
