@@ -19,17 +19,17 @@ from strategies.faults import faults_of
 from strategies.steps import Disturb, Heal, HealPartly, Step
 
 Meeting: TypeAlias = tuple[str, str]
-"""The names of two things that meet on a subject: a standing fault and an added one, or administration and a fault."""
+"""Two things that meet on a subject, by name: a standing fault and an added one, or administration and a fault."""
 Hit: TypeAlias = tuple[str, str]
-"""The name of a fault and the role that it hits: empty for any role, `successor` for the leader that the previous
-fault brings about, or would have brought about."""
+"""A fault's name and the role that it hits: empty for any, `successor` for the leader that the previous fault brings
+about, or would have."""
 About: TypeAlias = Callable[[str], SearchStrategy[Any]]
 """A function from a subject to a strategy for steps, or lists of steps, about it."""
 
 SCENES = 6
-"""One of this many episodes is a scene of the offer, if the offer has any."""
+"""One in this many episodes is a scene of the offer, if the offer has any."""
 RAREST = 8
-"""The number of meetings that a swarm chooses from: a constant, so that changed counts change no draw."""
+"""The number of meetings from which a swarm chooses: a constant, so that changed counts change no draw."""
 
 
 class FaultKind(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class FaultKind(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The tag of the fault, by which offers and steering name it."""
+        """The fault's tag, its name in offers and steering."""
         return str(self.kind.__struct_config__.tag)
 
 
@@ -72,17 +72,18 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     administration: Mapping[str, About]
     looks: About
     scenes: Mapping[str, About] = {}
-    """Scenes by name: lists of steps about a subject that rarely come together by chance. A scene leaves no fault."""
+    """Scenes by name: lists of steps about a subject that rarely come together by chance. A scene leaves no fault
+    standing."""
 
     @property
     def pairs(self) -> list[Meeting]:
-        """The pairs of main faults that can meet, in the order of their injection."""
+        """The pairs of main faults that can meet, in order of injection."""
         kinds = {self.faults[name].kind: name for name in self.main}
         return [(kinds[one], kinds[other]) for one, other in pairs_of(list(kinds))]
 
     @property
     def first(self) -> list[str]:
-        """The faults that can only be injected while no other stands; all of them if there are none."""
+        """The faults that can be injected only while no other stands; all of them if there are none."""
         return [name for name, fault in self.faults.items() if fault.kind.alone or fault.kind.needs_whole] or list(
             self.faults
         )
@@ -100,7 +101,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Steering(msgspec.Struct, frozen=True):
-    """The rarest meetings so far, the rarest first; `RAREST` of each kind."""
+    """The rarest meetings so far, `RAREST` of each kind, rarest first."""
 
     pairs: tuple[Meeting, ...]
     besides: tuple[Meeting, ...]
@@ -120,7 +121,7 @@ def _rarest_meetings(meetings: Sequence[Meeting], met: Mapping[Meeting, int], tu
 
 
 class Swarm(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of an offer that one example may use. It is to bring about the meetings `pair` and `beside`; `first` is
+    """The part of an offer that one example may use. It should bring about the meetings `pair` and `beside`; `first` is
     a fault that needs a cluster without others; `behind`, `losing`, `damaging` and `cutting` are the faults of chains
     (`_Episode._hits`)."""
 
@@ -177,7 +178,7 @@ def episodes(draw: DrawFn, offer: Offer, swarm: Swarm, standing: int, most: int)
 
 
 class _Episode:
-    """The draws of one episode. The first value of each choice is the usual one, and what shrinking ends at."""
+    """The draws of one episode. The first value of each choice is the usual one, to which Hypothesis shrinks."""
 
     def __init__(self, draw: DrawFn, offer: Offer, swarm: Swarm, standing: int, most: int) -> None:
         self._draw = draw
@@ -203,7 +204,7 @@ class _Episode:
         yield self._draw(self._offer.looks(self._on))
 
     def _scene(self) -> About | None:
-        """Return the scene that this episode is, one in `SCENES` while no fault stands; None for all others."""
+        """Return this episode's scene, in one of `SCENES` episodes while no fault stands; else None."""
         names = [*self._offer.scenes] if self._standing == 0 else []
         if not names or not self._draw(sampled_from([*[False] * (SCENES - 1), True])):
             return None
@@ -216,7 +217,7 @@ class _Episode:
         return self._draw(sampled_from([2] if alone else [1, 1, 2]))
 
     def _disturb(self, hits: Sequence[Hit]) -> Iterator[Step]:
-        """Inject faults one after the other, with work under each; or at once, as in a power failure."""
+        """Inject faults one after the other, with work under each, or at once, as in a power failure."""
         successor = "leader"
         for at, (fault, role) in enumerate(hits):
             then = self._draw(sampled_from(["followed", "under way", "at once", "followed"]))
@@ -237,7 +238,7 @@ class _Episode:
     def _cut_short(self, hits: Sequence[Hit]) -> Iterator[Step]:
         """Make two leaders lose leadership in turn, without a write to the second one while it leads.
 
-        Then the second one, which does not know of its successor, appends to its log alone.
+        Then the second one, unaware of its successor, appends to its log alone.
         """
         yield from self._write_before("leader")
         for fault, role in hits:
@@ -287,7 +288,8 @@ class _Episode:
         return Disturb(on=self._around(offered, role), fault=fault, follow=follow)
 
     def _around(self, offered: FaultKind, role: str) -> str:
-        """Return the episode's subject if the fault can be injected there; without a role sometimes another one."""
+        """Return the episode's subject if the fault can be injected there; if it has no role, sometimes another
+        subject."""
         elsewhere = self._draw(sampled_from([False, False, False, False, False, True])) and not role
         there = not elsewhere and self._on in offered.subjects
         return self._on if there else self._draw(sampled_from(offered.subjects))
@@ -295,7 +297,7 @@ class _Episode:
     # --- between faults
 
     def _meanwhile(self) -> Iterator[Step]:
-        """Change the log and do other work, often beside administration."""
+        """Yield work that changes the log and other work, often with administration."""
         yield self._write()
         yield from self._work(0, 4)
         if self._draw(sampled_from([True, False])):
@@ -350,14 +352,14 @@ _CHAINS = (
     "cut short",
     "pair",
 )
-"""The chains of faults that a round draws from; one that is listed twice is drawn twice as often."""
+"""The chains of faults from which a round draws; one listed twice is drawn twice as often."""
 
 
 def fault_kind(kind: type[Fault], subjects: Sequence[str], **drawn: SearchStrategy[Any]) -> FaultKind:
-    """Offer a kind of fault around these subjects; `drawn` are strategies that replace the parameters' own."""
+    """Return an offer of a kind of fault around these subjects; `drawn` overrides the parameters' own strategies."""
     return FaultKind(kind, faults_of(kind, **drawn), tuple(subjects))
 
 
 def always(step: Step) -> About:
-    """Offer the same step about any subject."""
+    """Return an offer of the same step about any subject."""
     return lambda on: just(step)

@@ -1,7 +1,6 @@
 """Strategies that draw faults by role, and plans of them: pure data, drawn without a cluster.
 
-What a fault's role and pick may be, and any field that is a choice, is read from its class; the bounds of all other
-parameters are in `BOUNDS`.
+Roles, picks and choices are read from a fault's class; the bounds of all other parameters are in `BOUNDS`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -75,11 +74,12 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     shapes.OneLink: {"peer": st.sampled_from(["active controller", "leader", "follower", "brokers", "controllers"])},
     upgrade.Upgrade: {"to": st.just("")},
 }
-"""Strategies by fault and field. Durations are short, and an upgrade is to a release that has an image here."""
+"""Strategies by fault and field. Durations are short, and an upgrade is to a release with an image on this machine."""
 
 
 def parameter_strategies(kind: type[Fault]) -> dict[str, SearchStrategy[Any]]:
-    """Return a strategy for each field of the fault. Raises TypeError for one that is no choice and has no bounds."""
+    """Return a strategy for each field of the fault. Raises TypeError for a field that is no choice and has no
+    bounds."""
     return {field.name: _parameter_values(kind, field) for field in msgspec.structs.fields(kind)}
 
 
@@ -99,12 +99,12 @@ def _parameter_values(kind: type[Fault], field: msgspec.structs.FieldInfo) -> Se
 
 
 def faults_of(kind: type[Fault], **drawn: SearchStrategy[Any]) -> SearchStrategy[Fault]:
-    """Draw faults of one kind; `drawn` are strategies that replace the parameters' own."""
+    """Draw faults of one kind; `drawn` overrides the parameters' own strategies."""
     return st.builds(kind, **{**parameter_strategies(kind), **drawn})
 
 
 def faults(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Fault]:
-    """Draw any fault; each kind is as likely as the others, however many roles it has."""
+    """Draw any fault; all kinds are equally likely, however many roles they have."""
     return st.sampled_from(kinds).flatmap(faults_of)
 
 
@@ -119,12 +119,12 @@ def single_plans(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Single
 
 
 def repeats(kinds: Sequence[type[Fault]] = FAULTS, most: int = 4) -> SearchStrategy[Repeat]:
-    """Draw plans of one fault that is repeated, 2 to `most` times in all."""
+    """Draw plans of one repeated fault, 2 to `most` times in all."""
     return st.builds(Repeat, fault=faults(kinds), times=st.integers(2, most))
 
 
 def overlaps(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Overlap]:
-    """Draw plans of two faults of kinds that can stand together; nothing if no two of the kinds can."""
+    """Draw plans of two faults that can stand together; nothing if no two of the kinds can."""
     pairs = pairs_of(kinds)
     return st.sampled_from(pairs).flatmap(_overlap_of_pair) if pairs else st.nothing()
 

@@ -1,18 +1,18 @@
-"""Steps of the log machine beside the shared ones: plain data, aimed by role."""
+"""The log machine's own steps: plain data, aimed by role."""
 
 from typing import ClassVar, Literal
 
 from strategies import steps
 
 PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0", "lone-0", "drawn-0", "drawn-1", "fleeting-0"]
-"""`strict` has min.insync.replicas=2. `loose` has 1, so that an unclean election can lose records that a leader
-acknowledged while it was alone in the ISR; `compacted` is cleaned while the machine works; `lone` has one replica, and
-no leader while its broker is down. `drawn` has drawn replicas and settings; `fleeting` is deleted and recreated."""
+"""`strict` has min.insync.replicas=2. `loose` has 1, so that an unclean election can lose records acknowledged by a
+leader alone in the ISR; `compacted` is cleaned while the machine works; `lone` has one replica, and so no leader while
+its broker is down. `drawn` has drawn replicas and settings; `fleeting` is deleted and recreated."""
 
 CodecName = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODECS: tuple[CodecName, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 ReplicaRole = Literal["leader", "follower", "former-leader"]
-"""`former-leader` is the replica that led before the current leader, if it can be reached; else it is the leader."""
+"""`former-leader` is the replica that led before the current leader, if it can be reached; otherwise the leader."""
 
 
 class PartitionStep(steps.SubjectStep, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class PartitionStep(steps.SubjectStep, frozen=True, kw_only=True):
 
 
 class Produce(PartitionStep, frozen=True, kw_only=True, tag="produce"):
-    """Produce: one batch of `records` records, whose values have `size` bytes at least."""
+    """Produce: one batch of `records` records, whose values have at least `size` bytes."""
 
     records: int = 1
     acks: Literal[-1, 0, 1] = -1
@@ -35,7 +35,8 @@ class Produce(PartitionStep, frozen=True, kw_only=True, tag="produce"):
 
 
 class ProduceIdempotently(PartitionStep, frozen=True, kw_only=True, tag="produce-idempotently"):
-    """Produce of an idempotent producer: its next batch, or once more the one before while its outcome is unknown."""
+    """Produce of an idempotent producer: its next batch, or a retry of the previous one while its outcome is
+    unknown."""
 
     producer: int = 1
     records: int = 1
@@ -61,7 +62,7 @@ class Collect(steps.Step, frozen=True, kw_only=True, tag="collect"):
 
 
 class Transact(PartitionStep, frozen=True, kw_only=True, tag="transact"):
-    """A transaction of one batch on a partition: committed, aborted, or left open until the next step of this kind."""
+    """A transaction of one batch on a partition: committed, aborted, or left open until the next such step."""
 
     records: int = 1
     end: Literal["commit", "abort", "open"] = "commit"
@@ -79,8 +80,8 @@ class ProduceToAll(steps.Step, frozen=True, kw_only=True, tag="produce-to-all"):
 
 
 class Read(PartitionStep, frozen=True, kw_only=True, tag="read"):
-    """Fetch from the log start: up to the high watermark as a consumer, or the full log with its uncommitted suffix. The
-    request names as current the leader epoch `current_back` before the current one (-1: the next one), or none."""
+    """Fetch from the log start: up to the high watermark as a consumer, or the full log with its uncommitted suffix.
+    CurrentLeaderEpoch is `current_back` below the current one (-1: the next one), or absent."""
 
     reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
@@ -89,8 +90,8 @@ class Read(PartitionStep, frozen=True, kw_only=True, tag="read"):
 
 
 class FetchAt(PartitionStep, frozen=True, kw_only=True, tag="fetch-at"):
-    """Fetch `before_end` offsets before the highest end seen. The request names as last fetched the leader epoch
-    `last_fetched_back` before the current one, and as current the one `current_back` before it."""
+    """Fetch `before_end` offsets before the highest log end seen. LastFetchedEpoch is `last_fetched_back` below the
+    current leader epoch, and CurrentLeaderEpoch `current_back` below it."""
 
     reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
@@ -100,8 +101,8 @@ class FetchAt(PartitionStep, frozen=True, kw_only=True, tag="fetch-at"):
 
 
 class FetchInSession(PartitionStep, frozen=True, kw_only=True, tag="fetch-in-session"):
-    """Fetch at the log end in the session that this node keeps for the machine, which begins with the first (KIP-227). The
-    request names as current the leader epoch `current_back` before the current one."""
+    """Fetch at the log end in the machine's session with this node, which begins with the first such step (KIP-227).
+    CurrentLeaderEpoch is `current_back` below the current one."""
 
     reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
@@ -109,8 +110,8 @@ class FetchInSession(PartitionStep, frozen=True, kw_only=True, tag="fetch-in-ses
 
 
 class RevisitPosition(PartitionStep, frozen=True, kw_only=True, tag="revisit-position"):
-    """Return to a record that was read before, the `back`-th before the latest: Fetch the offset after it with its leader
-    epoch as last fetched, and ask for the end of that epoch."""
+    """Return to the record read `back` before the latest: Fetch the offset after it with its leader epoch as
+    LastFetchedEpoch, and look up that epoch's end offset."""
 
     reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
@@ -118,8 +119,8 @@ class RevisitPosition(PartitionStep, frozen=True, kw_only=True, tag="revisit-pos
 
 
 class OffsetForLeaderEpoch(PartitionStep, frozen=True, kw_only=True, tag="offset-for-leader-epoch"):
-    """OffsetForLeaderEpoch for the epoch `epochs_back` before the current one. The request names as current the one
-    `current_back` before it (-1: the next one)."""
+    """OffsetForLeaderEpoch for the epoch `epochs_back` below the current one. CurrentLeaderEpoch is `current_back`
+    below it (-1: the next one)."""
 
     reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
@@ -128,7 +129,8 @@ class OffsetForLeaderEpoch(PartitionStep, frozen=True, kw_only=True, tag="offset
 
 
 class ListOffsets(PartitionStep, frozen=True, kw_only=True, tag="list-offsets"):
-    """ListOffsets for the earliest and the latest offset, with a current leader epoch `current_back` below the true one."""
+    """ListOffsets for the earliest and the latest offset, with a CurrentLeaderEpoch `current_back` below the true
+    one."""
 
     reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
@@ -136,44 +138,45 @@ class ListOffsets(PartitionStep, frozen=True, kw_only=True, tag="list-offsets"):
 
 
 class DeleteRecords(PartitionStep, frozen=True, kw_only=True, tag="delete-records"):
-    """DeleteRecords up to `keep` offsets below the high watermark, asked of the holder of a role."""
+    """DeleteRecords up to `keep` offsets below the high watermark, sent to the holder of a role."""
 
     keep: int = 1
     to: ReplicaRole = "leader"
 
 
 class ProbeLeaders(steps.Step, frozen=True, kw_only=True, tag="probe-leaders"):
-    """Probe the leader and the former leader of each partition: write to both, perhaps with too few replicas in the ISR, and
-    see which high watermark advances and which leader epochs each of them serves."""
+    """Probe each partition's leader and former leader: write to both, perhaps with too few replicas in the ISR, and see
+    which high watermark advances and which leader epochs each serves."""
 
 
 # --- consumers of kafka-python
 
 
 class Consume(steps.Step, frozen=True, kw_only=True, tag="consume"):
-    """A consumer without a group polls all partitions from its positions; the first time, from the log starts. There is one in
-    each `rack`, that of the broker of this number, which reads from the replica there, and one in none (KIP-392)."""
+    """Poll all partitions with a consumer without a group, from its positions or, the first time, from the log starts.
+    There is one in each `rack`, that of the broker of this number, which reads from the replica there, and one without
+    a rack (KIP-392)."""
 
     reads: ClassVar[bool] = True
     rack: int | None = None
 
 
 class Join(steps.Step, frozen=True, kw_only=True, tag="join"):
-    """Another member joins the group, subscribed to all topics: a rebalance."""
+    """Add a member to the group, subscribed to all topics: a rebalance."""
 
 
 class PollGroup(steps.Step, frozen=True, kw_only=True, tag="poll-group"):
-    """Every member polls, and commits its positions with their leader epochs."""
+    """Poll with every member, and commit its positions with their leader epochs."""
 
     commit: bool = True
 
 
 class Leave(steps.Step, frozen=True, kw_only=True, tag="leave"):
-    """The member that joined last leaves: a rebalance."""
+    """Remove the latest member: a rebalance."""
 
 
 class OffsetFetch(steps.Step, frozen=True, kw_only=True, tag="offset-fetch"):
-    """OffsetFetch of the group's committed offsets of all partitions."""
+    """OffsetFetch of the group's committed offsets for all partitions."""
 
     reads: ClassVar[bool] = True
 

@@ -1,4 +1,4 @@
-"""The offer that the episodes of the log machine are drawn from: its steps, and faults around each of its partitions."""
+"""The offer for the log machine's episodes: its steps, and faults around each of its partitions."""
 
 from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, lists, none, one_of, sampled_from
 
@@ -40,7 +40,7 @@ _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
 def _in_place_of_compacted(on: str) -> do.PartitionName:
-    """Return the partition, or `strict-0` in place of the compacted one, whose records need a key."""
+    """Return the partition, or `strict-0` instead of the compacted one, whose records need a key."""
     return on if on != "compacted-0" else "strict-0"  # type: ignore[return-value]
 
 
@@ -66,12 +66,12 @@ def produces_to_all() -> SearchStrategy[do.ProduceToAll]:
 
 
 def acknowledged_produces(on: str) -> SearchStrategy[do.Produce]:
-    """Draw Produce with acks=all to the leader: acknowledged records have to outlast the leader."""
+    """Draw Produce with acks=all to the leader: acknowledged records have to survive the leader."""
     return builds(do.Produce, on=just(on), records=integers(1, 2), acks=just(-1))
 
 
 def stale_produces(on: str) -> SearchStrategy[do.Produce]:
-    """Draw Produce with acks=1 to the former leader, which appends alone if it does not know of its successor."""
+    """Draw Produce with acks=1 to the former leader, which appends alone if unaware of its successor."""
     return builds(do.Produce, on=just(on), records=integers(1, 2), acks=just(1), to=just("former-leader"))
 
 
@@ -84,7 +84,7 @@ def produces_in_flight(on: str) -> SearchStrategy[do.ProduceInFlight]:
 
 
 def transactions(on: str) -> SearchStrategy[do.Transact]:
-    """Draw transactions of one batch, on another partition in place of the compacted one."""
+    """Draw transactions of one batch, on another partition instead of the compacted one."""
     return builds(
         do.Transact,
         on=just(_in_place_of_compacted(on)),
@@ -97,7 +97,7 @@ def transactions(on: str) -> SearchStrategy[do.Transact]:
 
 
 def reads(on: str) -> SearchStrategy[do.Read]:
-    """Draw reads of the full log or to the high watermark, which may name an older leader epoch, the next or none."""
+    """Draw reads of the full log or up to the high watermark, at an older leader epoch, the next one or none."""
     return builds(do.Read, on=just(on), role=_ROLE, full_log=booleans(), current_back=one_of(_BACK, none()))
 
 
@@ -113,7 +113,7 @@ def fetches_in_flight(on: str) -> SearchStrategy[do.FetchInFlight]:
 
 
 def session_fetches(on: str) -> SearchStrategy[do.FetchInSession]:
-    """Draw Fetch in the node's session, which may name an older leader epoch or the next one."""
+    """Draw Fetch in the node's session, at an older leader epoch or the next one."""
     return builds(do.FetchInSession, on=just(on), role=_ROLE, current_back=_BACK)
 
 
@@ -122,7 +122,7 @@ def revisits(on: str) -> SearchStrategy[do.RevisitPosition]:
 
 
 def epoch_requests(on: str) -> SearchStrategy[do.OffsetForLeaderEpoch]:
-    """Draw OffsetForLeaderEpoch for the current leader epoch or an earlier one; it may name another one as current."""
+    """Draw OffsetForLeaderEpoch for the current leader epoch or an earlier one, possibly at another current epoch."""
     return builds(do.OffsetForLeaderEpoch, on=just(on), role=_ROLE, epochs_back=integers(0, 3), current_back=_BACK)
 
 
@@ -131,12 +131,12 @@ def offset_requests(on: str) -> SearchStrategy[do.ListOffsets]:
 
 
 def consumptions() -> SearchStrategy[do.Consume]:
-    """Draw polls of the consumers of kafka-python, in each rack and in none."""
+    """Draw polls of kafka-python's consumers, in each rack and without one."""
     return builds(do.Consume, rack=sampled_from([None, 1, 2, 3]))
 
 
 def deletions(on: str) -> SearchStrategy[do.DeleteRecords]:
-    """Draw DeleteRecords that keeps fewer records than an episode writes, since logs are short."""
+    """Draw DeleteRecords that keep fewer records than an episode writes, since logs are short."""
     return builds(do.DeleteRecords, on=just(_in_place_of_compacted(on)), keep=sampled_from([2, 0, 1, 3, 5]), to=_ROLE)
 
 
@@ -190,7 +190,7 @@ def alterations(on: str) -> SearchStrategy[steps.AlterConfig]:
 
 
 def default_alterations(on: str) -> SearchStrategy[steps.AlterClusterDefault]:
-    """Draw cluster defaults for unclean elections. min.insync.replicas is not among them: it cannot be deleted once
+    """Draw cluster defaults for unclean elections, but not for min.insync.replicas, which cannot be deleted once
     brokers have eligible leader replicas (KIP-966)."""
     return builds(steps.AlterClusterDefault, key=just(_UNCLEAN), value=sampled_from(["true", "false", None]))
 
@@ -207,7 +207,7 @@ def creations(on: str = "fleeting-0") -> SearchStrategy[steps.CreateTopic]:
 
 
 def _topic_settings() -> SearchStrategy[dict[str, str]]:
-    """Draw settings of a new topic, each of which may be left to the cluster."""
+    """Draw a new topic's settings, each of which may be left to the cluster."""
     return builds(
         _config_of_settings,
         sampled_from(["2", "1", "3", None]),
@@ -231,7 +231,7 @@ def topic_deletions(on: str) -> SearchStrategy[steps.DeleteTopic]:
 
 
 def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:
-    """Draw deletions of the fleeting topic that create it again under the same name."""
+    """Draw deletions that create the fleeting topic again under the same name."""
     return builds(
         steps.RecreateTopic,
         on=just("fleeting"),
@@ -242,7 +242,7 @@ def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:
 
 
 def more_partitions(on: str) -> SearchStrategy[steps.AddPartitions]:
-    """Draw CreatePartitions for the topics that steps create; refused if the topic has as many or more."""
+    """Draw CreatePartitions for the topics that steps create; refused if the topic has that many or more."""
     return builds(steps.AddPartitions, on=sampled_from(["drawn", "fleeting"]), total=integers(1, 3))
 
 
@@ -251,11 +251,11 @@ def more_partitions(on: str) -> SearchStrategy[steps.AddPartitions]:
 
 _HIT = sampled_from(["leader", "follower"])
 _ANY = sampled_from([*2 * ("leader", "follower"), "active controller", "voter", "group coordinator", "broker"])
-"""The role to hit: half of the time leader or follower of the partition, so that faults meet there."""
+"""The role to hit: half of the time the partition's leader or follower, so that faults meet there."""
 
 
 LINKED = ("follower", "follower", "leader", "active controller")
-"""The other end of a link that is cut: mostly a follower, which fetches from the leader until the leader is lost."""
+"""The other end of a severed link: mostly a follower, which fetches from the leader until the leader is lost."""
 AROUND: tuple[do.PartitionName, ...] = (*REPLICATED, "drawn-0", "lone-0")
 FAULTS = [
     fault_kind(process.Kill, AROUND, role=_ANY),
@@ -303,7 +303,7 @@ MAIN = (
     "remove-epoch-checkpoint",
     "wipe-disk",
 )
-"""The faults of which each pair is to meet on one partition, in either order."""
+"""The faults of which each pair should meet on one partition, in either order."""
 
 
 BRIEF = (elections.MoveLeader, elections.PreferredElection, elections.Reassign, process.RollingRestart)
@@ -327,7 +327,7 @@ def _look_steps(on: str) -> SearchStrategy[steps.Step]:
 
 
 def _first_steps() -> SearchStrategy[list[steps.Step]]:
-    """Draw the first steps: a drawn topic, perhaps the fleeting topic, records on every partition, and perhaps
+    """Draw the first steps: the drawn topic, perhaps the fleeting topic, records on every partition, and perhaps
     consumers."""
     consumers: list[list[steps.Step]] = [[], [do.Join(), do.PollGroup()], [do.Consume()], [do.Consume(rack=1)]]
     return builds(
@@ -391,4 +391,4 @@ OFFER = Offer(
     administration=ADMINISTRATION,
     looks=_look_steps,
 )
-"""Everything that episodes of the log machine are made of."""
+"""Everything of which the log machine's episodes are made."""

@@ -1,6 +1,6 @@
-"""Meetings in a schedule: faults that stand together on one subject, and administration beside a standing fault.
+"""Meetings in a schedule: faults that overlap on one subject, and administration while a fault stands.
 
-Pure functions over steps. A fault that could not be injected and a step that was left out are to be taken out before.
+Pure functions over steps; remove faults that were not injected and steps that were skipped first.
 """
 
 from collections import Counter
@@ -14,14 +14,14 @@ from strategies.steps import AdministrationStep, AlterClusterDefault, Disturb, H
 
 
 class MeetingFault(msgspec.Struct, frozen=True):
-    """A standing fault, by name, and its subject."""
+    """A standing fault by name, and its subject."""
 
     fault: str
     on: str
 
 
 def standing_at_each(steps: Iterable[Step]) -> Iterator[tuple[Step, list[MeetingFault]]]:
-    """Yield each step with the faults that stood before it, the earliest first."""
+    """Yield each step with the faults standing before it, earliest first."""
     standing: list[MeetingFault] = []
     for step in steps:
         yield step, list(standing)
@@ -35,8 +35,8 @@ def standing_at_each(steps: Iterable[Step]) -> Iterator[tuple[Step, list[Meeting
 
 
 def count_meetings(steps: Sequence[Step]) -> Counter[Meeting]:
-    """Count the pairs of faults that came to stand together on one subject, the first before the second, and the kinds of
-    administration beside each fault, by the names of `strategies.episodes.Offer`."""
+    """Count the pairs of faults that overlap on one subject, in order of injection, and the kinds of administration
+    with each fault, by the names of `strategies.episodes.Offer`."""
     found: Counter[Meeting] = Counter()
     for step, standing in standing_at_each(steps):
         if isinstance(step, Disturb):

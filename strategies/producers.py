@@ -1,18 +1,18 @@
-"""Steps of the producer machine beside the shared ones: what producers send, honest and hostile, aimed by role."""
+"""The producer machine's own steps: what producers send, honest and hostile, aimed by role."""
 
 from typing import ClassVar, Literal, TypeAlias
 
 from strategies import steps
 
 ProducerName = Literal["plain-1", "plain-2", "legacy-1", "legacy-2", "tv2-1", "tv2-2"]
-"""Idempotent producers, and two transactional ids for each transaction protocol. Until the cluster has finalized the
-second protocol (KIP-890), `tv2` producers speak the first one, too."""
+"""Idempotent producers, and two transactional ids per transaction protocol. Until the cluster has finalized the second
+protocol (KIP-890), `tv2` producers use the first one, too."""
 PLAIN: tuple[ProducerName, ...] = ("plain-1", "plain-2")
 TRANSACTIONAL: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-2", "legacy-2")
 
 PythonProducerName = Literal["python-plain", "python-transactional"]
-"""kafka-python's own producers, idempotent and transactional: they speak the first transaction protocol, and decide by
-themselves when to send requests and which to retry."""
+"""kafka-python's own producers, idempotent and transactional: they use the first transaction protocol, and decide by
+themselves when to send and what to retry."""
 PYTHON_PLAIN: PythonProducerName = "python-plain"
 PYTHON_TRANSACTIONAL: PythonProducerName = "python-transactional"
 
@@ -23,13 +23,13 @@ ReplicaRole = Literal["leader", "follower", "former-leader"]
 
 
 class OnPartition(steps.SubjectStep, frozen=True, kw_only=True):
-    """A step about one partition that producers write to."""
+    """A step on one partition to which producers write."""
 
     on: WrittenPartition = "strict-0"
 
 
 class OfProducer(steps.Step, frozen=True, kw_only=True):
-    """A step of one producer, about no partition in particular."""
+    """A step of one producer that names no partition."""
 
     producer: ProducerName = "tv2-1"
 
@@ -38,35 +38,36 @@ class OfProducer(steps.Step, frozen=True, kw_only=True):
 
 
 class InitProducerId(OfProducer, frozen=True, kw_only=True, tag="init-producer-id"):
-    """InitProducerId of a new instance, which fences the one before; its transactions last for at most `timeout_ms`."""
+    """InitProducerId of a new instance, which fences the previous one; its transactions last at most `timeout_ms`."""
 
     timeout_ms: int = 60_000
 
 
 class OutlastTimeout(OfProducer, frozen=True, kw_only=True, tag="outlast-timeout"):
-    """Wait until the coordinator has aborted the open transaction, whose time-out is short."""
+    """Wait until the coordinator has aborted the open transaction, whose timeout is short."""
 
 
 class BumpEpoch(OfProducer, frozen=True, kw_only=True, tag="bump-epoch"):
-    """InitProducerId with the producer's own id and epoch (KIP-360); an idempotent producer raises its epoch by itself."""
+    """InitProducerId with the producer's own id and epoch (KIP-360); an idempotent producer bumps its epoch locally."""
 
 
 class RaiseEpoch(OfProducer, frozen=True, kw_only=True, tag="raise-epoch"):
-    """InitProducerId by the own epoch, one request for each epoch, until it is `to`: tens of thousands take a while. An
-    idempotent producer raises it by itself."""
+    """InitProducerId with the producer's own epoch, once per epoch, until that is `to`: tens of thousands take a while.
+    An idempotent producer bumps it locally."""
 
     to: int = 10
 
 
 class BumpAsFenced(OfProducer, frozen=True, kw_only=True, tag="bump-as-fenced"):
-    """InitProducerId with the id and epoch of the instance before, as `SendAsFenced`: a known gap (KIP360-INIT-10)."""
+    """InitProducerId with the previous instance's id and epoch, like `SendAsFenced`: a known gap (KIP360-INIT-10)."""
 
 
 # --- writing
 
 
 class Write(OnPartition, frozen=True, kw_only=True, tag="write"):
-    """Produce of the next batch, or of the one of unknown outcome again; in the first protocol its partition is added first."""
+    """Produce of the next batch, or a retry of the one with an unknown outcome; the first protocol adds its partition
+    before."""
 
     producer: ProducerName = "tv2-1"
     records: int = 1
@@ -74,7 +75,7 @@ class Write(OnPartition, frozen=True, kw_only=True, tag="write"):
 
 
 class WriteInFlight(OnPartition, frozen=True, kw_only=True, tag="write-in-flight"):
-    """Up to five batches that are sent without waiting; their answers are collected by a later step."""
+    """Up to five batches sent without waiting; a later step collects their answers."""
 
     producer: ProducerName = "plain-1"
     batches: int = 2
@@ -99,7 +100,7 @@ class SkipSequence(OnPartition, frozen=True, kw_only=True, tag="skip-sequence"):
 
 
 class RepeatBatch(OnPartition, frozen=True, kw_only=True, tag="repeat-batch"):
-    """Produce of a batch that was acknowledged, the `back`-th before the latest, once more."""
+    """Produce of an acknowledged batch once more, the `back`-th before the latest."""
 
     producer: ProducerName = "plain-1"
     back: int = 0
@@ -109,8 +110,8 @@ class RepeatBatch(OnPartition, frozen=True, kw_only=True, tag="repeat-batch"):
 
 
 class CommitOffset(OfProducer, frozen=True, kw_only=True, tag="commit-offset"):
-    """TxnOffsetCommit of the next offset of the group; in the first protocol after AddOffsetsToTxn, or `unadded` without it: that
-    is to be refused, unless the group is in the transaction already."""
+    """TxnOffsetCommit of the group's next offset; in the first protocol after AddOffsetsToTxn, or `unadded` without it:
+    to be refused, unless the group already is in the transaction."""
 
     unadded: bool = False
 
@@ -122,7 +123,7 @@ class EndTransaction(OfProducer, frozen=True, kw_only=True, tag="end-transaction
 
 
 class EndNothing(OfProducer, frozen=True, kw_only=True, tag="end-nothing"):
-    """EndTxn of a producer that has no open transaction."""
+    """EndTxn of a producer without an open transaction."""
 
     commit: bool = True
 
@@ -139,10 +140,10 @@ FENCED_REQUESTS: tuple[FencedRequest, ...] = (
 
 
 class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced"):
-    """A request of the instance before, at its epoch. If there is none, a new instance begins first.
+    """A request of the previous instance, at its epoch. If there is none, a new instance begins first.
 
-    Of a producer without a transactional id it is a write at the epoch before. `seen`: the current instance writes to the
-    partition just before, so that its leader has seen the newer epoch.
+    For a producer without a transactional id it is a write at the previous epoch. With `seen` the current instance
+    writes to the partition just before, so that its leader has seen the newer epoch.
     """
 
     producer: ProducerName = "tv2-1"
@@ -154,41 +155,42 @@ class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced")
 
 
 class OfPython(steps.Step, frozen=True, kw_only=True):
-    """A step of one of kafka-python's producers, which begins at its first step."""
+    """A step of one of kafka-python's producers, which starts at its first step."""
 
     producer: PythonProducerName = PYTHON_TRANSACTIONAL
 
 
 class PythonWrite(OnPartition, frozen=True, kw_only=True, tag="python-write"):
-    """Records for kafka-python's producer to send, which goes on by itself; in a transaction, begun here if none is open."""
+    """Records for kafka-python's producer, which sends them by itself; a transaction begins here if none is open."""
 
     producer: PythonProducerName = PYTHON_TRANSACTIONAL
     records: int = 1
 
 
 class PythonFlush(OfPython, frozen=True, kw_only=True, tag="python-flush"):
-    """Wait for the outcome of its records, for a while."""
+    """Wait a while for the outcomes of its records."""
 
 
 class PythonCommitOffset(steps.Step, frozen=True, kw_only=True, tag="python-commit-offset"):
-    """The next offset of the group in the transaction of the transactional one, begun here if none is open."""
+    """The group's next offset, committed in the transactional producer's transaction, which begins here if none is
+    open."""
 
 
 class PythonEnd(steps.Step, frozen=True, kw_only=True, tag="python-end"):
-    """The end of the transaction of the transactional one; after an error it is aborted."""
+    """The end of the transactional producer's transaction; after an error it is an abort."""
 
     commit: bool = True
 
 
 class PythonReopen(OfPython, frozen=True, kw_only=True, tag="python-reopen"):
-    """Close the producer, whatever is under way, and begin another one in its place."""
+    """Close the producer, whatever is under way, and start another in its place."""
 
 
 # --- reading
 
 
 class FetchCommitted(OnPartition, frozen=True, kw_only=True, tag="fetch-committed"):
-    """Fetch with read_committed, from `back` offsets before the highest end that was seen, or from the log start."""
+    """Fetch with read_committed, from `back` offsets before the highest log end seen, or from the log start."""
 
     reads: ClassVar[bool] = True
     role: ReplicaRole = "leader"
@@ -196,7 +198,8 @@ class FetchCommitted(OnPartition, frozen=True, kw_only=True, tag="fetch-committe
 
 
 class Describe(steps.Step, frozen=True, kw_only=True, tag="describe"):
-    """DescribeTransactions of each transactional id, ListTransactions of each broker, and DescribeProducers of each replica."""
+    """DescribeTransactions for each transactional id, ListTransactions at each broker, DescribeProducers at each
+    replica."""
 
     reads: ClassVar[bool] = True
 

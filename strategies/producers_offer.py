@@ -1,4 +1,4 @@
-"""The offer that the episodes of the producer machine are drawn from: its steps, and faults around each partition."""
+"""The offer for the producer machine's episodes: its steps, and faults around each partition."""
 
 from hypothesis.strategies import (
     DrawFn,
@@ -36,16 +36,17 @@ ROLES: tuple[do.ReplicaRole, ...] = ("leader", "leader", "leader", "former-leade
 
 _ROLE = sampled_from(ROLES)
 MOSTLY: tuple[do.ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-1", "legacy-1", *do.TRANSACTIONAL)
-"""Mostly two of the transactional ids, so that steps often continue a transaction of earlier ones."""
+"""Producers, mostly two of the transactional ids, so that steps often continue an earlier transaction."""
 RARELY_USED: tuple[do.ProducerName, ...] = ("tv2-2", "legacy-2")
 LAST_EPOCH = 32_766
-"""The last epoch of a transactional producer id, before a new id at epoch 0; idempotent producers have one more."""
+"""The last epoch of a transactional producer id, followed by a new id at epoch 0; idempotent producers have one
+more."""
 NEAR = 3
-"""The distance to the last epoch, in epochs, at which an example begins near it."""
+"""The largest distance from the last epoch, in epochs, of an example that begins near it."""
 NEAR_THE_END = 20
-"""One of this many examples begins near a producer id's last epoch: a request for each epoch takes a minute."""
+"""One in this many examples begins near a producer id's last epoch: one request per epoch takes a minute."""
 SHORT_TIMEOUT_MS = 2_000
-"""The time-out of some transactions: most faults outlast it."""
+"""Some transactions' timeout in ms: most faults last longer."""
 _TRANSACTIONAL: SearchStrategy[do.ProducerName] = sampled_from(MOSTLY)
 _PYTHON: SearchStrategy[do.PythonProducerName] = sampled_from(
     [do.PYTHON_TRANSACTIONAL, do.PYTHON_TRANSACTIONAL, do.PYTHON_PLAIN]
@@ -62,12 +63,12 @@ def writes(on: str) -> SearchStrategy[do.Write]:
 
 
 def acknowledged_writes(on: str) -> SearchStrategy[do.Write]:
-    """Draw writes to the leader, which all in-sync replicas acknowledge."""
+    """Draw writes to the leader that all in-sync replicas acknowledge."""
     return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 2))
 
 
 def stale_writes(on: str) -> SearchStrategy[do.Write]:
-    """Draw writes to the former leader, which may not know of its successor."""
+    """Draw writes to the former leader, which may be unaware of its successor."""
     return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 2), to=just("former-leader"))
 
 
@@ -85,17 +86,17 @@ def writes_to_several(on: str) -> SearchStrategy[do.WriteToSeveral]:
 
 
 def skipped_sequences(on: str) -> SearchStrategy[do.SkipSequence]:
-    """Draw batches of any producer with a sequence up to 3 too high, which is to be refused."""
+    """Draw batches of any producer with a sequence up to 3 too high, to be refused."""
     return builds(do.SkipSequence, on=just(on), producer=_ANY, gap=integers(1, 3))
 
 
 def repeated_batches(on: str) -> SearchStrategy[do.RepeatBatch]:
-    """Draw batches that were acknowledged and are sent again; brokers know the last five of a producer."""
+    """Draw acknowledged batches to be sent again; brokers know a producer's last five."""
     return builds(do.RepeatBatch, on=just(on), producer=_ANY, back=integers(0, 6))
 
 
 def new_instances(on: str) -> SearchStrategy[do.InitProducerId]:
-    """Draw InitProducerId of new instances, some with a transaction time-out that most faults outlast."""
+    """Draw InitProducerId of new instances, some with a transaction timeout shorter than most faults."""
     return builds(do.InitProducerId, producer=_ANY, timeout_ms=sampled_from([60_000, 60_000, SHORT_TIMEOUT_MS]))
 
 
@@ -135,7 +136,7 @@ def fenced_requests(on: str) -> SearchStrategy[do.SendAsFenced]:
 
 
 def fenced_writes(on: str) -> SearchStrategy[do.SendAsFenced]:
-    """Draw writes of fenced instances. Every other one is of an idempotent producer, which only a leader that has seen
+    """Draw writes of fenced instances. Every other one is an idempotent producer's, which only a leader that has seen
     its newer epoch can fence: no coordinator verifies it."""
     compared = builds(do.SendAsFenced, on=just(on), producer=sampled_from(do.PLAIN), seen=just(True))
     return one_of(compared, builds(do.SendAsFenced, on=just(on), producer=_ANY, seen=booleans()))
@@ -146,7 +147,7 @@ def python_writes(on: str) -> SearchStrategy[do.PythonWrite]:
 
 
 def python_steps(on: str) -> SearchStrategy[steps.Step]:
-    """Draw steps of kafka-python's producers, of every kind, so that they often continue a transaction."""
+    """Draw steps of any kind of kafka-python's producers, so that they often continue a transaction."""
     ends = builds(do.PythonEnd, commit=sampled_from([True, True, False]))
     flushes, reopenings = (builds(kind, producer=_PYTHON) for kind in (do.PythonFlush, do.PythonReopen))
     return one_of(python_writes(on), python_writes(on), ends, flushes, just(do.PythonCommitOffset()), reopenings)
@@ -208,7 +209,7 @@ FAULTS = [
     fault_kind(unclean.UncleanElection, ("loose-0",), own_topic=just(False)),
 ]
 MAIN = ("kill", "stop", "pause-past-fencing", "cut-off-from-controllers", "isolate", "one-link", "drop", "freeze")
-"""The faults of which each pair is to meet on one partition, in either order."""
+"""The faults of which each pair should meet on one partition, in either order."""
 
 
 BRIEF = (
@@ -242,8 +243,8 @@ def decided_scenes(draw: DrawFn, on: str) -> list[steps.Step]:
     """Draw scenes of a decided transaction whose markers do not reach a leader; then its coordinator is lost, and
     another one loads the transaction as prepared.
 
-    Two times of three the coordinator does not lead the partition itself, so that there is a link between the two to
-    cut.
+    In two of three the coordinator does not lead the partition itself, so that there is a link between the two to
+    sever.
     """
     producer: do.ProducerName = draw(sampled_from(["tv2-1", "tv2-1", "legacy-1"]))
     beside = draw(sampled_from([one for one in STRICT if one != on]))
@@ -262,7 +263,7 @@ def decided_scenes(draw: DrawFn, on: str) -> list[steps.Step]:
 
 
 def _after_the_end(on: str, producer: do.ProducerName, *, commit: bool) -> SearchStrategy[steps.Step]:
-    """Draw requests that follow the end of a transaction, also EndTxn with the other outcome."""
+    """Draw requests that follow a transaction's end, including EndTxn with the other outcome."""
     written = builds(do.Write, on=just(on), producer=just(producer))
     asked: list[steps.Step] = [
         do.EndNothing(producer=producer, commit=not commit),
@@ -288,14 +289,14 @@ def _first_steps() -> SearchStrategy[list[steps.Step]]:
 
 
 def _near_the_end() -> SearchStrategy[do.RaiseEpoch]:
-    """Draw epoch bumps of the mostly used ids: a few ends or new instances later a new producer id is due."""
+    """Draw epoch bumps of the mostly used ids: a few ends or new instances later they get a new producer id."""
     return builds(
         do.RaiseEpoch, producer=sampled_from(["tv2-1", "legacy-1"]), to=integers(LAST_EPOCH - NEAR, LAST_EPOCH)
     )
 
 
 def fenced_bumps(on: str) -> SearchStrategy[do.BumpAsFenced]:
-    """Draw epoch bumps of fenced instances of rarely used ids: judges can say little about transactions after one."""
+    """Draw epoch bumps of rarely used ids' fenced instances, after which judges can say little about transactions."""
     return builds(do.BumpAsFenced, producer=sampled_from(RARELY_USED))
 
 
@@ -355,4 +356,4 @@ OFFER = Offer(
     looks=lambda on: sampled_from([steps.ReadEverything(), do.Describe()]),
     scenes={"decided": decided_scenes},
 )
-"""Everything that episodes of the producer machine are made of."""
+"""Everything of which the producer machine's episodes are made."""

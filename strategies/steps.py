@@ -1,8 +1,7 @@
 """Steps that every machine shares: plain data, so that a schedule can be recorded, shrunk and replayed.
 
-A machine's steps are a union of these and of its own, e.g. ``Produce | Disturb | Heal``. Steps name their
-subject (a partition, a topic, a group) by the machine's own name for it, and never a node: they are aimed by role when they
-are taken.
+A machine's steps are a union of these and its own, e.g. ``Produce | Disturb | Heal``. Steps name their subject (a
+partition, topic or group) by the machine's own name, and never a node: they are aimed by role when they are taken.
 """
 
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -28,7 +27,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
 
 
 class SubjectStep(Step, frozen=True, kw_only=True):
-    """A step about one subject. `on` is the machine's own name for it: a shrinker first tries the steps on the same one."""
+    """A step about one subject. `on` is the machine's own name for it; a shrinker first tries the steps on the same
+    one."""
 
     on: str
 
@@ -37,8 +37,8 @@ class SubjectStep(Step, frozen=True, kw_only=True):
 
 
 class Disturb(SubjectStep, frozen=True, kw_only=True, tag="disturb"):
-    """A fault around the subject, which stands until it is healed. `follow`: the next step waits for the cluster's reaction;
-    without it the next one meets the election or the recovery under way."""
+    """A fault around the subject that stands until it is healed. With `follow` the next step waits for the cluster's
+    reaction; without it that step meets the election or recovery under way."""
 
     disturbs: ClassVar[bool] = True
     fault: AnyFault
@@ -46,18 +46,18 @@ class Disturb(SubjectStep, frozen=True, kw_only=True, tag="disturb"):
 
 
 class DisturbBriefly(SubjectStep, frozen=True, kw_only=True, tag="disturb-briefly"):
-    """A transient fault around the subject: injected, and healed within the same step. Left out while another stands."""
+    """A transient fault around the subject, injected and healed within the step. Skipped while another stands."""
 
     disturbs: ClassVar[bool] = True
     fault: AnyFault
 
 
 class Heal(Step, frozen=True, kw_only=True, tag="heal"):
-    """Heal every fault that stands, the latest first; the step ends when the cluster is healthy."""
+    """Heal all standing faults, the latest first; the step ends once the cluster is healthy."""
 
 
 class HealPartly(Step, frozen=True, kw_only=True, tag="heal-partly"):
-    """Heal one of the faults that stand, counted from the earliest, modulo their number; the others go on."""
+    """Heal one of the standing faults, counted from the earliest, modulo their number; the others go on."""
 
     which: int = 0
 
@@ -66,13 +66,13 @@ class HealPartly(Step, frozen=True, kw_only=True, tag="heal-partly"):
 
 
 class Administer(SubjectStep, frozen=True, kw_only=True):
-    """A request of an administrator about the topic `on`, sent to a broker that runs."""
+    """An administrator's request about the topic `on`, sent to a running broker."""
 
     subject: ClassVar[Kind] = "topic"
 
 
 class CreateTopic(Administer, frozen=True, kw_only=True, tag="create-topic"):
-    """CreateTopics, under the name that this subject has in the example. -1 is the broker's default."""
+    """CreateTopics, with the subject's name in the example. -1 is the broker's default."""
 
     partitions: int = 1
     replication_factor: int = -1
@@ -80,7 +80,7 @@ class CreateTopic(Administer, frozen=True, kw_only=True, tag="create-topic"):
 
 
 class DeleteTopic(Administer, frozen=True, kw_only=True, tag="delete-topic"):
-    """DeleteTopics, by topic id where the cluster has told one, else by name."""
+    """DeleteTopics, by topic id if known, else by name."""
 
 
 class RecreateTopic(Administer, frozen=True, kw_only=True, tag="recreate-topic"):
@@ -92,7 +92,7 @@ class RecreateTopic(Administer, frozen=True, kw_only=True, tag="recreate-topic")
 
 
 class AddPartitions(Administer, frozen=True, kw_only=True, tag="add-partitions"):
-    """CreatePartitions, up to `total` partitions; refused if the topic has as many."""
+    """CreatePartitions, up to `total` partitions; refused if the topic has that many."""
 
     total: int = 2
 
@@ -105,31 +105,32 @@ class AlterConfig(Administer, frozen=True, kw_only=True, tag="alter-config"):
 
 
 class AlterClusterDefault(Step, frozen=True, kw_only=True, tag="alter-cluster-default"):
-    """IncrementalAlterConfigs of one key of the cluster default; None deletes it. It is deleted at the end of the example."""
+    """IncrementalAlterConfigs of one key of the cluster default; None deletes it. The end of the example deletes it,
+    too."""
 
     key: str
     value: str | None = None
 
 
 class ElectPreferredLeader(Administer, frozen=True, kw_only=True, tag="elect-preferred-leader"):
-    """ElectLeaders, of the preferred replica of one partition."""
+    """ElectLeaders for the preferred replica of one partition."""
 
     partition: int = 0
 
 
 class ElectUncleanly(Administer, frozen=True, kw_only=True, tag="elect-uncleanly"):
-    """ElectLeaders of type unclean, of one partition: refused while it has a leader."""
+    """ElectLeaders of type unclean for one partition; refused while it has a leader."""
 
     partition: int = 0
 
 
 Change: TypeAlias = Literal["grow", "shrink", "swap", "reorder"]
-"""The change of a reassignment: one more replica, one less, one replaced, or another preferred leader."""
+"""A reassignment's change: one more replica, one fewer, one replaced, or another preferred leader."""
 
 
 class ReassignPartition(Administer, frozen=True, kw_only=True, tag="reassign-partition"):
-    """AlterPartitionReassignments of one partition, from the replicas that it has. `pick` counts the replica that goes or
-    comes first, modulo their number. Left out if no broker is free, or only one replica is left."""
+    """AlterPartitionReassignments of one partition, from its current replicas. `pick` selects the replica that goes or
+    comes first, modulo their number. Skipped if no broker is free, or only one replica is left."""
 
     partition: int = 0
     change: Change = "reorder"
@@ -159,22 +160,22 @@ AdministrationStep: TypeAlias = (
 
 
 class Echo(Step, frozen=True, kw_only=True, tag="echo"):
-    """Send an earlier request of the example again to the same node, byte for byte: the `back`-th before the latest of those
-    that change something, modulo their number."""
+    """Send an earlier request of the example again to the same node, byte for byte: the `back`-th before the latest
+    that changes something, modulo their number."""
 
     back: int = 0
 
 
 class Sweep(Step, frozen=True, kw_only=True, tag="sweep"):
-    """Ask the same of a right and of a wrong broker, in several versions, together and singly; the turn chooses which. Left out
-    while a fault stands."""
+    """Ask a right and a wrong broker the same questions, in several versions, about all items and single ones; the turn
+    selects which. Skipped while a fault stands."""
 
     reads: ClassVar[bool] = True
     turn: int = 0
 
 
 class ReadEverything(Step, frozen=True, kw_only=True, tag="read-everything"):
-    """Read all that the machine's judges look at, from every node that runs."""
+    """Read everything that the machine's judges look at, from every running node."""
 
     reads: ClassVar[bool] = True
 
@@ -183,7 +184,7 @@ class ReadEverything(Step, frozen=True, kw_only=True, tag="read-everything"):
 
 
 def topic_of(on: str) -> str:
-    """Return the topic of a partition, both by the machine's own names: `strict` for `strict-0`."""
+    """Return a partition's topic, both by the machine's own names: `strict` for `strict-0`."""
     return on.rpartition("-")[0]
 
 
@@ -196,7 +197,8 @@ def index_of(on: str) -> int:
 
 
 def disturbances(kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]) -> SearchStrategy[Disturb]:
-    """Draw standing faults of one kind around any of these subjects; `drawn` replaces parameters' own strategies."""
+    """Draw standing faults of one kind around any of these subjects; `drawn` overrides the parameters' own
+    strategies."""
     return builds(Disturb, on=sampled_from(on), fault=faults_of(kind, **drawn))
 
 
@@ -218,5 +220,5 @@ def echoes(most: int = 10) -> SearchStrategy[Echo]:
 
 
 def sweeps(turns: int = 60) -> SearchStrategy[Sweep]:
-    """Draw sweeps of any of the first `turns`, in which each version of each API is asked for each item singly."""
+    """Draw sweeps of any of the first `turns`, over which each version of each API is asked for each item singly."""
     return builds(Sweep, turn=integers(0, turns - 1))

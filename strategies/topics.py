@@ -1,6 +1,6 @@
 """Steps of the topics machine: topics and configurations, created, altered and deleted; some requests must be refused.
 
-A request that must be refused asks for values that no other request asks for, so that a trace of it can be told from the rest.
+Requests that must be refused use values that no other request uses, so that any trace of them is recognizable.
 """
 
 from typing import TypeAlias
@@ -16,33 +16,33 @@ ANCHOR = "anchor"
 """The topic around which faults are injected: it has three replicas, and no step changes it."""
 TOPICS = ("topic-1", "topic-2", "topic-3")
 OWNERS = ("cluster-default", "broker-1", "broker-2", "broker-3", "group")
-"""The owners of the configurations that are altered besides those of topics."""
+"""The owners, besides topics, of configurations that are altered."""
 LIMIT, RETENTION = "max.message.bytes", "retention.ms"
 CLEANER_BACKOFF = "log.cleaner.backoff.ms"
-"""A setting that can be altered while brokers run, for one broker or for all of them, and that disturbs nothing."""
+"""A setting that is dynamic, for one broker or all of them, and disturbs nothing."""
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 LEAST = {LIMIT: 2_000, RETENTION: 2_000, CLEANER_BACKOFF: 15_000, SESSION_TIMEOUT: 45_000}
-"""The least value that is drawn for each key."""
+"""Each key's smallest drawn value."""
 INVALID_LIMIT = "-5"
 """A value of max.message.bytes that the validator refuses."""
 
 
 class AlterOwnerConfig(steps.SubjectStep, frozen=True, kw_only=True, tag="alter-owner-config"):
-    """IncrementalAlterConfigs of one key of an owner of `OWNERS`: the number that it is set to, None to delete the key."""
+    """IncrementalAlterConfigs of one key of an owner in `OWNERS`: its new number, None to delete the key."""
 
     key: str
     value: int | None = None
 
 
 class RefusedAlteration(steps.SubjectStep, frozen=True, kw_only=True, tag="refused-alteration"):
-    """IncrementalAlterConfigs of a topic or an owner, with a valid value beside one for which the request must be refused."""
+    """IncrementalAlterConfigs of a topic or owner, with a valid value and one for which the request must be refused."""
 
     key: str
     value: int
 
 
 class MisassignPartitions(steps.SubjectStep, frozen=True, kw_only=True, tag="misassign-partitions"):
-    """CreatePartitions up to `total` partitions, each assigned to a broker that does not exist: it must be refused."""
+    """CreatePartitions up to `total` partitions, all assigned to a broker that does not exist: it must be refused."""
 
     total: int
 
@@ -74,7 +74,7 @@ TopicsStep: TypeAlias = (
 
 
 def creations() -> SearchStrategy[steps.CreateTopic]:
-    """Draw creations that can succeed: one to three partitions and replicas, and settings of their own or none."""
+    """Draw creations that can succeed: one to three partitions and replicas, with or without settings."""
     return builds(
         steps.CreateTopic,
         on=sampled_from(TOPICS),
@@ -85,7 +85,7 @@ def creations() -> SearchStrategy[steps.CreateTopic]:
 
 
 def refused_creations() -> SearchStrategy[steps.CreateTopic]:
-    """Draw creations that must be refused: too many replicas, no partitions, or a value that a validator refuses."""
+    """Draw creations that must be refused: too many replicas, no partitions, or an invalid value."""
     on = sampled_from(TOPICS)
     return one_of(
         builds(steps.CreateTopic, on=on, partitions=integers(7, 9), replication_factor=sampled_from([4, 5])),
@@ -116,12 +116,12 @@ def deletions() -> SearchStrategy[steps.DeleteTopic | steps.RecreateTopic]:
 
 
 def more_partitions() -> SearchStrategy[steps.AddPartitions]:
-    """Draw CreatePartitions; refused if the topic has as many or more."""
+    """Draw CreatePartitions; refused if the topic has that many or more."""
     return builds(steps.AddPartitions, on=sampled_from(TOPICS), total=integers(1, 6))
 
 
 def refused_partitions() -> SearchStrategy[MisassignPartitions]:
-    """Draw CreatePartitions that must be refused, with more partitions than any other request asks for."""
+    """Draw CreatePartitions that must be refused, with more partitions than any other request."""
     return builds(MisassignPartitions, on=sampled_from(TOPICS), total=integers(10, 12))
 
 
@@ -144,7 +144,7 @@ def _owner_alterations(owners: tuple[str, ...], key: str) -> SearchStrategy[Alte
 
 
 def refused_alterations() -> SearchStrategy[RefusedAlteration]:
-    """Draw settings of any owner or topic, each beside one for which the request must be refused."""
+    """Draw settings of any owner or topic, each with one for which the request must be refused."""
     return one_of(
         _refused_alterations(TOPICS, LIMIT),
         _refused_alterations(TOPICS, RETENTION),
