@@ -1,4 +1,4 @@
-"""Subscriptions and assignments of classic members, in the bytes of the consumer protocol."""
+"""Classic members' subscriptions and assignments, in the consumer protocol's bytes."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def assigned_in(assignment: bytes) -> dict[str, tuple[int, ...]]:
 
 
 def _encode_version(topics: bytes, count: int, version: int = 0) -> bytes:
-    """Return the bytes of a version, an array of topics and no user data."""
+    """Return the bytes of a version, an array of topics and empty user data."""
     return _LISTED.pack(version, count) + topics + struct.pack(">i", -1)
 
 

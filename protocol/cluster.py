@@ -1,4 +1,4 @@
-"""A node's information about itself and its cluster: API versions, features, brokers, topics, log directories."""
+"""A node's view of itself and its cluster: API versions, features, brokers, topics, log directories."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -91,7 +91,7 @@ class MetadataAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TopicPartitionsAnswer(Answer, frozen=True, kw_only=True):
-    """`next_cursor` is where to continue, None at the end (KIP-966)."""
+    """The answer's `next_cursor` is where to continue, None at the end (KIP-966)."""
 
     topics: tuple[TopicMetadata, ...]
     next_cursor: Cursor | None = None
@@ -108,7 +108,7 @@ class ClusterAnswer(Answer, frozen=True, kw_only=True):
 
 
 class CoordinatorAnswer(Answer, frozen=True, kw_only=True):
-    """`key` is None if answers of this version do not carry it."""
+    """The answer's `key` is None in versions that lack it."""
 
     key: str | None = None
     error: Error
@@ -119,7 +119,7 @@ class CoordinatorAnswer(Answer, frozen=True, kw_only=True):
 
 
 class CoordinatorsAnswer(Answer, frozen=True, kw_only=True):
-    """Each `key` is that of the request if answers of this version do not carry it."""
+    """Each `key` is the request's in versions whose answers lack it."""
 
     coordinators: tuple[CoordinatorAnswer, ...] = ()
 

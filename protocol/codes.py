@@ -1,14 +1,13 @@
-"""Kafka's numbers with names, open to numbers that a newer Kafka adds."""
+"""Kafka's numeric codes with names, open to numbers that a newer Kafka adds."""
 
 from enum import IntEnum
 from typing import Self
 
 
 class Codes(IntEnum):
-    """An IntEnum in which an unknown number is a member of its own.
+    """An IntEnum in which an unknown number becomes a member.
 
-    ``Error(999).name == "UNLISTED_999"``: an answer always decodes, compares and survives JSON, where a code
-    is its number.
+    ``Error(999).name == "UNLISTED_999"``: every answer decodes, compares and survives JSON, where a code is its number.
     """
 
     @classmethod

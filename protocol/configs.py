@@ -37,7 +37,7 @@ class ConfigsAnswer(Answer, frozen=True, kw_only=True):
     configs: tuple[Config, ...] = ()
 
     def value(self, name: str) -> str | None:
-        """Return the value of a key that was requested; None if it is null or not in the answer."""
+        """Return a requested key's value; None if it is null or not in the answer."""
         return next((config.value for config in self.configs if config.name == name), None)
 
 

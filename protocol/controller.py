@@ -1,6 +1,4 @@
-"""Requests of brokers to the controller: AlterPartition (KIP-497, KIP-841, KIP-903), and the controller's broker
-registrations.
-"""
+"""Brokers' requests to the controller: AlterPartition (KIP-497, KIP-841, KIP-903), and the broker registrations."""
 
 import struct
 from collections.abc import Iterator
@@ -15,7 +13,7 @@ REGISTER_BROKER = b"\x01\x00"
 
 
 FLAG_FROM = 2
-"""The version of RegisterBrokerRecord from which a flag follows the broker's id."""
+"""The version of RegisterBrokerRecord from which on a flag follows the broker's id."""
 
 
 class IsrChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -35,7 +33,7 @@ class IsrChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AlteredPartition(PartitionAnswer, frozen=True, kw_only=True):
-    """The partition's new state at the controller; only `error` has a meaning unless it is NONE."""
+    """The partition's new state at the controller; unless `error` is NONE, nothing else is valid."""
 
     leader_id: int = -1
     leader_epoch: int = -1

@@ -1,15 +1,16 @@
-"""Which partition of an internal topic holds the state of a group or transactional id: the leader of that is its coordinator."""
+"""The partition of an internal topic that holds the state of a group or transactional id, and whose leader is its
+coordinator."""
 
 from __future__ import annotations
 
 from protocol.cluster import CoordinatorType
 
 LOGS = {CoordinatorType.GROUP: "__consumer_offsets", CoordinatorType.TRANSACTION: "__transaction_state"}
-"""The internal topic in which coordinators of a kind keep their state."""
+"""The internal topic for the state of each kind of coordinator."""
 
 
 def partition_for(key: str, partitions: int) -> int:
-    """Return which of a coordinator topic's partitions holds a key: `Utils.abs(key.hashCode()) % partitions`."""
+    """Return the partition of a coordinator's topic that holds a key: `Utils.abs(key.hashCode()) % partitions`."""
     return abs_of(java_hash(key)) % partitions
 
 
@@ -23,5 +24,5 @@ def java_hash(text: str) -> int:
 
 
 def abs_of(number: int) -> int:
-    """Return Kafka's `Utils.abs`, which is 0 for the smallest 32-bit number: that has no positive counterpart."""
+    """Return Kafka's `Utils.abs`, which is 0 for the smallest 32-bit number, since that has no positive counterpart."""
     return 0 if number == -(1 << 31) else abs(number)

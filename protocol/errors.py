@@ -1,5 +1,5 @@
-"""The base of all errors of the kit, which has to stand below all that raises one."""
+"""The base of all errors of the kit, below everything that raises one."""
 
 
 class KitError(Exception):
-    """Base of all errors about the kit itself, its input or its machine."""
+    """The base of all errors about the kit itself, its input or its machine."""

@@ -1,6 +1,6 @@
-"""Kafka's frames in a stream of bytes: each request and each answer has its size before it.
+"""Kafka's frames in a stream of bytes: each request and answer is preceded by its size.
 
-It needs nothing but the standard library: helper containers read frames by it too.
+It needs only the standard library, since helper containers use it, too.
 """
 
 import struct
@@ -14,18 +14,18 @@ class NotFrames(ConnectionError):
 
 
 def with_size(content: bytes) -> bytes:
-    """Return a request or an answer with its size in front."""
+    """Return a request or answer preceded by its size."""
     return SIZE.pack(len(content)) + content
 
 
 class FrameReader:
-    """The frames of one direction of a connection, put together from parts of any length."""
+    """The frames in one direction of a connection, assembled from chunks of any length."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, part: bytes) -> list[bytes]:
-        """Return the contents of the frames that this part completes. Raises NotFrames."""
+        """Return the contents of the frames that this chunk completes. Raises NotFrames."""
         self._rest += part
         found, start = [], 0
         while (end := self._end(start)) <= len(self._rest):

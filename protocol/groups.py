@@ -25,13 +25,13 @@ class NewOffset(msgspec.Struct, frozen=True, gc=False):
 
 
 class CommitResult(PartitionAnswer, frozen=True, kw_only=True):
-    """The result for one partition; its version is -1 if a consumer committed, which does not report it."""
+    """One partition's result; its version is -1 for a consumer's commit, which does not report it."""
 
     version: int = -1
 
 
 class OffsetCommitAnswer(Answer, frozen=True, kw_only=True):
-    """The results by partition; the version is -1 if a consumer committed, which does not report it."""
+    """The results by partition; the version is -1 for a consumer's commit, which does not report it."""
 
     version: int = -1
     partitions: tuple[CommitResult, ...] = ()
@@ -55,20 +55,20 @@ class CommittedOffset(PartitionAnswer, frozen=True, kw_only=True):
 
 
 class OffsetFetchAnswer(Answer, frozen=True, kw_only=True):
-    """`error` is the group's; with an error, `partitions` is empty from version 8."""
+    """The answer's `error` is the group's; with an error, `partitions` is empty from version 8 on."""
 
     error: Error = Error.NONE
     partitions: tuple[CommittedOffset, ...] = ()
 
     @property
     def only(self) -> CommittedOffset:
-        """The one partition that was requested. Raises KitError unless there is exactly one."""
+        """The one requested partition. Raises KitError unless there is exactly one."""
         if len(self.partitions) != 1:
             raise KitError(f"OffsetFetch was asked for one partition; the answer holds {len(self.partitions)}: {self}")
         return self.partitions[0]
 
     def shows(self, offset: int) -> bool:
-        """True if the one partition was answered with this offset and without any error."""
+        """True if the one partition has this offset and no error."""
         found = (self.error, self.only.error, self.only.offset) if self.partitions else ()
         return found == (Error.NONE, Error.NONE, offset)
 
@@ -96,7 +96,7 @@ class HeartbeatAnswer(Answer, frozen=True, kw_only=True):
 
 
 class DescribedMember(Part, frozen=True, kw_only=True):
-    """`member_type` is 0 for classic and 1 for consumer; -1 if the version doesn't have it."""
+    """A described member. `member_type` is 0 for classic and 1 for consumer; -1 in versions that lack it."""
 
     member_id: str
     instance_id: str | None = None
@@ -123,7 +123,7 @@ class DescribedGroups(Answer, frozen=True, kw_only=True):
 
 
 class ClassicMember(Part, frozen=True, kw_only=True):
-    """A member of a classic group, with its subscription and assignment in the protocol's own bytes."""
+    """A member of a classic group, with subscription and assignment in the protocol's bytes."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -134,7 +134,7 @@ class ClassicMember(Part, frozen=True, kw_only=True):
 
 
 class ClassicGroup(Part, frozen=True, kw_only=True):
-    """`group_state` is Dead for a group that does not exist; `protocol_data` is the assignor of a stable group."""
+    """A classic group. `group_state` is Dead for a non-existent group; `protocol_data` is a stable group's assignor."""
 
     error: Error
     error_message: str | None = None
@@ -156,7 +156,7 @@ class JoinedMember(Part, frozen=True, kw_only=True):
 
 
 class JoinGroupAnswer(Answer, frozen=True, kw_only=True):
-    """`members` is sent to the leader only, which computes the assignment."""
+    """The answer's `members` are sent to the leader only, which computes the assignment."""
 
     error: Error
     generation_id: int = -1
@@ -185,14 +185,14 @@ class LeftMember(Part, frozen=True, kw_only=True):
 
 
 class LeaveGroupAnswer(Answer, frozen=True, kw_only=True):
-    """`error` is the group's; from version 3 the member's own is in `members`."""
+    """The answer's `error` is the group's; from version 3 on the member's own is in `members`."""
 
     error: Error
     members: tuple[LeftMember, ...] = ()
 
 
 class GroupRequest(Request[A], frozen=True, kw_only=True):
-    """Base of the requests of simple clients and of classic members."""
+    """The base of requests by simple clients and classic members."""
 
     sent_as: ClassVar[Mapping[str, str]] = {"group": "group_id", "instance_id": "group_instance_id"}
 

@@ -41,7 +41,7 @@ class RecordError(msgspec.Struct, frozen=True, gc=False):
 
 
 class ProducePartition(msgspec.Struct, frozen=True, gc=False):
-    """The records for one partition: a batch, or any bytes in its place."""
+    """One partition's records: a batch, or any bytes instead."""
 
     topic: Topic
     partition: int
@@ -59,13 +59,13 @@ class ProducedPartition(PartitionAnswer, frozen=True, kw_only=True):
 
 
 class ProduceAnswer(Answer, frozen=True, kw_only=True):
-    """`partitions` is empty with acks=0, which isn't answered."""
+    """The answer's `partitions` are empty with acks=0, which isn't answered."""
 
     partitions: tuple[ProducedPartition, ...] = ()
 
 
 PARTITION_MAX_BYTES = 1024 * 1024
-"""The default `partition_max_bytes` of a Fetch, which is also a consumer's."""
+"""The default `partition_max_bytes` of a Fetch, as of a consumer's."""
 
 
 class FetchPartition(msgspec.Struct, frozen=True, gc=False):
@@ -88,7 +88,7 @@ class FetchPartition(msgspec.Struct, frozen=True, gc=False):
 class FetchOptions(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fields of a Fetch that apply to all its partitions.
 
-    `replica_id` and `replica_epoch` are sent where the version has them (ReplicaState from version 15, KIP-903). A
+    `replica_id` and `replica_epoch` are sent as the version requires (ReplicaState from version 15 on, KIP-903). A
     session starts with epoch 0 and id 0; epoch -1 means none (KIP-227).
     """
 
@@ -145,7 +145,7 @@ class ListedOffset(PartitionAnswer, frozen=True, kw_only=True):
     offset: int = -1
     leader_epoch: int = -1
     old_style_offsets: tuple[int, ...] = ()
-    """The offsets in an answer of version 0; empty in later versions."""
+    """The offsets in a version 0 answer; empty in later versions."""
 
 
 class ListOffsetsAnswer(Answer, frozen=True, kw_only=True):
@@ -208,7 +208,7 @@ class ParkedProduce(Operation[ProduceAnswer], frozen=True):
 
 
 class Fetch(FetchPartition, Operation[FetchedPartition], frozen=True, kw_only=True):
-    """A Fetch of one partition: the fields of FetchPartition and those of FetchOptions side by side."""
+    """A Fetch of one partition, with the fields of both FetchPartition and FetchOptions."""
 
     api: ClassVar[str] = "Fetch"
 

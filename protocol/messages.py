@@ -1,4 +1,4 @@
-"""Bases of requests and answers, topics by name or id, ranges of versions: the parts that messages of all areas share."""
+"""The common parts of all messages: bases of requests and answers, topics by name or id, version ranges."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ A = TypeVar("A")
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename={"error": "error_code"}):
-    """Base of answers and of the structs inside them. Its `str` says it in words."""
+    """The base of answers and of the structs inside them. Its `str` describes it in words."""
 
     __str__ = say_fields
 
 
 class Answer(Part, frozen=True, kw_only=True):
-    """Base of all answers."""
+    """The base of all answers."""
 
     version: int
-    """The version of the request."""
+    """The request's version."""
     throttle_time_ms: int = 0
 
 
 class PartitionAnswer(Answer, frozen=True, kw_only=True):
-    """Base of answers for one partition. `topic` is None if the version identifies topics by id."""
+    """The base of answers for one partition. `topic` is None if the version identifies topics by id."""
 
     topic: str | None = None
     topic_id: UUID | None = None
@@ -41,10 +41,10 @@ class PartitionAnswer(Answer, frozen=True, kw_only=True):
 
 
 class Operation(msgspec.Struct, Generic[A], frozen=True, gc=False):
-    """Base of operations, by a request or otherwise: the fields that a history keeps. The answer is an `A`."""
+    """The base of operations, requests or others: the fields that a history keeps. The answer is an `A`."""
 
     op: ClassVar[str]
-    """The name in histories: by default that of the class, in snake case."""
+    """The name in histories, by default the class name in snake case."""
     answer: ClassVar[Any]
     """The type `A`."""
     api: ClassVar[str] = ""
@@ -60,13 +60,13 @@ class Operation(msgspec.Struct, Generic[A], frozen=True, gc=False):
 
 
 class Request(Operation[A], frozen=True, kw_only=True):
-    """Base of requests that are messages of the schemas. `api` is the name of the class unless the class sets it."""
+    """The base of requests that are schema messages. `api` defaults to the name of the class."""
 
     sent_as: ClassVar[Mapping[str, str]] = {}
-    """The schema's names of the fields that are named otherwise in histories, by their names there."""
+    """The schema's names of fields, by their names in histories, if the two differ."""
 
     version: int | None = None
-    """The version to send; None for the highest that client and node have in common."""
+    """The version to send; None for the highest that client and node share."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -75,7 +75,7 @@ class Request(Operation[A], frozen=True, kw_only=True):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of the message by their names in the schema, without the version."""
+        """The message's fields by their schema names, without the version."""
         names = (name for name in self.__struct_fields__ if name != "version")
         return {self.sent_as.get(name, name): getattr(self, name) for name in names}
 
@@ -92,7 +92,7 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
 
 
 class PendingRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request in flight on a connection of its own; `number` identifies it."""
+    """A request in flight on its own connection, identified by `number`."""
 
     number: int
     api: str

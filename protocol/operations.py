@@ -1,4 +1,4 @@
-"""All that the kit's client asks for, by the name that the operation has in histories."""
+"""All operations of the kit's client, by their names in histories."""
 
 from typing import Any
 

@@ -48,7 +48,7 @@ METADATA = Topic(METADATA_TOPIC, UUID(int=1))
 
 
 class RaftAnswer(PartitionAnswer, frozen=True, kw_only=True):
-    """The leader (-1 if unknown) and epoch that the receiver knows after it has handled the request."""
+    """The leader (-1 if unknown) and epoch that the receiver knows after handling the request."""
 
     leader_id: int = -1
     leader_epoch: int = -1

@@ -1,4 +1,4 @@
-"""Record batches: as they are produced, and as they were read."""
+"""Record batches, as produced and as read."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class RecordHeader(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewRecord(msgspec.Struct, frozen=True, gc=False):
-    """A record to be produced; `timestamp` is in ms since 1970, None for that of the batch."""
+    """A record to produce; `timestamp` is in ms since 1970, None for the batch's."""
 
     value: bytes | None
     key: bytes | None = None
@@ -43,7 +43,7 @@ class NewRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewBatch(msgspec.Struct, frozen=True, gc=False):
-    """A batch of magic 2 to be produced. `timestamp` is in ms since 1970, None for the time of encoding."""
+    """A batch of magic 2 to produce. `timestamp` is in ms since 1970, None for the time of encoding."""
 
     records: tuple[NewRecord, ...]
     base_offset: int = 0
@@ -63,7 +63,7 @@ def batch(*values: bytes, **fields: Any) -> NewBatch:
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """A record that was read. A control batch sets `control_type`, an end-of-transaction marker `coordinator_epoch`."""
+    """A record as read. `control_type` is set in control batches, `coordinator_epoch` in end-of-transaction markers."""
 
     offset: int
     timestamp: int
@@ -75,7 +75,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A batch that was read. Batches of magic 0 and 1 hold one message set entry and no producer, epoch or sequence.
+    """A batch as read. Batches of magic 0 and 1 hold one message set entry and no producer, epoch or sequence.
 
     `records` is empty if `crc_valid` is False, since records are not parsed then.
     """
@@ -101,7 +101,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     records: tuple[Record, ...] = ()
 
     def __str__(self) -> str:
-        """Return its offsets and epoch, its producer, and what is in it."""
+        """Return offsets and epoch, the producer, and the content."""
         producer = f" by producer {self.producer_id} at epoch {self.producer_epoch}" if self.producer_id >= 0 else ""
         inside = say([one.control_type.name if one.control_type else one.value for one in self.records])
         return f"{self.base_offset}-{self.last_offset} of epoch {self.leader_epoch}{producer}: {inside}"

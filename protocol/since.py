@@ -1,10 +1,10 @@
-"""Since which version of a message a field is there: one table for all who send requests and all who read histories.
+"""The first version of a message with each field: one table for senders of requests and readers of histories.
 
 `since("FetchRequest", "LastFetchedEpoch")` is 12: the first version of FetchRequest with that field.
 
-`FIELDS` goes by the schemas in Kafka's jars (`common/message/*.json`) and carries their names; a nested field is named without
-its parents. `SUPPORT` holds what a version changes without a field, by API; its source is the text beside `validVersions` in the
-schema of the request. A test compares both with the schemas.
+`FIELDS` goes by the schemas in Kafka's jars (`common/message/*.json`) and carries their names; a nested field is named
+without its parents. `SUPPORT` holds what a version changes without a field, by API; its source is the text beside
+`validVersions` in the schema of the request. A test compares both with the schemas.
 """
 
 FIELDS: dict[str, dict[str, int]] = {
@@ -57,7 +57,7 @@ FIELDS: dict[str, dict[str, int]] = {
     "EndQuorumEpochRequest": {"PreferredCandidates": 1, "LeaderEndpoints": 1},
     "DescribeQuorumResponse": {"LastFetchTimestamp": 1, "Nodes": 2},
 }
-"""The first version that has a field, by message."""
+"""The first version with each field, by message."""
 
 SUPPORT: dict[str, dict[str, int]] = {
     "Fetch": {"magic 2": 4, "zstd": 10},  # KIP-98, before which records are converted down; KIP-110

@@ -25,14 +25,14 @@ class Subtopology(msgspec.Struct, frozen=True, gc=False):
 
 
 class StreamsStatus(Part, frozen=True):
-    """A condition of the group that its members are told of, such as missing internal topics."""
+    """A condition of the group reported to its members, such as missing internal topics."""
 
     status_code: int
     status_detail: str
 
 
 class StreamsHeartbeatAnswer(Answer, frozen=True, kw_only=True):
-    """Lists of tasks are None if the coordinator left them out because they did not change."""
+    """Lists of tasks are None if the coordinator omitted them because they did not change."""
 
     error: Error
     error_message: str | None = None

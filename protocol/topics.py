@@ -16,9 +16,9 @@ class ElectionType(Codes):
 
 
 class NewTopic(msgspec.Struct, frozen=True, gc=False):
-    """A topic to create: `assignment` holds the replicas of each partition, the preferred leader first.
+    """A topic to create: `assignment` has each partition's replicas, the preferred leader first.
 
-    Without an assignment the counts apply, where -1 is the broker's default (from version 4).
+    Without an assignment the counts apply, where -1 is the broker's default (from version 4 on).
     """
 
     name: str
@@ -57,7 +57,7 @@ class PartitionResult(PartitionAnswer, frozen=True, kw_only=True):
 
 
 class PartitionResults(Answer, frozen=True, kw_only=True):
-    """`partitions` is empty if `error` applies to all."""
+    """The answer's `partitions` are empty if `error` applies to all."""
 
     error: Error = Error.NONE
     error_message: str | None = None
@@ -65,7 +65,7 @@ class PartitionResults(Answer, frozen=True, kw_only=True):
 
 
 class Reassignment(msgspec.Struct, frozen=True, gc=False):
-    """The target replicas of a partition, None to cancel a reassignment."""
+    """A partition's target replicas; None cancels a reassignment."""
 
     topic: str
     partition: int

@@ -1,4 +1,4 @@
-"""Producers and transactions: producer ids, requests to the coordinator, markers, and the state that brokers have of both."""
+"""Producers and transactions: producer ids, coordinator requests, markers, and the brokers' state of both."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -11,7 +11,7 @@ from protocol.messages import Answer, Part, PartitionAnswer, Request
 
 
 class InitProducerIdAnswer(Answer, frozen=True, kw_only=True):
-    """Producer id and epoch are -1 with an error."""
+    """The answer's producer id and epoch, -1 with an error."""
 
     error: Error
     producer_id: int = -1
@@ -43,7 +43,7 @@ class TxnPartition(PartitionAnswer, frozen=True, kw_only=True):
 
 
 class AddPartitionsToTxnAnswer(Answer, frozen=True, kw_only=True):
-    """`error` applies to the whole request, from version 4."""
+    """The answer's `error` applies to the whole request, from version 4 on."""
 
     error: Error = Error.NONE
     partitions: tuple[TxnPartition, ...] = ()
@@ -108,7 +108,7 @@ class ProducersOfPartition(PartitionAnswer, frozen=True, kw_only=True):
     active_producers: tuple[ProducerState, ...] = ()
 
     def producer(self, producer_id: int) -> ProducerState | None:
-        """Return the state of one producer, None if the partition doesn't have it."""
+        """Return one producer's state; None if the partition doesn't have it."""
         found = (state for state in self.active_producers if state.producer_id == producer_id)
         return next(found, None)
 

@@ -19,9 +19,9 @@ import msgspec
 from protocol.codes import Error
 
 LEFT_OUT = frozenset({"version", "throttle_time_ms", "topic_id", "node_endpoints"})
-"""Fields that tell nothing about what a node did."""
+"""Fields that tell nothing about a node's actions."""
 MOST = 40
-"""The most characters of bytes that are shown, and the most items of a collection."""
+"""The most bytes shown, and the most items of a collection."""
 
 
 def say(value: object) -> str:
@@ -54,14 +54,14 @@ def say(value: object) -> str:
 
 
 def say_fields(value: object) -> str:
-    """Return the fields of a struct that tell something, by their names: first an error, which an answer has or has not."""
+    """Return a struct's informative fields by name, first any error."""
     error = [say_error(getattr(value, name)) for name in _names(value) if name == "error"]
     fields = [f"{name.replace('_', ' ')} {_inner(item)}" for name, item in _telling_fields(value)]
     return ", ".join([*error, *fields]) or "nothing"
 
 
 def say_error(error: int) -> str:
-    """Return an error code by Kafka's name and number; `no error` for none."""
+    """Return an error code's name and number in Kafka; `no error` for NONE."""
     return f"{Error(error).name} ({error:d})" if error else "no error"
 
 
@@ -81,7 +81,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _inner(value: object) -> str:
-    """Return a part of a value in words, in brackets if it has parts of its own."""
+    """Return a part of a value in words, in brackets if it has parts itself."""
     if isinstance(value, list | tuple | Set) and not _names(value):
         text = say(value)
         return text if not value or text.startswith(("(", "'")) else f"[{text}]"
@@ -91,7 +91,7 @@ def _inner(value: object) -> str:
 
 
 def _joined(items: Iterable[str]) -> str:
-    """Join items by commas, equal neighbours as one with a count."""
+    """Join items with commas, and equal neighbours into one with a count."""
     counted = [(item, sum(1 for _ in same)) for item, same in groupby(items)]
     words = [item if times == 1 else f"{item} ({times} times)" for item, times in counted]
     more = [f"and {len(words) - MOST} more"] if len(words) > MOST else []
