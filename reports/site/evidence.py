@@ -18,6 +18,7 @@ from reports.site.evidence_folder import EvidenceFolder, is_readable, names_shor
 from reports.site.render import RawLink, put_file, raw_link, render_page
 from reports.site.timeline import Shape, TimeLine, draw_timeline, shape_of
 from reports.site.transcript import EventFrames, LogView, began_at, exchanges, log_view
+from reports.texts.wording import sentence_of
 
 OPEN, NEAR = 12, 40
 """Events within OPEN of one that shows the violation are shown at once, those within NEAR folded; faults always."""
@@ -38,6 +39,7 @@ class ViolationText(msgspec.Struct, frozen=True, kw_only=True):
 
     case: str
     label: str
+    sentence: str
     detail: str
 
 
@@ -123,7 +125,9 @@ def evidence_view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) 
     history, filed = folder.history, folder.violation
     matching = [violation for violation in cell.shown if violation.evidence == folder.path]
     broken: Sequence[Violation | Observation] = matching or ([filed.observation] if filed else [])
-    found = [ViolationText(case=one.case, label=one.label, detail=one.detail) for one in broken]
+    found = [
+        ViolationText(case=one.case, label=one.label, sentence=sentence_of(one), detail=one.detail) for one in broken
+    ]
     events = _shown_events(history, [n for one in broken for n in one.events])
     about = _main_subjects(history, events)
     lines = Narration(history, about, events[:SHOWN]).events()
@@ -137,7 +141,7 @@ def evidence_view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) 
         cell=cell,
         row=row,
         folder=folder,
-        found=found or [ViolationText(case="", label="", detail="")],
+        found=found or [ViolationText(case="", label="", sentence="", detail="")],
         notices=filed.notices if filed else [],
         shown=shown,
         unshown=len(events) - len(shown),

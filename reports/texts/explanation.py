@@ -2,19 +2,29 @@
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from conformance.catalogue import Requirement
 from conformance.catalogue.floors import by_situation, floor_of
+from conformance.catalogue.notice import what_a_user_notices
 from conformance.judging.verdicts import CaseTally, count_idle
 from history.command import COMMAND
+from protocol.words import say
 from reports.insights import Insights
-from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
+from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts, Violation
 from reports.texts.versions import in_words, spans
-from reports.texts.wording import GLYPHS, MEANINGS, TICKETS, cell_reason, missing_examples, undecided_in_words
+from reports.texts.wording import (
+    GLYPHS,
+    MEANINGS,
+    TICKETS,
+    cell_reason,
+    missing_examples,
+    sentence_of,
+    undecided_in_words,
+)
 
 _RUNS = 10
 _PATHS = 5
@@ -61,6 +71,7 @@ def explanation(about: ExplainedCell) -> Iterator[str]:
         ("What it asks", _question_lines(about)),
         ("Why it is so", _verdict_lines(about)),
         ("What it rests on", _basis_lines(about)),
+        ("What a user would notice", _notice_lines(about)),
         ("Violations", _violation_lines(about)),
         ("Over the versions", _history_lines(about)),
         ("Over the runs", _trend_lines(about)),
@@ -108,6 +119,11 @@ def _verdict_lines(about: ExplainedCell) -> Iterator[str]:
         yield f"  Known {what} of {_ranges_text(list(entry.versions))}{ticket}: {' '.join(entry.reason.split())}"
     yield from (f"  The column is incomplete: {reason}" for reason in about.column.incomplete)
     yield from (f"  In this column {reason}" for reason in about.column.ended_early)
+
+
+def _notice_lines(about: ExplainedCell) -> Iterator[str]:
+    if about.cell.shown:
+        yield from (f"  {text}" for text in what_a_user_notices(about.requirement, about.cell.known))
 
 
 def _basis_lines(about: ExplainedCell) -> Iterator[str]:
@@ -160,14 +176,26 @@ def _check_lines(about: ExplainedCell) -> Iterator[str]:
                 yield f"      premise {premise.premise!r}: met {premise.met}, not met {premise.unmet}"
 
 
+def _alike(violations: Sequence[Violation]) -> list[list[Violation]]:
+    """Group violations by case, label and check; those with evidence come first."""
+    found: dict[tuple[str, str, str], list[Violation]] = {}
+    for one in sorted(violations, key=lambda one: not one.evidence):
+        found.setdefault((one.case, one.label, one.check), []).append(one)
+    return list(found.values())
+
+
 def _violation_lines(about: ExplainedCell) -> Iterator[str]:
-    for shown in about.cell.shown:
+    for alike in _alike(about.cell.shown):
+        shown = alike[0]
         label = f" [{shown.label}]" if shown.label else ""
-        yield f"  Case {shown.case}{label}, seen {shown.times} times by {shown.check}: {shown.detail}"
+        times = sum(one.times for one in alike)
+        yield f"  Case {shown.case}{label}, seen {times} times by {shown.check}: {sentence_of(shown)}"
         if shown.evidence:
-            yield f"      evidence: {_path_text(about, shown.evidence)}"
+            yield f"      report: {_path_text(about, f'{shown.evidence}/report.md')}"
         if shown.history:
-            yield f"      events {shown.events} of example {shown.example} in {_path_text(about, shown.history)}"
+            yield f"      events {say(shown.events)} of example {shown.example} in {_path_text(about, shown.history)}"
+        if len(alike) > 1:
+            yield f"    and {len(alike) - 1} in other words, the first of example {alike[1].example}"
     for each in about.insights.wavering:
         if (each.kafka_version, each.requirement) == (about.label, about.requirement):
             answers = ", ".join(f"{answer} {times} times" for answer, times in each.answers.items())

@@ -30,7 +30,7 @@ COMMENT = 65_536
 _SHOWN = 60
 _SHOWN_IN_SUMMARY = 20
 """The most rows listed in words: a comment has a limit, and so has a reader."""
-_WHY = 240
+_WHY = 210
 _NOTES = 20
 
 

@@ -8,8 +8,9 @@ import msgspec
 
 from conformance.catalogue.rows import Level, family_of
 from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, sum_up
+from history.observations import Observation
 from history.shards import AttemptCount
-from reports.matrix import Matrix, ReportedCell
+from reports.matrix import Matrix, ReportedCell, Violation
 from reports.order import in_order
 
 GLYPHS: dict[Verdict, str] = {
@@ -35,6 +36,9 @@ MEANINGS: dict[Verdict, str] = {
     "untested": "the kit has no check for the row yet",
     "inapplicable": "this version does not have what the row is about",
 }
+
+SENTENCE = 500
+"""The most characters of a violation in one sentence."""
 
 ALARMING: tuple[Verdict, ...] = ("violated", "flaky", "error", "inconclusive")
 """Verdicts that need a look, the worst first."""
@@ -121,12 +125,16 @@ def undecided_in_words(tally: CaseTally) -> list[str]:
 
 
 def cell_why(cell: ReportedCell) -> str:
-    """Return one line about a cell: its reason and its first violation."""
-    parts = [cell_reason(cell)]
-    if cell.verdict == "violated" and cell.shown:
-        first = cell.shown[0]
-        parts.append(f"case {first.case}: {first.detail or first.label}")
+    """Return one line about a cell: its first violation, and its reason."""
+    first = cell.shown[0] if cell.verdict == "violated" and cell.shown else None
+    parts = [f"case {first.case}: {sentence_of(first)}" if first else "", cell_reason(cell)]
     return " ".join("; ".join(part for part in parts if part).split())
+
+
+def sentence_of(violation: Violation | Observation) -> str:
+    """Return a violation in one sentence; what its check recorded below that is in its evidence."""
+    text = " ".join(violation.detail.partition("\n")[0].split()) or violation.label
+    return text if len(text) <= SENTENCE else f"{text[:SENTENCE]}…"
 
 
 def cell_text(cell: ReportedCell) -> str:

@@ -194,8 +194,8 @@ def test_explain_tells_what_a_red_cell_rests_on(
     assert "  Fault kill: 2 witnessed of 3 injected, 1 healed" in rests
     assert _section(lines, "Violations") == [
         "  Case consumer, seen 2 times by c: was [31m answered NONE",
-        "      evidence: evidence/x/1",
-        "      events [1, 2] of example e in histories/r/w.jsonl.zst",
+        "      report: evidence/x/1/report.md",
+        "      events 1, 2 of example e in histories/r/w.jsonl.zst",
     ]
     assert _section(lines, "Over the versions") == [f"  ✓ satisfied: {OLD}", f"  ✗ violated: {NEW}"]
     assert _section(lines, "See for yourself") == [

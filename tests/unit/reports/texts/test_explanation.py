@@ -64,8 +64,8 @@ def test_a_red_cell_names_its_evidence_relative_to_where_the_reader_stands(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     found = explained(red(), run=tmp_path / "out")
-    assert "      evidence: out/evidence/x/1" in found["Violations"]
-    assert "      events [1, 2] of example e in out/histories/r/w.jsonl.zst" in found["Violations"]
+    assert "      report: out/evidence/x/1/report.md" in found["Violations"]
+    assert "      events 1, 2 of example e in out/histories/r/w.jsonl.zst" in found["Violations"]
     assert found["See for yourself"][-1].endswith("--replay out/evidence/x/1/schedule.json")
 
 
@@ -75,7 +75,7 @@ def test_without_a_run_paths_are_said_to_be_relative() -> None:
 
 def test_a_violation_without_evidence_has_no_replay_to_paste() -> None:
     found = explained(red(evidence="", history=""))
-    assert not any("evidence" in line or "events" in line for line in found["Violations"])
+    assert not any("report" in line or "events" in line for line in found["Violations"])
     assert not any("--replay" in line for line in found["See for yourself"])
 
 
