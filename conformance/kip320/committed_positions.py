@@ -18,12 +18,12 @@ from protocol.words import say
 
 
 def positions(log: FetchedLog) -> list[tuple[int, int]]:
-    """Return the position right after each record, with that record's epoch."""
+    """Return the position right after each record, with that record's leader epoch."""
     return [(record.offset + 1, batch.leader_epoch) for batch in log.batches for record in batch.records]
 
 
 class Confirmation(NamedTuple):
-    """A position from OffsetFetch, the fetches from it, each with that replica's log, and the epoch lookup."""
+    """A position from OffsetFetch, the fetches from it with each replica's log, and the epoch lookup."""
 
     found: CommittedOffset
     fetches: list[tuple[FetchedPartition, FetchedLog]]
@@ -37,7 +37,8 @@ class Confirmation(NamedTuple):
 
 
 def confirm(partition: Partition, found: CommittedOffset, nodes: list[NodeClient], back: int) -> Confirmation:
-    """Fetch at each node with the position's epoch as LastFetchedEpoch, and look the epoch up at the first node, the leader."""
+    """Fetch at each node with the position's epoch as LastFetchedEpoch, and look that epoch up at the first, the
+    leader."""
     fetch = choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     lookup = choose_version(partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     epoch = found.leader_epoch

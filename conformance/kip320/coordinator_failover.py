@@ -32,7 +32,7 @@ from protocol.words import say
 
 NO_OFFSET = -1
 NOT_LOADED_YET = NOT_COORDINATED_YET | {Error.UNSTABLE_OFFSET_COMMIT}
-"""Errors of a coordinator that has not read, or not replicated, the committed offsets."""
+"""Errors of a coordinator that has not read the committed offsets, or not replicated them."""
 GROUPS = 7
 """The number of groups in one example, each with one committed offset."""
 ASKS_FOR_STABLE_FROM = since("OffsetFetchRequest", "RequireStable")
@@ -46,7 +46,7 @@ BY_NAME_UNTIL = 9
 
 
 class Commit(NamedTuple):
-    """One group's committed offset, as it was sent."""
+    """One group's offset as committed."""
 
     group: str
     offset: int
@@ -54,7 +54,7 @@ class Commit(NamedTuple):
 
 
 class Commits:
-    """Groups with a committed offset of one partition each. `via` is the broker that FindCoordinator is sent to."""
+    """Groups, each with a committed offset of one partition. FindCoordinator goes to the broker `via`."""
 
     def __init__(self, partition: Partition, offset: int, epoch: int, back: int) -> None:
         self.partition = partition
@@ -80,10 +80,10 @@ class Commits:
         return Commit(group, offset, epoch)
 
     def fetch(self, commit: Commit, topic: Topic | None = None, version: int = -1) -> CommittedOffset:
-        """Return the offset at the current coordinator once it has loaded, even if not yet replicated (RequireStable); that of
-        `topic`, in this version, if they are given.
+        """Return the offset from the current coordinator once it has loaded, even if not yet replicated
+        (RequireStable); optionally that of `topic`, in this version.
 
-        Without RequireStable the new coordinator returns only what is below the high watermark, which lags on a new
+        Without RequireStable a new coordinator returns only what is below the high watermark, which lags on a new
         leader: an older offset is then no loss. Java's consumer always sets it.
         """
         asked, stable = topic or self.partition.topic, version < 0 or version >= ASKS_FOR_STABLE_FROM
@@ -111,9 +111,8 @@ class Commits:
             yield premise(holds_commit(found, commit.offset, commit.epoch), f"{say(commit)} was stored: {found}")
 
     def all_returned(self, case: str) -> Claims:
-        """Observe that each commit is returned as soon as the coordinator answers for the group, which has to be in time
-        (GEN-08).
-        """
+        """Observe that each commit is returned as soon as the coordinator answers for the group, which must be in time
+        (GEN-08)."""
         for commit in self.sent:
             found = self.fetch(commit)
             yield held_if(True, found, row="GEN-08", case="coordinator")
@@ -125,9 +124,8 @@ class Commits:
             )
 
     def none_of(self, topic: Topic, case: str, version: int) -> Claims:
-        """Observe that no group has an offset of this new topic, once its coordinator answers, up to the first that has one.
-        The coordinator may have to hear of the deletion first.
-        """
+        """Observe that no group has an offset of this new topic once its coordinator answers, up to the first that has
+        one. The coordinator may first have to learn of the deletion."""
         for commit in self.sent:
             found: list[CommittedOffset] = []
 
@@ -144,7 +142,7 @@ class Commits:
                 return
 
     def none_in_any_form(self, topic: Topic, case: str, back: int) -> Claims:
-        """Observe the same by the topic's name, in the `back`-th version before the last that asks so, and by its id."""
+        """Observe the same by topic name, in the `back`-th version before the last that has names, and by topic id."""
         by_name = choose_version(self.bench, "OffsetFetch", back, low=1, high=BY_NAME_UNTIL)
         newest = choose_version(self.bench, "OffsetFetch", 0, low=1)
         for version in sorted({by_name, newest}):
@@ -187,7 +185,7 @@ def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back:
 
 
 def offsets_log(bench: Bench, asked: str) -> Partition:
-    """Return the partition that holds all groups: the kit's clusters have only one."""
+    """Return the partition that holds all groups: the kit's clusters have one."""
     [topic] = bench.node(asked).metadata([OFFSETS_TOPIC]).topics
     return Partition(bench, PartitionData(Topic(OFFSETS_TOPIC, topic.topic_id), 0))
 
@@ -227,7 +225,7 @@ def offsets_survive_a_move(partition: Partition, offset: int, epoch: int, killed
 
 
 def created_again(partition: Partition, via: str) -> Topic:
-    """Delete the topic, and create one of its name on the broker that is asked. Returns the new one."""
+    """Delete the topic, and create one of the same name on the asked broker; return the new one."""
     node, name = partition.bench.node(via), partition.name
     require_accepted(node.delete_topics([partition.topic]))
 
@@ -306,7 +304,7 @@ def records_from(log: Partition, offset: int) -> list[Record]:
 
 
 def newest_value(records: Sequence[Record], key: bytes) -> tuple[int, int, int] | None:
-    """Return version, offset and epoch of the key's newest value, None if it has none."""
+    """Return version, offset and epoch of the key's newest value; None if it has none."""
     values = [record.value for record in records if record.key == key and record.value is not None]
     return STORED.unpack_from(values[-1]) if values and len(values[-1]) >= STORED.size else None
 

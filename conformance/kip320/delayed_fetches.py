@@ -23,13 +23,14 @@ from strategies.inputs import RECORDS
 MAX_WAIT = 12.0
 """The fetch's MaxWaitMs, in seconds; no data comes in that time."""
 SOON = MAX_WAIT / 3
-"""The age in seconds before which the completing event happens, so that a prompt answer to it is no expiry."""
+"""The age in seconds before which the completing event happens, so that a prompt answer cannot be the expiry."""
 PROMPT = MAX_WAIT / 2
-"""Seconds within which the answer follows that event, about one on an idle machine; expiry is two seconds later at least."""
+"""Seconds within which the answer follows that event: one is usual on an idle machine, and expiry comes at least two
+later."""
 
 
 class DelayedFetch(NamedTuple):
-    """A fetch that is not yet answered; `since` is the time in seconds when it was sent."""
+    """An unanswered fetch; `since` is the time in seconds at which it was sent."""
 
     bench: Bench
     client: NodeClient
@@ -48,7 +49,7 @@ class DelayedFetch(NamedTuple):
 
 
 def still_early(age: float) -> PremiseClaim:
-    """Return the premise that the fetch was not close to expiry when the completing event occurred."""
+    """Return the premise that the fetch was far from expiry when the completing event occurred."""
     return premise(age < SOON, f"{SOON:g} s were not over when the fetch was to be released: {age:.2f} s")
 
 

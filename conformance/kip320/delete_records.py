@@ -34,7 +34,7 @@ LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
 def earliest_is(
     expected: int, one: RaisedStart, with_epoch: bool, back: int
 ) -> Generator[Claim, None, tuple[bool, ListedOffset]]:
-    """Look up the earliest offset. Return whether it is `expected`, with the epoch that covers it, and the answer."""
+    """Look up the earliest offset; return whether it is `expected`, with the epoch that covers it, and the answer."""
     node, _, state = sender_for(one.partition, "consumer")
     answer = node.list_offsets(
         one.partition.name,
@@ -209,7 +209,7 @@ def keyed_partition(policy: str) -> Rig[PartitionData, Partition]:
 
 
 def delete_as_drawn(partition: Partition, offset: int, back: int) -> tuple[DeletedRecords, ListedOffset, ListedOffset]:
-    """Delete records at the leader. Return its answer, and its log start before and after."""
+    """Delete records at the leader; return its answer, and its log start before and after."""
     node = partition.leader()
     before = start_of(partition, node)
     version = choose_version(partition.bench, "DeleteRecords", back, low=0)

@@ -13,13 +13,12 @@ from protocol.codes import Error
 
 END = 9
 SHORT_MS = 500
-"""Milliseconds for which DeleteRecords waits for a follower that is frozen."""
+"""Milliseconds for which DeleteRecords waits for a frozen follower."""
 
 
 def expected_cache(partition: Partition, start: int) -> tuple[Boundary, ...]:
-    """Return the leader epoch cache after the deletion: the entry that covers the new start begins there, later ones
-    are unchanged.
-    """
+    """Return the leader epoch cache after the deletion: the entry that covers the new log start begins there, later
+    ones are unchanged."""
     boundaries = partition.data.boundaries
     covering = max(b.epoch for b in boundaries if b.start <= start)
     return (Boundary(covering, start), *(b for b in boundaries if b.epoch > covering))

@@ -92,7 +92,7 @@ def epoch_is_irrelevant_without_a_replica(
 
 
 STRANGER = 1000
-"""The number that, added to a broker id, gives an id that no broker has."""
+"""The offset added to a broker id to get an id that no broker has."""
 
 
 @probe(

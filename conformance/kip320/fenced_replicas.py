@@ -36,10 +36,10 @@ from protocol.records import batch
 from strategies.inputs import RECORDS
 
 AT_ONCE_MS = 1_500
-"""A time-out in milliseconds, far below replica.lag.time.max.ms and far above what one broker takes to append."""
+"""A timeout in milliseconds, far below replica.lag.time.max.ms and far above the time of one broker's append."""
 
 SERVED = 5
-"""The number of matching fetches of all partitions after which a leader has added their sender to the ISR."""
+"""The number of matching fetches of all partitions after which a leader has added the follower to the ISR."""
 
 
 MANY_CHANGES = 1000
@@ -90,12 +90,12 @@ class Controller(QuorumView):
 # --- KIP320-FETCH-10
 
 WRITE_MS = 600
-"""Milliseconds for which a write with acks=all waits for the frozen follower, in each case."""
+"""Milliseconds for which each case's write with acks=all waits for the frozen follower."""
 HOPELESS = ("fenced", "unknown", "not-leader", "diverging")
 
 
 def failing_fetch(duo: OneFollower, cast: FollowerRoles, case: str, end: int, distance: int) -> FetchedPartition:
-    """Fetch at the log end with the follower's id, in a way that must get an error or a diverging epoch."""
+    """Fetch at the log end with the follower's id in a way that must get an error or a diverging epoch."""
     if case == "diverging":
         return duo.fetch_as_follower(cast, end, last=cast.state.leader_epoch - distance)
     if case == "not-leader":
@@ -104,7 +104,7 @@ def failing_fetch(duo: OneFollower, cast: FollowerRoles, case: str, end: int, di
 
 
 class Watermarks(NamedTuple):
-    """The leader as a consumer saw it before and after a fetch that must fail at `end`, and after a matching one.
+    """The leader as a consumer saw it before and after a fetch that must fail at `end`, and after a matching fetch.
 
     `write` is the answer to a write with acks=all that ends at the fetch offset; `age` is that write's age in seconds.
     """
@@ -126,7 +126,7 @@ class Watermarks(NamedTuple):
 
 
 def watermarks_after(duo: OneFollower, cast: FollowerRoles, case: str, distance: int, records: int) -> Watermarks:
-    """Send a fetch that must fail, past records that the frozen follower lacks, and then a matching one."""
+    """Send a fetch that must fail past records that the frozen follower lacks, then a matching one."""
     start = duo.grow(cast, records)
     client = duo.bench.node(cast.leader.node, purpose="parked")
     sent = duo.bench.now().seconds
@@ -165,9 +165,8 @@ def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) 
 
 
 class StrangerTries(NamedTuple):
-    """Fetches at the log end with the id of a broker that is not a replica, and the leader as a consumer saw it before
-    and after; then one more write, which only the follower fetches (`matching`), and the leader after that.
-    """
+    """Fetches at the log end with the id of a broker without a replica, and the leader as a consumer saw it before and
+    after; then one more write, fetched only by the follower (`matching`), and the leader after that."""
 
     ends: tuple[int, int]
     before: FetchedPartition
@@ -184,7 +183,7 @@ class StrangerTries(NamedTuple):
 
     @property
     def watermark_stayed(self) -> bool:
-        """True if the high watermark stayed, and afterwards depended on the follower alone."""
+        """True if the high watermark stayed, and then depended on the follower alone."""
         stayed = self.after.high_watermark == self.before.high_watermark
         return stayed and self.lifted.high_watermark == self.ends[1]
 
@@ -238,7 +237,8 @@ def stayed_out(pairs: SharedFollower, tries: list[FollowerFetch], case: str) -> 
 
 
 def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Claims:
-    """Write with acks=all right after the fenced follower fetched at the log end: it neither counts nor delays."""
+    """Check that a write with acks=all, right after the fenced follower fetched at the log end, neither counts it nor
+    waits for it."""
     tempted = pairs.fetch_as_follower(end)
     free = pairs.produce(pairs.data.free, b"needs one", timeout_ms=AT_ONCE_MS)
     strict = pairs.produce(pairs.data.strict, b"needs two", timeout_ms=AT_ONCE_MS)
@@ -250,7 +250,7 @@ def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Claims:
 
 
 def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Claims:
-    """Propose an ISR with the fenced follower, as the leader would (AlterPartition): the proposal is refused."""
+    """Check that an ISR with the fenced follower, proposed as by the leader (AlterPartition), is refused."""
     epochs = controller.broker_epochs()
     for topic, state in zip(pairs.data.free, pairs.states(), strict=False):
         right = controller.isr_as_it_is(topic, state, epochs[state.leader])
@@ -299,7 +299,7 @@ CAUSES = {
 
 
 def is_unchanged(right: IsrChange, after: AlteredPartition) -> bool:
-    """True if the partition is as it was when this request was valid."""
+    """True if the partition is as it was before this request, which would have been valid."""
     epochs = (after.leader_epoch, after.partition_epoch) == (right.leader_epoch, right.partition_epoch)
     return (
         after.error is Error.NONE and epochs and after.leader_id == right.broker_id and set(after.isr) == set(right.isr)
@@ -354,7 +354,8 @@ def fenced_replica_stays_out_for_longer_than_the_lag(pairs: SharedFollower, reco
 
 
 class Incarnations(NamedTuple):
-    """Fetches with the id of an in-sync follower that lacks records: with an older broker epoch, with none, with a newer one."""
+    """Fetches with the id of an in-sync follower that lacks records: with an older broker epoch, with none, and with a
+    newer one."""
 
     end: int
     before: FetchedPartition
@@ -383,7 +384,7 @@ def incarnations(duo: OneFollower, cast: FollowerRoles, registered: int, distanc
 
 
 def expel(duo: OneFollower, cast: FollowerRoles, controller: Controller, epochs: dict[int, int]) -> FollowerRoles:
-    """Remove the follower from the ISR, as its leader may; it can rejoin at once. A shrink may raise the epoch."""
+    """Remove the follower from the ISR, as its leader may; it can rejoin at once. The shrink may bump the epoch."""
     right = controller.isr_as_it_is(duo.topic, cast.state, epochs[cast.state.leader])
     controller.leader().alter_partition(replace(right, isr=(cast.state.leader,)))
     duo.bench.eventually(lambda: duo.isr(cast) == {cast.state.leader}, "an ISR without the follower")

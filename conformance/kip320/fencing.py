@@ -57,7 +57,7 @@ def older_epoch_is_fenced(partition: Partition, case: str, epochs_back: int, bac
 
 
 def names_leader(partition: Partition, node: NodeClient, answer: FetchedPartition, state: PartitionMetadata) -> bool:
-    """True if the hint (KIP-951) has leader, epoch and the address that Metadata gives on the same listener."""
+    """True if the hint (KIP-951) has the leader, epoch and address that Metadata has on the same listener."""
     brokers = node.metadata([partition.name]).brokers
     [address] = [(broker.host, broker.port) for broker in brokers if broker.node_id == state.leader]
     endpoints = [(e.host, e.port) for e in answer.node_endpoints if e.node_id == state.leader]

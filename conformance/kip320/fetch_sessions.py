@@ -28,9 +28,8 @@ class Session:
         self._epoch = 0
 
     def ask(self, offset: int | None = None, current: int = -1, last: int = -1) -> FetchAnswer:
-        """Send the next fetch of the session; `offset` None leaves the partition out of the request. KitError if the session
-        breaks.
-        """
+        """Send the session's next fetch; with `offset` None the request omits the partition. Raises KitError if the
+        session breaks."""
         wanted = FetchPartition(
             topic=self._partition.topic,
             partition=0,
@@ -50,7 +49,7 @@ class Session:
 
 
 def only(answer: FetchAnswer) -> FetchedPartition | None:
-    """Return the partition in an answer of the session, None if it is left out."""
+    """Return the partition in a session's answer; None if it is omitted."""
     return answer.partitions[0] if answer.partitions else None
 
 

@@ -26,7 +26,7 @@ from protocol.groups import CommittedOffset, NewOffset
 from protocol.words import say
 
 SESSION_MS, REBALANCE_MS = 1_500, 3_000
-"""The session time-out, after which a vanished member is removed, and the rebalance time-out, in milliseconds."""
+"""The session timeout, after which a vanished member is removed, and the rebalance timeout, in milliseconds."""
 
 
 def _led_by_coordinator(bench: Bench) -> UncleanPartitionData:
@@ -39,7 +39,7 @@ LED_BY_COORDINATOR = Rig(QUICK_CLUSTER, _led_by_coordinator, UncleanPartition)
 
 
 class RestartedGroup:
-    """A group with one classic member at a time, which consumes the couple's partition."""
+    """A group with one classic member at a time that consumes the couple's partition."""
 
     def __init__(self, couple: UncleanPartition, name: str) -> None:
         self.couple = couple
@@ -53,7 +53,7 @@ class RestartedGroup:
         return Coordinator(self.bench, self.name, asked=[self.couple.bystander]).node()
 
     def join(self) -> None:
-        """Join as a new member and get the partition; waits for a coordinator, and for the former member's removal."""
+        """Join as a new member and get the partition; waits for a coordinator and for the former member's removal."""
         joined = self.bench.eventually(self._join, f"a member of {self.name}", every=0.1)
         self.members.append(joined[0])
         self.generations.append(joined[1])
@@ -71,7 +71,7 @@ class RestartedGroup:
         return (member.id, member.generation) if synced.error is Error.NONE else None
 
     def commit(self, position: Position, version: int) -> None:
-        """Commit as the member; KitError if that is refused."""
+        """Commit as the member. Raises KitError if that is refused."""
         offset = NewOffset(self.couple.topic, self.couple.index, position.offset, position.epoch)
         answer = self.coordinator().offset_commit(
             self.name, [offset], member_id=self.members[-1], epoch=self.generations[-1], version=version
@@ -95,10 +95,10 @@ class RestartedGroup:
 def truncation_is_detected(
     couple: UncleanPartition, group: RestartedGroup, state: PartitionMetadata, reader: Reader, cut: int, version: int
 ) -> Claims:
-    """Check that the new member finds the position with its epoch, which OffsetForLeaderEpoch ends before the
-    position.
+    """Check that the new member finds the position with its epoch, and that OffsetForLeaderEpoch ends that epoch before
+    the position.
 
-    If no record of that epoch is left, the leader answers with the epoch before it (`unchecked_fetches` says why).
+    If no record of that epoch is left, the leader answers with the epoch before it (see `unchecked_fetches`).
     """
     position = reader.position
     found = group.committed_offset(version)
@@ -115,7 +115,7 @@ def truncation_is_detected(
 def truncation_goes_undetected(
     couple: UncleanPartition, group: RestartedGroup, state: PartitionMetadata, position: Position, version: int
 ) -> Claim:
-    """Return the premise, as a control, that without its epoch no truncation is detected, and a fetch skips records."""
+    """Return the premise, as a control, that without its epoch no truncation is detected and a fetch skips records."""
     found = group.committed_offset(version)
     node = couple.bench.node(state.leader)
     read = node.fetch(couple.at(found.offset, current_leader_epoch=state.leader_epoch))

@@ -17,11 +17,12 @@ from protocol.records import batch
 from strategies.inputs import RECORDS
 
 AHEAD_MS = 60_000
-"""Milliseconds by which uncommitted records are dated ahead, so that a lookup by timestamp matches no others."""
+"""Milliseconds by which uncommitted records are dated ahead, so that a lookup by timestamp matches only these."""
 
 
 class LaggingLeader(NamedTuple):
-    """A new leader whose epoch began at `start`, above its high watermark; `stamp` is the timestamp of the records between."""
+    """A new leader whose epoch began at `start`, above its high watermark; `stamp` is the timestamp of the records in
+    between."""
 
     node: NodeClient
     epoch: int
@@ -35,7 +36,7 @@ class LaggingLeader(NamedTuple):
 
 @contextmanager
 def lagging_leader(partition: Partition, records: int) -> Iterator[LaggingLeader]:
-    """Freeze one in-sync follower, so that nothing commits, and let the other one get uncommitted records and lead."""
+    """Freeze one in-sync follower, so that nothing commits; give uncommitted records and leadership to the other."""
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
     successor, still = (id for id in state.replicas if id != state.leader)

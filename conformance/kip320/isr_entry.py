@@ -19,13 +19,13 @@ from protocol.log import DEBUGGER, LATEST, FetchedPartition, FetchOptions
 from protocol.words import say
 
 ENOUGH = 1.0
-"""Seconds that a leader and the controller have to add a replica to the ISR, at least, if that is to be judged."""
+"""The least number of seconds that leader and controller need for a fair chance to add a replica to the ISR."""
 TRIES = 5
-"""The number of matching fetches after which a leader has added their sender to the ISR."""
+"""The number of matching fetches after which a leader has added the follower to the ISR."""
 
 
 class Entrant(NamedTuple):
-    """A live broker that is a replica outside the ISR; it is frozen, so it sends no fetches itself."""
+    """A live broker with a replica outside the ISR; it is frozen, and so sends no fetches itself."""
 
     leader: NodeClient
     id: int
@@ -33,7 +33,7 @@ class Entrant(NamedTuple):
 
 
 def fetch_as_entrant(partition: Partition, entrant: Entrant, offset: int) -> FetchedPartition:
-    """Fetch with the entrant's replica id, until the leader knows that id."""
+    """Fetch with the entrant's replica id until the leader knows that id."""
 
     def answer_if_known() -> FetchedPartition | None:
         answer = entrant.leader.fetch(
@@ -57,7 +57,7 @@ class EntryAttempt(NamedTuple):
 
 
 def try_entry(partition: Partition, entrant: Entrant, offset: int) -> EntryAttempt:
-    """Fetch as the entrant `TRIES` times, and note whether the entrant was in the ISR after any of these fetches."""
+    """Fetch as the entrant `TRIES` times, and note whether it was in the ISR after any of these fetches."""
     inside, answers = False, []
     for _ in range(TRIES):
         answers.append(fetch_as_entrant(partition, entrant, offset))
@@ -66,7 +66,7 @@ def try_entry(partition: Partition, entrant: Entrant, offset: int) -> EntryAttem
 
 
 def led_without(partition: Partition, state: PartitionMetadata, successor: int) -> int:
-    """Remove the leader's replica, so that the successor leads. Return the new epoch."""
+    """Remove the leader's replica, so that the successor leads; return the new epoch."""
     assign_replicas(partition, tuple(id for id in state.replicas if id != state.leader), asked=successor)
     led = partition.bench.eventually(
         lambda: partition.acting(successor, above=state.leader_epoch, leading=True),
@@ -111,12 +111,12 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
 
 
 def time_left(bench: Bench, began: float) -> float:
-    """Return the seconds until a broker frozen since `began` may be fenced; 0.3 at least."""
+    """Return the seconds until a broker frozen since `began` may be fenced, at least 0.3."""
     return max(0.3, PATIENCE - 0.2 - (bench.now().seconds - began))
 
 
 def enough_time(joined: Settled) -> PremiseClaim:
-    """Return the premise that a replica that did not join the ISR had the time to."""
+    """Return the premise that a replica that did not join the ISR had the time for it."""
     left = f"a replica joined, or had {ENOUGH:g} s or more to: it had {joined.within:.1f} s"
     return premise(joined.outcome is not False or joined.within >= ENOUGH, left)
 

@@ -35,7 +35,7 @@ EPOCH_FROM = FENCED_APIS_FROM["list-offsets"]
 MAX_TIMESTAMP_FROM = since("ListOffsets", "MAX_TIMESTAMP")
 STEP_MS = 1000
 A_MINUTE_MS = 60_000
-"""The distance of timestamps from now in milliseconds: they are recent, because retention removes records of 1970."""
+"""The distance of timestamps from now in milliseconds. They are recent, since retention removes records of 1970."""
 
 
 def is_listed(answer: ListedOffset, offset: int, epoch: int) -> bool:
@@ -209,7 +209,7 @@ def follower_answers_the_debugging_replica_only(partition: Partition, case: str,
 
 
 def log_end(partition: Partition, node: NodeClient) -> int:
-    """Return the offset right after the last batch of the replica's full log."""
+    """Return the offset after the last batch of the replica's full log."""
     return read_whole(partition, node, -1).batches[-1].last_offset + 1
 
 

@@ -23,8 +23,8 @@ def unchecked_fetches(couple: UncleanPartition, state: PartitionMetadata, cut: i
     """Fetch at the reader's position, truncated and overwritten since: with LastFetchedEpoch, without it, and in a
     version that lacks it.
 
-    DivergingEpoch is the epoch of the records that were kept. The reader's epoch may be in no log any more: until 3.5
-    a shrunk ISR began an epoch (KAFKA-15021), and the truncated records may have been written in it.
+    DivergingEpoch must be the epoch of the kept records. The reader's epoch may be in no log any more: until 3.5 an ISR
+    shrink began an epoch (KAFKA-15021), in which the truncated records may have been written.
     """
     offset, epoch = reader.position.offset, reader.position.epoch
     node, current = couple.bench.node(state.leader), state.leader_epoch
@@ -42,7 +42,7 @@ def unchecked_fetches(couple: UncleanPartition, state: PartitionMetadata, cut: i
 def follows(couple: UncleanPartition, reader: Reader, state: PartitionMetadata, case: str, *, exact: bool) -> Claims:
     """Let the reader meet a leader with another log: it goes back to where the two diverge, and reads on.
 
-    After the first time nothing about the reader's position is a premise, so that a reader that went wrong then is not excused.
+    After the first time no premise depends on the reader's position, so that a reader that goes wrong is not excused.
     """
     leader = couple.bench.node(state.leader)
     log = read_whole(couple, leader, state.leader_epoch)
@@ -102,14 +102,14 @@ def suffix_is_truncated_and_overwritten(couple: UncleanPartition, kept: int, los
 
 
 def past_the_end(couple: UncleanPartition, state: PartitionMetadata, reader: Reader) -> Claim:
-    """Return the premise that the log still ends before the position, and a fetch without an epoch is out of range."""
+    """Return the premise that the log still ends before the position, so that a fetch without epoch is out of range."""
     node, offset = couple.bench.node(state.leader), reader.position.offset
     answer = node.fetch(couple.at(offset, current_leader_epoch=state.leader_epoch))
     return premise(answer.error is Error.OFFSET_OUT_OF_RANGE, f"{offset} past the end: {answer}")
 
 
 def two_more_elections(couple: UncleanPartition, awake: tuple[Reader, ...], asleep: Reader, records: int) -> Claims:
-    """Hold two more unclean elections, each of a replica that has the records that the readers gave up before."""
+    """Hold two more unclean elections, each of a replica with the records that the readers gave up before."""
     for heir in (couple.first, couple.second):
         state = take_over(couple, heir)
         couple.write(*record_values(records, f"on {heir} at {state.leader_epoch}"), to=couple.node(heir))

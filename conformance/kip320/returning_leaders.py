@@ -12,9 +12,8 @@ from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 
 SILENT = 0.4
-"""Seconds by which the follower freezes before the leader. It is then fenced first, since both send a heartbeat every
-0.2 s, and its delayed fetch is answered: it appends those records when it resumes.
-"""
+"""Seconds by which the follower freezes before the leader. Both send heartbeats every 0.2 s, so the follower is fenced
+first, and its delayed fetch is answered: it appends those records when it resumes."""
 
 
 def suffix_never_returned(crowd: ManyPartitions, hammer: RepeatedFetches, case: str) -> Claims:

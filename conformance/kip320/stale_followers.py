@@ -30,7 +30,7 @@ A_WHILE = 0.5
 """Seconds in which a follower fetches about five times, and its leader reconsiders the ISR each time."""
 ROUNDS = 3
 AT_ONCE_MS = 5_000
-"""Milliseconds: many times what an in-sync follower needs to copy a record, and too few for an ISR to shrink."""
+"""Milliseconds, many times what an in-sync follower needs to copy a record, but too few for an ISR shrink."""
 
 
 def _trio(bench: Bench) -> PartitionData:
@@ -41,7 +41,7 @@ TRIO = Rig(QUICK_CLUSTER, _trio, Partition)
 
 
 class StaleFollower:
-    """A partition with its leader, another follower, and the follower that is cut off."""
+    """A partition with its leader, a follower, and a second follower that is cut off."""
 
     def __init__(self, partition: Partition, cut_off: str, before: PartitionMetadata) -> None:
         self.partition = partition
@@ -52,7 +52,7 @@ class StaleFollower:
         self.epoch = before.leader_epoch
 
     def state(self) -> PartitionMetadata:
-        """Return the state on which the two brokers that still hear from the controller agree."""
+        """Return the state on which the two brokers with a link to the controller agree."""
         return self.partition.await_agreement([self.leader.node, self.bench.name_of(self.other)])
 
     def own_isr(self) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ class StaleFollower:
         return self.partition.state(self.leader.node).isr
 
     def write_at_once(self) -> ProducedPartition:
-        """Write with acks=all, waiting for followers no longer than in-sync ones need."""
+        """Write with acks=all, waiting no longer than in-sync followers need."""
         return self.leader.produce(
             self.partition.topic, self.partition.index, batch(b"beside the fenced one"), timeout_ms=AT_ONCE_MS
         )
@@ -73,7 +73,7 @@ class StaleFollower:
         return self.bench.wait.comes_true(lambda: self.log_end(self.follower) == end, "the fenced follower copies", 5.0)
 
     def watch(self, seconds: float) -> tuple[set[int], list[PartitionMetadata]]:
-        """Watch for `seconds`. Return the follower's log ends, and the partition's states as its leader saw them."""
+        """Watch for `seconds`; return the follower's log ends, and the partition's states as its leader saw them."""
         began, ends, states = self.bench.now().seconds, set[int](), list[PartitionMetadata]()
 
         def over() -> bool:
@@ -133,7 +133,7 @@ def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Claims:
 
 
 def gets_nothing(stale: StaleFollower, records: int) -> Claims:
-    """Check REPL-01: the follower does not get the records that the leader takes meanwhile."""
+    """Check REPL-01: the follower does not get the records that the leader appends meanwhile."""
     stood = stale.log_end(stale.follower)
     written = stale.partition.write(*[b"at the newer epoch"] * records, to=stale.leader)
     ends, states = stale.watch(2 * A_WHILE)

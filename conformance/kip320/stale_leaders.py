@@ -1,4 +1,5 @@
-"""A leader that missed its replacement: the requests it must refuse, and those it must not commit (KIP-320, KIP320-SC-05)."""
+"""A leader unaware of its successor: the requests it must refuse, and those it must not commit (KIP-320,
+KIP320-SC-05)."""
 
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ PATIENCE_MS = int(2.5 * LAG * 1000)
 
 
 def answers_by_case(partition: Partition, node: NodeClient, epoch: int, current: int) -> dict[str, PartitionAnswer]:
-    """Send all requests that have a current epoch. Return the answers, by the cases of REPL-07."""
+    """Send all requests that have a current leader epoch; return the answers, by the cases of REPL-07."""
     where = (partition.name, partition.index)
     return {
         "fetch": node.fetch(partition.at(0, current_leader_epoch=current)),
@@ -53,7 +54,7 @@ def of_two_epochs(couple: UncleanPartition, old: int, new: int) -> Claims:
 
 
 class TwoLeaders(NamedTuple):
-    """A partition with two leaders: one that missed its replacement, at the old epoch, and its successor."""
+    """A partition with two leaders: one unaware of its replacement, at the old epoch, and its successor."""
 
     partition: Partition
     stale: NodeClient
@@ -62,9 +63,8 @@ class TwoLeaders(NamedTuple):
 
 
 def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_ms: int) -> Claims:
-    """Check REPL-08: no write to the stale leader commits while the true one works. A write with acks=1 may be
-    answered 0 and still be lost.
-    """
+    """Check REPL-08: no write to the stale leader commits while the true one works. A write with acks=1 may succeed and
+    still be lost."""
     partition, stale, true, old = rule
     before, end = watermark_and_end(partition, stale)
     partition.write(*[b"on the stale leader only"] * alone, acks=1, to=stale)
@@ -109,12 +109,12 @@ def two_leaders(couple: UncleanPartition, settled: int, alone: int, meanwhile: i
 
 
 MANY = 8
-"""Partitions in one example, so that five examples give enough observations, which count by partition."""
+"""Partitions per example, so that five examples have enough observations, which count by partition."""
 SHORT_MS = 300
 
 
 def successor_of(partition: Partition, before: PartitionMetadata) -> NodeClient:
-    """Return the broker that succeeded the stale leader, once it acts as leader."""
+    """Return the stale leader's successor, once it acts as leader."""
     others = [id for id in before.replicas if id != before.leader]
 
     def taken_over() -> NodeClient | None:

@@ -1,4 +1,5 @@
-"""Records above the high watermark: what consumers get from leader and follower, and which answers name the log end (KIP-320)."""
+"""Records above the high watermark: what consumers get from leader and follower, and which answers have the log end
+(KIP-320)."""
 
 from hypothesis.strategies import booleans, integers
 
@@ -47,7 +48,7 @@ class Uncommitted:
         yield held_if(self.stop(below, nothing, offset), below, nothing, row="KIP320-FETCH-04", case="follower-stops")
 
     def stop(self, below: FetchedPartition, nothing: FetchedPartition, offset: int) -> bool:
-        """True if `below` has committed records from `offset`, `nothing` has none, and both name the high watermark."""
+        """True if `below` has committed records from `offset`, `nothing` has none, and both have the high watermark."""
         empty = nothing.error is Error.NONE and not nothing.batches and nothing.diverging_epoch is None
         same = below.high_watermark == nothing.high_watermark == self.behind.watermark
         return serves_log(below, self.committed, offset) and empty and same
@@ -55,7 +56,7 @@ class Uncommitted:
     # --- KIP320-LO-01, KIP320-LO-05
 
     def latest_offsets(self) -> Claims:
-        """Observe that a consumer gets the high watermark as latest offset; replica id -2 a follower's log end."""
+        """Observe that a consumer gets the high watermark as latest offset, and replica id -2 a follower's log end."""
         name, behind = self.partition.name, self.behind
         version = choose_version(self._bench, "ListOffsets", self._back, low=FENCED_APIS_FROM["list-offsets"])
         for level in (READ_UNCOMMITTED, READ_COMMITTED):
@@ -73,7 +74,7 @@ class Uncommitted:
     # --- KIP320-OFLE-06
 
     def fenced_lookups(self, ahead: int) -> Claims:
-        """Observe that OffsetForLeaderEpoch is fenced as always, and otherwise answered with the log end."""
+        """Observe that OffsetForLeaderEpoch is fenced as always, and otherwise has the log end."""
         behind = self.behind
         version = choose_version(self._bench, "OffsetForLeaderEpoch", self._back, low=ENDS_FENCED_FROM)
         answers = {

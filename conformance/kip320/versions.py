@@ -1,4 +1,4 @@
-"""The first version that has each epoch field, and removed versions (KIP-320, KIP-595, KIP-896)."""
+"""The first version with each epoch field, and removed versions (KIP-320, KIP-595, KIP-896)."""
 
 import re
 
@@ -35,7 +35,7 @@ KEPT: dict[str, tuple[int, bytes]] = {
     "OffsetForLeaderEpoch": (2, _NO_TOPICS),
     "ListOffsets": (1, _FOUR_INTS[:4] + _NO_TOPICS),
 }
-"""Such requests in the lowest versions left: these are answered, so it is the version that closes a connection."""
+"""The same in the lowest remaining versions: these are answered, so the version is what closes a connection."""
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["advertised"])
@@ -139,7 +139,7 @@ def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> 
 
 
 def committed_in_transaction(partition: Partition, offset: int, version: int, epoch: int) -> CommittedOffset:
-    """Commit an offset in a transaction, with an epoch if this version has one. Return it as OffsetFetch finds it."""
+    """Commit an offset in a transaction, with an epoch if this version has one; return it as OffsetFetch finds it."""
     offsets, transaction = GroupOffset(partition), FirstTransaction(partition.bench)
     sent = epoch if version >= TXN_COMMITS_EPOCH_FROM else -1
     commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset, sent), version)
