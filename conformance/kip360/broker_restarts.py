@@ -33,25 +33,25 @@ from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS
 
 Part = Generator[Claim | None, None, None]
-"""A part of the check, as a generator; it yields None once, where the broker restarts."""
+"""A part of the check, as a generator that yields None once, where the broker restarts."""
 
 SIZES = lists(integers(1, 4), min_size=2, max_size=5)
 ENDS = lists(booleans(), min_size=2, max_size=4)
-"""Whether each of several transactions is committed."""
+"""The outcomes of several transactions: True to commit."""
 EPOCHS = integers(0, 100)
 KEPT = ("KIP101-INV-05", "kept")
-"""The row and case that promise that a restarted broker still has its log."""
+"""The row and case that require a restarted broker to have kept its log."""
 SEGMENT_MS = 60_000
 BESIDE_SNAPSHOTS = ("older-snapshot", "snapshot-lost", "snapshot-torn", "snapshot-ahead")
-"""Cases of KIP360-SEQ-13, by what is on disk beside the log."""
+"""Cases of KIP360-SEQ-13, by what is on disk with the log."""
 OPEN_MS = 600_000
-"""A transaction time-out in milliseconds, longer than any restart, so that no coordinator aborts what is open."""
+"""A transaction timeout in milliseconds, longer than any restart, so that no coordinator aborts an open transaction."""
 WAITS_MS = 1_500
-"""A transaction time-out in milliseconds, shorter than a restart, so that it passes without a coordinator."""
+"""A transaction timeout in milliseconds, shorter than a restart, so that it passes without a coordinator."""
 
 
 def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Claims:
-    """Run each part up to its restart, restart once for all, and run the rest of each.
+    """Run each part up to its restart, restart once for all of them, and run the rest of each.
 
     An unmet premise ends its own part at once, and the example once the other parts are done.
     """
@@ -77,7 +77,7 @@ def up_to_the_restart(part: Part, lost: list[PremiseClaim]) -> Claims:
 
 
 def lost_bump(stage: Stage, bumps: int) -> Part:
-    """Check INIT-09: the answer to a bump was lost, and the bump is repeated after the restart."""
+    """Check INIT-09: the answer to a bump is lost, and the bump is repeated after the restart."""
     producer = stage.resting("untouched", bumps)
     lost = producer.init(producer.producer_id, producer.epoch)
     yield is_bumped(lost, producer)
@@ -90,7 +90,7 @@ def lost_bump(stage: Stage, bumps: int) -> Part:
 
 
 def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """Check SEQ-10: all records of a producer are deleted, and another producer wrote later."""
+    """Check SEQ-10: a producer's records are all deleted, after another producer wrote later."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill_log(producer, log, sizes)
     log.empty()
@@ -109,7 +109,7 @@ def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Pa
 
 
 def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """Check SEQ-11: every record in the log was deleted."""
+    """Check SEQ-11: every record in the log is deleted."""
     producer, log = stage.idempotent(epoch), stage.log()
     newest = fill_log(producer, log, sizes)[-1]
     log.empty()
@@ -141,7 +141,7 @@ def newest_batch_is_kept(stage: Stage, epoch: int, sizes: list[int]) -> Part:
 
 
 def newest_batch_is_kept_by_an_older_snapshot(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """Check SEQ-12: the same where the snapshot of the clean stop is gone, and an older one and the log are left."""
+    """Check SEQ-12: the same if the clean shutdown's snapshot is gone, and an older one and the log are left."""
     producer, log = stage.idempotent(epoch), stage.log_with(segment_ms=str(SEGMENT_MS))
     disk = stage.disk(log)
     fill_log(producer, log, sizes)
@@ -161,7 +161,7 @@ def newest_batch_is_kept_by_an_older_snapshot(stage: Stage, epoch: int, sizes: l
 
 
 def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) -> Part:
-    """Check TXN-02: a zombie's transaction was aborted and the partition forgets it; then the zombie writes again."""
+    """Check TXN-02: a zombie's transaction is aborted, the partition forgets it, and the zombie writes again."""
     zombie, log = stage.transactional(dialect), stage.log()
     zombie.enter(log, records)
     zombie.successor()
@@ -194,7 +194,7 @@ def producer_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int
 
 
 def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part:
-    """Check TXN-13: overlapping transactions, some aborted, read from every offset by the transaction index."""
+    """Check TXN-13: overlapping transactions, some aborted, are read from every offset by the transaction index."""
     known, plain = KnownRecords(stage.log()), stage.idempotent()
     producers = [stage.transactional(("legacy", stage.newest_dialect)[n % 2]) for n, _ in enumerate(ends)]
     for producer in producers:
@@ -209,7 +209,7 @@ def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part
 
 
 def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed: bool) -> Part:
-    """Check TXN-12: the broker is killed right after it answered EndTxn, so that the markers may be missing."""
+    """Check TXN-12: the broker is killed right after it answered EndTxn, perhaps before the markers are written."""
     producer, log = stage.transactional(dialect), stage.log()
     producer.enter(log, records)
     yield open_at(producer.describe(), producer)
@@ -260,7 +260,7 @@ def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: 
 
 
 class LoggedProducerState(NamedTuple):
-    """A partition's state of a producer, as the producer's batches in the log determine it."""
+    """A partition's state of a producer, derived from the producer's batches in the log."""
 
     epoch: int = -1
     last_sequence: int = -1
@@ -280,7 +280,7 @@ class LoggedProducerState(NamedTuple):
 
 
 def written_by(batches: Sequence[Batch], producer: StageProducer) -> LoggedProducerState | None:
-    """Return the state that the log gives; None if it has no batch of the producer."""
+    """Return the state that the log implies; None if it has no batch of the producer."""
     own = [found for found in batches if found.producer_id == producer.producer_id]
     return reduce(LoggedProducerState.after, own, LoggedProducerState()) if own else None
 
@@ -308,7 +308,7 @@ def one_batch_each(producers: Sequence[StageProducer], log: Log, sizes: list[int
 
 
 def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """Check SEQ-13: the same after a power loss took the last batches of some producers and left half of one."""
+    """Check SEQ-13: the same after a power loss took some producers' last batches and left half of one."""
     log = stage.log()
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
     first, second = one_batch_each(producers, log, sizes), one_batch_each(producers, log, sizes)
@@ -324,15 +324,14 @@ def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> 
 
 
 def roll_segment(stage: Stage, log: Log) -> int:
-    """Write a record so much later that it begins a segment, at whose start Kafka takes a snapshot of the producers.
-    Return its offset.
-    """
+    """Write a record so much later that it begins a segment, where Kafka takes a producer snapshot; return its
+    offset."""
     later = batch(b"later", timestamp=stage.began + 2 * SEGMENT_MS)
     return require_accepted(stage.broker.produce(log.topic, log.index, later)).base_offset
 
 
 def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -> list[Snapshots]:
-    """Damage the disk while the broker is down. Return a list that gets the producer snapshots before and after."""
+    """Damage the disk while the broker is down; return a list that gets the producer snapshots before and after."""
     found: list[Snapshots] = []
 
     def damage_and_look() -> None:
@@ -345,8 +344,7 @@ def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -
 
 
 def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: str) -> Part:
-    """Check SEQ-13: the same with a snapshot that is older than the log's end, was lost, is torn, or is ahead of the
-    log.
+    """Check SEQ-13: the same with a snapshot that is older than the log's end, lost, torn, or ahead of the log.
 
     The segment below the snapshot counts as flushed: otherwise it would be read again from its start, without the
     snapshot.
@@ -379,7 +377,7 @@ def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: s
 
 
 def rebuilt_transactions(stage: Stage, dialect: str, ends: list[bool], records: int) -> Part:
-    """Check SEQ-13: the same for transactions that were committed, aborted, and open when the broker was killed."""
+    """Check SEQ-13: the same for transactions that were committed, aborted, or open when the broker was killed."""
     log = stage.log()
     open_one, twice = stage.transactional(dialect, OPEN_MS), stage.transactional(dialect, OPEN_MS)
     for committed in ends:
@@ -405,9 +403,9 @@ def state_matches_the_log(
     at_rest: Sequence[StageProducer] = (),
     forgotten: Sequence[StageProducer] = (),
 ) -> Claim:
-    """Observe that the partition knows each producer as the log has it, and recognises the last batches that are sent again.
+    """Observe that the partition's producer state matches the log, and that repeated last batches are recognised.
 
-    The producers `at_rest` have ended their transactions, so that nothing of theirs can be sent again; nothing is left of those
+    Producers `at_rest` have ended their transactions, so they have nothing to repeat; nothing is left of those
     `forgotten`.
     """
     batches, end, whose = log.batches(), log.end(), [*last, *at_rest, *forgotten]
@@ -423,7 +421,7 @@ def state_matches_the_log(
 
 
 def repeated_end(stage: Stage, bumps: int, committed: bool) -> Part:
-    """Check FENCE-08: the answer to EndTxn v5 was lost, and the request is repeated after the restart."""
+    """Check FENCE-08: the answer to EndTxn v5 is lost, and the request is repeated after the restart."""
     producer = stage.transactional("tv2")
     producer.bump(bumps)
     producer.enter(stage.log())
@@ -435,7 +433,7 @@ def repeated_end(stage: Stage, bumps: int, committed: bool) -> Part:
 
 
 def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
-    """Check TXN-03: the coordinator dies while a transaction waits for its time-out."""
+    """Check TXN-03: the coordinator dies while a transaction waits for its timeout."""
     producer, log = stage.transactional(stage.newest_dialect, WAITS_MS), stage.log()
     producer.enter(log, records)
     shown = producer.describe()

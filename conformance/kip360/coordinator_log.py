@@ -17,7 +17,7 @@ STEPS = lists(sampled_from(["write", "offsets", "commit", "abort", "replace", "b
 
 
 class Instance:
-    """The current instance of a transactional id, and whether it has an open transaction."""
+    """A transactional id's current instance, and whether it has an open transaction."""
 
     def __init__(self, stage: Stage, dialect: str, timeout_ms: int) -> None:
         self._stage = stage
@@ -26,7 +26,7 @@ class Instance:
         self._open = False
 
     def take(self, step: str, records: int) -> None:
-        """Take one step; a transaction is opened before it is ended."""
+        """Take one step; if it ends a transaction, open one first."""
         if step in ("replace", "bump"):
             self._renew(step)
             return
@@ -36,7 +36,7 @@ class Instance:
             self._end(committed=step == "commit")
 
     def _renew(self, step: str) -> None:
-        """Begin another instance, which aborts an open transaction; or abort it and bump the epoch of this one."""
+        """Begin another instance, which aborts an open transaction; or abort it and bump this instance's epoch."""
         if step == "replace":
             self._producer = self._producer.successor()
         else:
@@ -62,7 +62,7 @@ class Instance:
 
 
 def as_logged(instance: Instance, case: str) -> Claims:
-    """Check that the transaction at rest is described as its newest record gives it."""
+    """Check that the transaction's description at rest matches its newest record."""
     shown, logged = yield from described_at_rest(instance.describe, instance.log.newest, _rests)
     held = logged is not None and logged.is_described_by(shown)
     yield held_if(held, shown, case=case, detail=f"{shown}; in the log: {say(logged)}")

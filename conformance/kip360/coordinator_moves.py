@@ -26,7 +26,7 @@ from strategies.inputs import EPOCH_BUMPS
 
 HOW = sampled_from(["move", "kill", "freeze"])
 NO_EPOCH = (-1, -1)
-"""The producer id and epoch that a new instance sends."""
+"""The producer id and epoch in a new instance's request."""
 STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort")
 
 
@@ -114,7 +114,7 @@ def bump_is_retried_at_the_next_coordinator(brokers: ThreeBrokers, bumps: int, h
 
 
 def in_order(before: InitProducerIdAnswer, after: InitProducerIdAnswer, *, retry: bool) -> bool:
-    """True if the later answer has another producer id, or a larger epoch; a retry may get the same pair."""
+    """True if the later answer has another producer id or a larger epoch; a retry may get the same pair."""
     if after.producer_id != before.producer_id:
         return True
     return after.producer_epoch > before.producer_epoch or (retry and after.producer_epoch == before.producer_epoch)
@@ -122,7 +122,7 @@ def in_order(before: InitProducerIdAnswer, after: InitProducerIdAnswer, *, retry
 
 KINDS = sampled_from(["bump", "instance", "retry"])
 BETWEEN = 4
-"""The number of requests from one change of coordinator to the next."""
+"""The number of requests between two changes of coordinator."""
 
 
 @probe(
@@ -138,7 +138,7 @@ def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: Ho
     producer = brokers.transactional("legacy")
     last, sent = producer.require(producer.init(), "producer"), NO_EPOCH
     former = last
-    """The last answer of the coordinator before the current one."""
+    """The last answer of the previous coordinator."""
     for turn, kind in enumerate(kinds):
         current = (last.producer_id, last.producer_epoch)
         pair = {"instance": NO_EPOCH, "bump": current, "retry": sent if sent != NO_EPOCH else current}[kind]
@@ -157,13 +157,13 @@ def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: Ho
 
 
 IN_A_BLOCK = 1_000
-"""The number of producer ids that a broker gets from the controller at a time. A check has to use up a block to notice
-that it was given twice: other checks have used its beginning."""
+"""The number of producer ids in a block that the controller gives to a broker. A check must use up a block to detect
+that it was given twice, since other checks used its beginning."""
 AT_ONCE = 100
 ALL = IN_A_BLOCK // AT_ONCE + 1
-"""The number of requests after which a broker has used up its block."""
+"""The number of requests that use up a broker's block."""
 KNOWN_WITHIN = 60.0
-"""Seconds in which a broker finds the next active controller."""
+"""Seconds in which a broker must find the next active controller."""
 
 
 @probe(
@@ -211,7 +211,7 @@ def restarted_broker_gives_new_producer_ids(brokers: ThreeBrokers, how: How, whi
 
 
 def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
-    """Observe that the answer has ids, and that none was given before or is given twice."""
+    """Observe that the answer has ids, none of which was given before or is given twice."""
     again = given & set(answer.producer_ids)
     twice = len(set(answer.producer_ids)) < len(answer.producer_ids)
     given.update(answer.producer_ids)
@@ -227,7 +227,7 @@ class Brokers(msgspec.Struct, frozen=True):
 
 
 def giving(bench: Bench) -> Brokers:
-    """Let the brokers give some producer ids."""
+    """Let the brokers grant some producer ids."""
     for name in bench.brokers:
         ask_until_served(bench, bench.node(name).init_producer_id)
     return Brokers(bench.brokers)
@@ -260,7 +260,7 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Clai
 def knows_controller(bench: Bench, broker: str, controller: str) -> None:
     """Wait until a broker forwards to this controller.
 
-    Up to 3.5 a request for a producer id waits for it, so that many at once would get no answer in time (KAFKA-14694).
+    Up to 3.5 a request for a producer id waits for that, so that many at once would time out (KAFKA-14694).
     """
 
     def forwards() -> bool:
@@ -271,7 +271,7 @@ def knows_controller(bench: Bench, broker: str, controller: str) -> None:
 
 
 def active_controller(bench: Bench, names: Sequence[str]) -> str:
-    """Return the one of these controllers that describes itself as leader of the quorum, as soon as one does."""
+    """Return the one of these controllers that describes itself as the quorum's leader, as soon as one does."""
 
     def leader() -> str | None:
         found = bench.answers(names, lambda name: bench.node(name, controller=True).describe_quorum())

@@ -1,4 +1,4 @@
-"""Transactions that were decided before something broke: their markers, coordinators and partitions (KIP-98, KIP-360)."""
+"""Transactions decided before a failure: their markers, coordinators and partitions (KIP-98, KIP-360)."""
 
 from typing import Literal
 
@@ -18,7 +18,7 @@ from protocol.since import since
 from strategies.inputs import FEW_RECORDS
 
 EPOCH_FROM = since("InitProducerIdRequest", "ProducerEpoch")
-"""The first version of InitProducerId in which a producer can ask for its next epoch."""
+"""The first version of InitProducerId with which a producer can bump its epoch."""
 HOW = sampled_from(["kill", "freeze", "move", "stop"])
 PREPARED = {True: "PrepareCommit", False: "PrepareAbort"}
 COMPLETE = {True: "CompleteCommit", False: "CompleteAbort"}
@@ -151,7 +151,7 @@ def init_while_markers_are_outstanding(
 
 
 WAITS_MS = 5_000
-"""A transaction time-out in milliseconds that ends after the coordinator was replaced."""
+"""A transaction timeout in milliseconds that ends after the coordinator was replaced."""
 
 
 @log_scenario(

@@ -17,17 +17,17 @@ STEPS = lists(sampled_from(["add", "offsets", "commit", "abort", "replace"]), mi
 
 
 class Known(msgspec.Struct):
-    """A transaction as its producer knows it. The epoch is that of the last acknowledged request."""
+    """A transaction as its producer knows it, with the epoch of the last acknowledged request."""
 
     producer: StageProducer
     state: str = "Empty"
     epoch: int = 0
     partitions: frozenset[tuple[str, int]] = frozenset()
     began: tuple[int, int] = (-1, -1)
-    """The kit's clock (ms since 1970) around the request that opened it."""
+    """The kit's clock (ms since 1970) before and after the request that opened it."""
 
     def __str__(self) -> str:
-        """Return text that is the same in every process, so that a stored example is judged as it was."""
+        """Return text that is the same in every process, so that a stored example is judged as before."""
         mine = self.producer
         known = f"id {mine.producer_id}, {self.state} at epoch {self.epoch}, time-out {mine.timeout_ms} ms"
         return f"{known}, partitions {say(sorted(self.partitions))}, began {say(self.began)}"
@@ -74,9 +74,8 @@ def transaction_is_described_after_each_step(
 
 
 def take(stage: Stage, known: Known, step: str, records: int) -> Claims:
-    """Let the producer take one step, and observe what is described after it. An empty transaction is opened before it is
-    ended.
-    """
+    """Let the producer take one step, and observe the description after it. An empty transaction is opened before it is
+    ended."""
     producer = known.producer
     if step in ("add", "offsets") or (step != "replace" and known.state != "Ongoing"):
         add_partition(stage, known, offsets=step == "offsets", records=records)
@@ -101,9 +100,8 @@ def add_partition(stage: Stage, known: Known, *, offsets: bool, records: int) ->
 
 
 def replace_instance(known: Known) -> None:
-    """Begin a new instance of the transactional id: an open transaction is aborted, at an epoch that no other instance is
-    given.
-    """
+    """Begin a new instance of the transactional id: an open transaction is aborted, at an epoch given to no other
+    instance."""
     known.producer = known.producer.successor()
     known.close("Empty", known.producer.epoch)
 

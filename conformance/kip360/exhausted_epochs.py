@@ -15,18 +15,18 @@ from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
 
 IDS = 5
-"""The number of ids that are exhausted side by side, which takes no longer than one."""
+"""The number of ids exhausted in parallel, which takes no longer than one."""
 FEW_IDS = 2
-"""The number of ids where a restarted coordinator has to read all their bumps."""
+"""The number of ids if a restarted coordinator has to read all their bumps."""
 TIMES_OUT_MS = 1_000
 EXHAUSTED_WITHIN = 240.0
-"""The seconds in which an epoch is exhausted, which takes 10 to 60."""
+"""Seconds in which an id's epochs must be exhausted; 10 to 60 are usual."""
 
 
 def exhaust(producer: CheckProducer, node: NodeClient) -> None:
-    """Bump to the last epoch that a client may hold, over a connection of its own.
+    """Bump to the last epoch that a client may hold, on a separate connection.
 
-    A broker that is starved of CPU meanwhile is fenced, and not the coordinator for a while: the rest is asked again.
+    A broker starved of CPU is fenced, and temporarily no coordinator: the remaining bumps are requested again.
     """
 
     def bump_on() -> bool:
@@ -49,7 +49,7 @@ def exhaust(producer: CheckProducer, node: NodeClient) -> None:
 def exhausted_producers(
     stage: Stage, count: int, dialect: str = "legacy", timeout_ms: int = 60_000
 ) -> list[StageProducer]:
-    """Create producers and bring all to their last epoch, side by side."""
+    """Create producers, and bring all of them to their last epoch in parallel."""
     producers = [stage.transactional(dialect, timeout_ms) for _ in range(count)]
     nodes = [stage.bench.node(stage.broker.node, purpose=producer.transactional_id) for producer in producers]
     stage.bench.together([partial(exhaust, *each) for each in zip(producers, nodes, strict=True)])

@@ -1,4 +1,4 @@
-"""Producers and transactional ids that were idle for too long (KIP-360, Unknown Producer Fencing; KIP-854)."""
+"""Producers and transactional ids that were idle past their expiration (KIP-360, Unknown Producer Fencing; KIP-854)."""
 
 from hypothesis.strategies import integers
 
@@ -12,13 +12,13 @@ from protocol.configs import ResourceType
 from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS
 
 FORGOTTEN_WITHIN = 30.0
-"""The time limit in seconds: many times the expiry and the interval at which a broker looks for idle producers."""
+"""The time limit in seconds: many times the expiration and the interval between the broker's checks."""
 AT_A_RESTART = "TRANSACTIONAL_ID_EXPIRATION"
-"""The expectation on releases that look for idle producers when they start."""
+"""The expectation on releases that look for idle producers only when they start."""
 
 
 def just_written(stage: Stage, log: Log, records: int, batches: int = 1) -> StageProducer:
-    """Create an idempotent producer whose last record is of this moment: its age is counted from the record's timestamp."""
+    """Create an idempotent producer whose last record is of this moment: its age counts from the record's timestamp."""
     stage.began = stage.bench.now().unix_ms
     producer = stage.idempotent()
     for _ in range(batches):
@@ -27,7 +27,7 @@ def just_written(stage: Stage, log: Log, records: int, batches: int = 1) -> Stag
 
 
 def idle_for(stage: Stage) -> float:
-    """Return the seconds since `just_written` began; every earlier request had been answered by then."""
+    """Return the seconds since `just_written` began, when all earlier requests had been answered."""
     return (stage.bench.now().unix_ms - stage.began) / 1000
 
 
@@ -39,7 +39,7 @@ def looks_at_a_restart(stage: Stage) -> bool:
 
 
 def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: bool) -> Settled:
-    """Wait until the producer has been idle for long enough. Return whether the partition no longer lists it."""
+    """Wait until the producer has been idle for long enough; return whether the partition no longer lists it."""
     stage.bench.eventually(lambda: idle_for(stage) > EXPIRY, "the expiry of an idle producer", due=None)
     if at_a_restart:
         stage.restart(clean=True)

@@ -18,7 +18,8 @@ def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:
 
 
 def rests(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
-    """Return the premise that the coordinator describes the producer as it last answered, with no open transaction."""
+    """Return the premise that the coordinator's description matches its last answer to the producer, without an open
+    transaction."""
     return described_as(is_idle_at(shown, producer), f"no open transaction at epoch {producer.epoch}", producer)
 
 

@@ -10,7 +10,7 @@ from protocol.records import ControlType
 from strategies.inputs import EPOCH_BUMPS, EPOCHS_AHEAD, FEW_RECORDS
 
 RESTED = sampled_from(["untouched", "legacy", "newest"])
-"""The protocol in which a producer ended its last transaction; `untouched` if it has never begun one."""
+"""The protocol of a producer's last transaction; `untouched` if it never began one."""
 
 
 def at_rest(stage: Stage, rested: str, bumps: int) -> StageProducer:

@@ -1,4 +1,5 @@
-"""Transactions beside one that cannot complete: it keeps no other from its end (KIP-98; the general law GEN-20)."""
+"""Transactions next to one that cannot complete, which must not keep others from ending (KIP-98; the general law
+GEN-20)."""
 
 from hypothesis.strategies import booleans, sampled_from
 
@@ -13,11 +14,11 @@ from protocol.records import ControlType
 from strategies.inputs import FEW_RECORDS
 
 BESIDE_MS = 2_000
-"""The time-out in milliseconds of the transaction that is left open beside the one that hangs."""
+"""The timeout in milliseconds of the transaction left open next to the stuck one."""
 
 
 class AtLeader(Partition):
-    """A partition whose leader is known: a look-up would wait for a broker that does not answer."""
+    """A partition with a known leader: a look-up would wait for a broker that does not answer."""
 
     def __init__(self, partition: Partition) -> None:
         super().__init__(partition.bench, partition.data)
@@ -28,14 +29,14 @@ class AtLeader(Partition):
 
 
 def beside(brokers: ThreeBrokers, stuck: CheckProducer, timeout_ms: int) -> CheckProducer:
-    """Create a producer whose transactional id is in the same partition of __transaction_state as the stuck one's."""
+    """Create a producer whose transactional id shares the stuck one's partition of __transaction_state."""
     index = brokers.state_partition(stuck).index
     made = (brokers.transactional(stuck.dialect.name, timeout_ms) for _ in range(100))
     return next(one for one in made if brokers.state_partition(one).index == index)
 
 
 def short_of_replicas(brokers: ThreeBrokers, partition: Partition, seen_by: str) -> None:
-    """Wait until a broker shows an ISR that lacks replicas."""
+    """Wait until a broker shows an ISR without some replicas."""
 
     def is_short() -> bool:
         state = partition.state(seen_by)

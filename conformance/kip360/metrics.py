@@ -17,13 +17,13 @@ LATE = f"{OF_REPLICAS}PartitionsWithLateTransactionsCount"
 PRODUCERS = f"{OF_REPLICAS}ProducerIdCount"
 VERIFICATION_FAILURES = "kafka.server:type=AddPartitionsToTxnManager,name=VerificationFailureRate"
 BUFFER_MS = 5 * 60_000
-"""Milliseconds past the longest transaction time-out after which a transaction counts as late (KIP-664)."""
+"""Milliseconds past the longest transaction timeout after which a transaction counts as late (KIP-664)."""
 COUNTED_WITHIN = 10.0
-"""Seconds within which topics of earlier checks are gone; until then their producers are counted."""
+"""Seconds within which earlier checks' topics are gone; until then their producers are counted."""
 
 
 def read(stage: Stage, metric: str, attribute: str = "Value") -> int:
-    """Return the value of the metric; -1 if the broker does not have it."""
+    """Return the metric's value; -1 if the broker does not have it."""
     found = stage.bench.metric(stage.broker.node, metric)
     return -1 if found is None else int(found[attribute])
 
@@ -136,5 +136,5 @@ def listed_producers(stage: Stage) -> Iterator[int]:
 
 
 def count_of_failures(stage: Stage) -> int:
-    """Return the number of failures counted; 0 before the first one, when the meter may not exist."""
+    """Return the number of counted failures; 0 while the meter does not exist, before the first one."""
     return max(0, read(stage, VERIFICATION_FAILURES, "Count"))

@@ -15,7 +15,7 @@ from strategies.inputs import FEW_RECORDS
 
 LOWEST = since("FetchRequest", "IsolationLevel")
 ENDS = lists(booleans(), min_size=3, max_size=5)
-"""Whether each of several transactions is committed."""
+"""The outcomes of several transactions: True to commit."""
 
 
 @probe(
@@ -77,16 +77,15 @@ def any_range_shows_whole_transactions(
 
 
 class StableOffsets:
-    """The last stable offsets of a log, in the order in which they were seen within its leader epoch."""
+    """The last stable offsets of a log, in the order seen within its leader epoch."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
         self._seen = 0
 
     def look(self, open_from: dict[str, int]) -> Claims:
-        """Ask for the last stable offset in both ways; `open_from` has the first offset of each open transaction, by
-        transactional id.
-        """
+        """Request the last stable offset in both ways; `open_from` has each open transaction's first offset, by
+        transactional id."""
         read = self.log.leader().fetch(self.log.at(self.log.end()), FetchOptions(isolation_level=READ_COMMITTED))
         listed = self.log.stable_end()
         above_start = [first for first in open_from.values() if first >= read.log_start_offset]
@@ -152,7 +151,7 @@ def partition_describes_its_producers(stage: Stage, case: str, ends: list[bool],
 
 
 def described_by_the_log(log: Log, producer: StageProducer, *, open_from: int) -> Claim:
-    """Observe that the partition's state of a producer is that of its last batch or marker in the log."""
+    """Observe that the partition's state of a producer matches its last batch or marker in the log."""
     own = [one for one in log.batches() if one.producer_id == producer.producer_id]
     data = [one for one in own if not one.control]
     if not data:

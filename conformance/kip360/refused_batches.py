@@ -13,7 +13,7 @@ from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 TRIES = lists(integers(1, 1_000_000), min_size=6, max_size=8)
-"""The distances by which several batches are off."""
+"""How far each of several batches is off."""
 
 
 def writer(stage: Stage, log: Log, transactional: bool, records: int) -> StageProducer:
@@ -28,7 +28,8 @@ def writer(stage: Stage, log: Log, transactional: bool, records: int) -> StagePr
 
 
 def without_trace(log: Log, producer: StageProducer, batch: NewBatch, error: Error, **fields: Any) -> Claim:
-    """Observe that the batch is refused with this error; the partition's offsets and its state of the producer are as before."""
+    """Observe that the batch is refused with this error, and the partition's offsets and producer state are as
+    before."""
     before = log.state(producer.producer_id)
     answer = producer.send(log, batch, **fields)
     after = log.state(producer.producer_id)
@@ -94,7 +95,7 @@ def former_errors_do_not_appear(stage: Stage, sends: list[str], emptied: bool, r
 
 
 def hostile(stage: Stage, producer: StageProducer, log: Log, kind: str, first: NewBatch) -> NewBatch:
-    """Return a batch that was sent before, or one that cannot follow it."""
+    """Return a batch that was sent before, or one that cannot follow."""
     following = producer.sequences[log.here]
     if kind == "unknown-producer":
         return stage.idempotent().batch(log, sequence=following)

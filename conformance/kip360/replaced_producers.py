@@ -20,7 +20,7 @@ OFFSETS = "__consumer_offsets"
 REQUESTS = {"add-partitions": "AddPartitionsToTxn", "add-offsets": "AddOffsetsToTxn", "end-txn": "EndTxn"}
 CASES = REQUESTS | {"tv2": "EndTxn"}
 OLD = "old-"
-"""The prefix of cases with request versions that do not know PRODUCER_FENCED."""
+"""The prefix of cases with request versions that lack PRODUCER_FENCED."""
 
 
 def replaced_instance(stage: Stage, dialect: str) -> tuple[StageProducer, StageProducer]:
@@ -37,7 +37,7 @@ def closed_and_open(stage: Stage, owner: StageProducer) -> Iterator[bool]:
 
 
 def send(producer: StageProducer, request: str, log: Log, committed: bool, version: int) -> Answer:
-    """Send one of the requests from a producer to its coordinator. EndTxn v5 has to be asked for by name."""
+    """Send one of the requests from a producer to its coordinator. EndTxn v5 must be requested by name."""
     version = producer.stage.at_most(request, version)
     if request == "AddPartitionsToTxn":
         return producer.add(log, version=version)

@@ -30,7 +30,7 @@ Sent = list[tuple[NewBatch, ProducedPartition]]
 
 
 def write_batches(producer: CheckProducer, partition: Partition, sizes: list[int]) -> Sent:
-    """Write batches of these sizes. Return each with its answer."""
+    """Write batches of these sizes; return each with its answer."""
     return [(producer.batch(partition, size), producer.write(partition, size)) for size in sizes]
 
 
@@ -43,7 +43,7 @@ def start_of(partition: Partition) -> int:
 
 
 def comparable(known: ProducerState | None) -> tuple[int, ...] | None:
-    """Return the fields on which the replicas of a partition have to agree."""
+    """Return the fields on which a partition's replicas must agree."""
     if known is None:
         return None
     return (known.producer_epoch, known.last_sequence, known.coordinator_epoch, known.current_txn_start_offset)
@@ -87,7 +87,7 @@ State = tuple[int, ...] | None
 
 
 def states_of(brokers: ThreeBrokers, partition: Partition, producer: CheckProducer, name: str) -> tuple[State, State]:
-    """Return the leader's state of a producer, and a follower's, read right after it."""
+    """Return a producer's state at the leader, and right after it at a follower."""
     leaders = comparable(brokers.producer_state(partition, producer))
     return leaders, comparable(brokers.producer_state(partition, producer, brokers.bench.node(name)))
 
@@ -208,7 +208,7 @@ def replica_made_after_a_trim_leads(brokers: ThreeBrokers, sizes: list[int], epo
 
 
 def epochs_only_grow(partition: Partition, producer: CheckProducer) -> bool:
-    """True if the producer's epochs never fall in the log as a consumer reads it."""
+    """True if the producer's epochs never decrease in the log as a consumer reads it."""
     read = partition.leader().fetch(partition.at(max(0, start_of(partition))))
     epochs = [one.producer_epoch for one in read.batches if one.producer_id == producer.producer_id]
     return epochs == sorted(epochs)
@@ -228,7 +228,7 @@ RETENTION = {
 
 
 def with_keys(records: NewBatch) -> NewBatch:
-    """Return the batch with a key for each record, as a compacted topic requires."""
+    """Return the batch with a key in each record, as a compacted topic requires."""
     return msgspec.structs.replace(
         records, records=tuple(msgspec.structs.replace(record, key=record.value) for record in records.records)
     )

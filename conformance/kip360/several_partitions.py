@@ -22,7 +22,7 @@ from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS
 
 
 class Item(NamedTuple):
-    """A batch of a request, and its expected answer: an error, or the offset at which it was or is appended."""
+    """A batch of a request and its expected answer: an error, or the offset at which it is or was appended."""
 
     batch: NewBatch
     error: Error
@@ -36,7 +36,7 @@ ALSO_REFUSED = {"idempotent": "older-epoch", "legacy": "not-added", "tv2": "gap"
 
 
 def prepare(producer: StageProducer, log: Log, how: str, records: int, gap: int) -> Item:
-    """Prepare a partition so that it answers a batch in this way. Return the batch and the expected answer."""
+    """Prepare a partition so that it answers a batch as `how` says; return the batch and the expected answer."""
     if how == "not-added":
         version = producer.stage.at_most("Produce", LEGACY.produce)
         abortable = version >= since("Produce", "TRANSACTION_ABORTABLE")
@@ -66,7 +66,7 @@ def is_about(one: ProducedPartition, log: Log) -> bool:
 
 
 def is_answered(item: Item, before: LogState, after: LogState, log: Log, answer: ProduceAnswer) -> bool:
-    """True if the partition was answered once, as expected, and its log is as it was but for what was appended."""
+    """True if the partition was answered once, as expected, and its log only gained what was appended."""
     found = [(one.error, one.base_offset) for one in answer.partitions if is_about(one, log)]
     if item.grows:
         return found == [(Error.NONE, item.at)] and after.end == before.end + item.grows
@@ -112,7 +112,7 @@ Pair = tuple[str, int]
 
 
 def errors(answer: AddPartitionsToTxnAnswer, transactional_id: str) -> dict[Pair, Error]:
-    """Return the errors of a transaction's partitions; INCONSISTENT_TOPIC_ID for one that was answered twice."""
+    """Return the errors of a transaction's partitions; INCONSISTENT_TOPIC_ID for one with two answers."""
     found: dict[Pair, Error] = {}
     for one in answer.partitions:
         if one.transactional_id == transactional_id:
@@ -122,7 +122,7 @@ def errors(answer: AddPartitionsToTxnAnswer, transactional_id: str) -> dict[Pair
 
 
 def absent_partitions(stage: Stage, logs: Sequence[Log], count: int) -> list[Pair]:
-    """Return one or two partitions: one that its topic does not have, and one of a topic that does not exist."""
+    """Return one or two missing partitions: one missing in its topic, and one of a missing topic."""
     return [(logs[0].name, len(logs)), (stage.bench.fresh("absent"), 0)][:count]
 
 
@@ -165,11 +165,11 @@ WRONG: Mapping[str, Error] = {
     "foreign-id": Error.INVALID_PRODUCER_ID_MAPPING,
     "unknown-partition": Error.OPERATION_NOT_ATTEMPTED,
 }
-"""Mistakes in a transaction of a request, and the error of its existing partitions."""
+"""Mistakes in a request's transaction, and the resulting error of its existing partitions."""
 
 
 class RequestedTransaction(NamedTuple):
-    """A transaction of a request, and the expected error of each of its partitions."""
+    """A transaction in a request, and the expected error of each of its partitions."""
 
     producer: StageProducer
     asked: TxnPartitions

@@ -21,7 +21,7 @@ TV2 = 2
 def mark(
     log: Log, producer_id: int, epoch: int, coordinator_epoch: int, committed: bool, version: int, strict: bool = True
 ) -> WriteTxnMarkersAnswer:
-    """Write a marker as a coordinator does; `strict` marks transaction version 2, if the request version has that field."""
+    """Write a marker as a coordinator does; `strict` sets transaction version 2, if the request version has it."""
     marker = TxnMarker(
         producer_id=producer_id,
         producer_epoch=epoch,
@@ -96,7 +96,7 @@ def older_marker_is_refused(
 
 
 def at_large(state: ProducerState) -> tuple[int, ...]:
-    """Return the fields that a repeated marker, which is appended once more, leaves unchanged."""
+    """Return the fields that a repeated marker, appended once more, leaves unchanged."""
     return state.producer_epoch, state.last_sequence, state.coordinator_epoch, state.current_txn_start_offset
 
 

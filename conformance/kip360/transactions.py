@@ -148,7 +148,7 @@ def deleted_records_of_an_open_transaction(stage: Stage, case: str, records: int
 
 
 def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
-    """Open a transaction. Return its description after the coordinator aborted it on time-out."""
+    """Open a transaction; return its description after the coordinator has aborted it on timeout."""
     producer.enter(producer.stage.log(), records)
     return producer.await_completion("time-out")
 

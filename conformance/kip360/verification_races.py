@@ -1,4 +1,5 @@
-"""An epoch that grows stale between the coordinator's verification of a batch and its append (KIP-890, KAFKA-19690)."""
+"""An epoch that becomes stale between the coordinator's verification of a batch and its append (KIP-890,
+KAFKA-19690)."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,7 +17,7 @@ from protocol.log import ProduceAnswer, ProducePartition
 from strategies.inputs import FEW_RECORDS
 
 RACED = (Error.INVALID_PRODUCER_EPOCH, Error.INVALID_TXN_STATE)
-"""Answers to a batch whose transaction was aborted after it had been verified."""
+"""Answers to a batch whose transaction was aborted after the verification."""
 ANSWERED_WITHIN = 30.0
 SOON = 1.0
 """The time limit in seconds: a frozen leader is fenced after three."""
@@ -36,8 +37,8 @@ def aborted_after_the_verification(
 ) -> tuple[bool, ProduceAnswer]:
     """Freeze the coordinator until the leader has asked it, and the leader until the transaction is being aborted.
 
-    Then the verification's answer and the abort's markers wait for the leader side by side. Return whether the
-    coordinator was seen to have the partitions and then to abort, and the answer to the batches.
+    Then the verification's answer and the abort's markers wait for the leader together. Returns whether the coordinator
+    was seen to have the partitions and then to abort, and the answer to the batches.
     """
     coordinator, node = brokers.coordinator_of(producer), brokers.bench.node(leader)
     asked = producer.at(brokers.bench.node(coordinator))
