@@ -36,7 +36,7 @@ OFTEN = 0.1
 
 
 def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:
-    """Let two replicas lead in turn while the third stays frozen. Return the log of each turn."""
+    """Let two replicas lead in turn while the third stays frozen; return each turn's log."""
     two = (turns.leader, next(id for id in turns.replicas if id != turns.leader))
     taken = [turns.take(records[0])]
     for number, values in enumerate(records[1:], 1):
@@ -46,16 +46,15 @@ def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:
 
 
 def holding(partition: Partition) -> dict[int, Stamped]:
-    """Wait until the replicas agree. Return the records of each, by broker id."""
+    """Wait until the replicas agree; return the records of each, by broker id."""
     state = partition.await_agreement()
     reads = {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
     return {id: epochs_and_checksums(read) for id, read in reads.items()}
 
 
 def kept_entries(file: File, leader: File, epoch: int) -> bool:
-    """True if all entries of `file` up to `epoch` are the leader's too. Later ones come from later leaders and do not
-    matter here.
-    """
+    """True if all entries of `file` up to `epoch` are also the leader's. Later ones come from later leaders and do not
+    matter here."""
     mine, theirs = entries_of(file), entries_of(leader)
     return mine is not None and theirs is not None and {entry for entry in mine if entry.epoch <= epoch} <= set(theirs)
 
@@ -75,7 +74,7 @@ def is_gap(answer: EpochEnd, floor: int, next_start: int) -> bool:
 
 
 def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int) -> Claims:
-    """Check OFLE-03: for an epoch it has no record of, the leader gives the one before and the start of the next."""
+    """Check OFLE-03: for an epoch without records the leader answers the epoch before and the start of the next."""
     for epoch in epochs:
         answer = leader.offset_for_leader_epoch(partition.name, partition.index, epoch)
         yield held_if(is_gap(answer, floor.epoch, start), answer, row="KIP320-OFLE-03", case="gap")

@@ -27,7 +27,7 @@ WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
 
 
 def append_and_read(partition: Partition, records: NewBatch) -> tuple[FetchedPartition, Batch]:
-    """Write a batch and read it back from the leader. Return the answer and its first batch."""
+    """Write a batch and read it back from the leader; return the answer and its first batch."""
     offset = partition.append(records).base_offset
     answer = partition.leader().fetch(partition.at(offset))
     return answer, answer.batches[0]
@@ -123,7 +123,7 @@ def transactions_and_markers_have_the_leader_epoch(several: SpreadPartitions, wr
 
 
 def internal(bench: Bench, name: str) -> Partition:
-    """Return partition 0 of an internal topic, moving its leader if it is still in epoch 0."""
+    """Return partition 0 of an internal topic, after moving its leader if it is still in epoch 0."""
     described = bench.node(bench.brokers[0]).metadata([name]).topic(name)
     partition = Partition(bench, PartitionData(Topic(name, described.topic_id), 0))
     if partition.epoch() == 0:

@@ -1,4 +1,4 @@
-"""A follower that returns after everything it had was deleted: it starts over at the leader's log start (KIP101-SC-07)."""
+"""A follower that returns after all its records were deleted: it restarts at the leader's log start (KIP101-SC-07)."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ OFTEN = 0.1
 
 
 class Deletion(NamedTuple):
-    """The result of DeleteRecords while the follower was down, and the leader at that time."""
+    """The result of DeleteRecords while the follower was down, and the leader then."""
 
     leader: NodeClient
     epoch: int
@@ -34,7 +34,7 @@ class Deletion(NamedTuple):
 
 
 def end_of(partition: Partition, id: int, timestamp: int = LATEST) -> ListedOffset:
-    """Ask a replica for its own log end, or with EARLIEST for its log start."""
+    """Return a replica's log end from its own answer, or with EARLIEST its log start."""
     return partition.bench.node(id).list_offsets(partition.name, partition.index, timestamp, replica_id=DEBUGGER)
 
 
@@ -59,7 +59,7 @@ def write_and_delete(partition: Partition, others: list[int], sizes: tuple[int, 
 
 
 def low_watermark_without_the_stopped_broker(trim: Deletion) -> Claims:
-    """Check DR-02: a broker that is down is not counted in the low watermark. The judge tells a time-out, which has none."""
+    """Check DR-02: the low watermark excludes a broker that is down. The judge recognises a timeout, which has none."""
     if trim.answer.error is not Error.REQUEST_TIMED_OUT:
         held = (trim.answer.error, trim.answer.low_watermark) == (Error.NONE, trim.start)
         yield held_if(held, trim.answer, row="KIP320-DR-02", case="low-watermark")
@@ -83,7 +83,7 @@ def entries_from(file: File, start: int) -> bool:
 
 
 def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int) -> Claims:
-    """Check DR-02: the log and the leader epoch cache of every replica begin at the new log start."""
+    """Check DR-02: every replica's log and leader epoch cache begin at the new log start."""
     for id in state.replicas:
         first = end_of(partition, id, EARLIEST)
         detail = f"{id} starts at {first.offset}, trimmed to {start}"
@@ -94,7 +94,7 @@ def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int)
 
 
 def started_over(partition: Partition, id: int, trim: Deletion, *, joined: Settled) -> Claims:
-    """Check TRUNC-06: the follower is in the ISR with the leader's log, and has nothing from below the log start."""
+    """Check TRUNC-06: the follower is in the ISR with the leader's log, and has nothing below the log start."""
     bench, name = partition.bench, partition.bench.name_of(id)
     first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
     mine, leaders = (

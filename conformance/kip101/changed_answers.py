@@ -1,8 +1,8 @@
-"""A leader's log is truncated and rewritten while its answer to a follower is on the way (KIP101-SC-14).
+"""A leader's log that is truncated and rewritten while its answer to a follower is in flight (KIP101-SC-14).
 
-A broker sends records straight from the file, as fast as the connection takes them, so the end of a long answer may be of a
-later epoch than its beginning (KAFKA-18723). A follower that knows of no later epoch must not append that end: it would have
-records of an epoch above records that the leader of that epoch never had.
+A broker sends records straight from the file, as fast as the connection takes them, so the end of a long answer may be
+of a later epoch than its beginning (KAFKA-18723). A follower that knows of no later epoch must not append that end: it
+would have records of an epoch above records that the leader of that epoch never had.
 """
 
 from typing import NamedTuple
@@ -23,9 +23,9 @@ from protocol.cluster import PartitionMetadata
 from protocol.records import NewBatch, batch
 
 KBIT = 512
-"""The link's rate in kbit/s: a hundredth of that at which the leader takes batches."""
+"""The link's rate in kbit/s: a hundredth of the leader's append rate."""
 FIRST = b"." * 300_000
-"""A batch that keeps the link busy for seconds while the others are written, which then go in one answer."""
+"""A batch that keeps the link busy for seconds while the others are written, which then share one answer."""
 BATCHES = 64
 LONG = 32
 """The least number of batches in an answer: more than the buffers hold and the link carries before the freeze."""
@@ -33,16 +33,16 @@ PAYLOAD = b"." * 16_000
 """The value of each record. Batches differ only in offset and leader epoch, neither of which the CRC covers, so that a
 batch spliced from two epochs is valid."""
 STALLED = 5.0
-"""Seconds in which the buffers of a connection to a frozen broker fill up at that rate. Nothing more is then read from
+"""Seconds in which the buffers of a connection to a frozen broker fill up at that rate. Then nothing more is read from
 the leader's file, which may be truncated for a moment."""
 TAKEN_WITHIN = 15.0
 SENT_WITHIN = 25.0
-"""Seconds for sending the first batch. A follower that gets nothing for 30 s disconnects, and leaves the ISR."""
+"""Seconds to send the first batch. A follower that gets nothing for 30 s disconnects, and leaves the ISR."""
 OFTEN = 0.1
 
 
 class UnderWay(NamedTuple):
-    """An answer that `follower` waits for: the batches from offset `start` to `end`, of epochs up to `epoch`."""
+    """An answer that `follower` awaits: the batches from offset `start` to `end`, of epochs up to `epoch`."""
 
     leader: int
     follower: int
@@ -53,13 +53,13 @@ class UnderWay(NamedTuple):
 
 
 def append_alike(partition: Crashing, leader: int, same: NewBatch, count: int) -> int:
-    """Append `count` equal batches with acks=1. Return the log end."""
+    """Append `count` equal batches with acks=1; return the log end offset."""
     ends = [partition.append(same, acks=1, to=partition.bench.node(leader)).base_offset + 1 for _ in range(count)]
     return ends[-1]
 
 
 def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: NewBatch, count: int) -> UnderWay:
-    """Write to the leader, and wait for the follower's next fetch, whose answer has everything in the leader's log."""
+    """Write to the leader, and wait for the follower's next fetch, whose answer has the leader's whole log."""
     others = [id for id in state.replicas if id != state.leader]
     follower, epoch = others[pick], state.leader_epoch
     partition.append(batch(FIRST), acks=1, to=partition.bench.node(state.leader))
@@ -70,14 +70,14 @@ def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: 
 
 
 def stall(bench: Bench, follower: str) -> None:
-    """Freeze the follower, and wait until the connection to it takes nothing more."""
+    """Freeze the follower, and wait until the connection to it accepts no more."""
     bench.processes.pause(follower, role="follower")
     began = bench.now().seconds
     bench.eventually(lambda: bench.now().seconds - began > STALLED, "full buffers", every=OFTEN)
 
 
 def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults: Faults, slow: RateLimit) -> None:
-    """Let the successor lead and take more batches than it lacked; wait until the former leader has copied them."""
+    """Let the successor lead and append more batches than it lacked; wait until the former leader has copied them."""
     epoch = partition.state(answer.successor).leader_epoch
     put_first(partition, answer.successor, asked=answer.successor)
     elect_preferred(partition, answer.successor, epoch)

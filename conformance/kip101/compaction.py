@@ -1,4 +1,4 @@
-"""Compaction keeps leader epochs and epoch lookups (KIP-101 as released: the cleaner leaves the leader epoch cache alone)."""
+"""Compaction and leader epochs (KIP-101 as released: the cleaner leaves the leader epoch cache alone)."""
 
 from itertools import pairwise
 
@@ -25,10 +25,10 @@ KEYS = 3
 
 
 def to_be_compacted(bench: Bench) -> PartitionData:
-    """Write the same keys in four epochs; each but the second also writes a key of its own.
+    """Write the same keys in four epochs; each but the second also writes its own key.
 
     So compaction removes the second epoch entirely and parts of the others. Nothing is cleaned before the compaction
-    lag is lifted.
+    lag is removed.
     """
     partition = new_partition(
         bench,
@@ -49,7 +49,7 @@ def to_be_compacted(bench: Bench) -> PartitionData:
 
 
 def _write_batches(partition: Partition, round: int, keys: list[bytes]) -> int:
-    """Write a batch per key, each timestamped late enough to begin a segment. Return the first offset."""
+    """Write a batch per key, each timestamped late enough to begin a segment; return the first offset."""
     now = partition.bench.now().unix_ms
     records = [NewBatch((NewRecord(b"round %d" % round, key),), timestamp=now + 10 * n) for n, key in enumerate(keys)]
     offsets = [partition.append(record).base_offset for record in records]
@@ -82,7 +82,7 @@ def reads(partition: Partition) -> dict[int, FetchedPartition]:
 
 
 def vector(partition: Partition, version: int) -> list[EpochEnd]:
-    """Ask the leader for the end of every epoch from -2 to two above its own."""
+    """Request the end offset of every epoch from -2 to two above the leader's own."""
     state = partition.whole()
     leader = partition.bench.node(state.leader)
     return [

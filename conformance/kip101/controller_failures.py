@@ -1,4 +1,4 @@
-"""Controllers fail while a leader dies and returns: the leader epoch still rises (KIP101-SC-10)."""
+"""Controllers that fail while a leader dies and returns; the leader epoch must still increase (KIP101-SC-10)."""
 
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ def session_of(topology: Topology) -> float:
 
 
 def single_replica(topology: Topology) -> Rig[PartitionData, Partition]:
-    """Return a rig with a partition that only one broker can lead, and records of its first epoch."""
+    """Return a rig with a partition that only one broker can lead, with records of its first epoch."""
 
     def prepare(bench: Bench) -> PartitionData:
         partition = new_partition(bench, (bench.id_of(bench.brokers[0]),))
@@ -41,14 +41,14 @@ def single_replica(topology: Topology) -> Rig[PartitionData, Partition]:
 
 
 class RestartedLeader(NamedTuple):
-    """The state of a restarted leader, and the leader epoch of the first batch written to it."""
+    """A restarted leader's state, and the leader epoch of the first batch written to it."""
 
     state: PartitionMetadata
     stamp: int
 
 
 def active_controller(bench: Bench, besides: str = "") -> str | None:
-    """Return the quorum's leader as a controller other than `besides` describes it, None while none does."""
+    """Return the quorum's leader as described by a controller other than `besides`; None while none does."""
     for name in bench.controllers:
         if name == besides:
             continue
@@ -62,12 +62,12 @@ def active_controller(bench: Bench, besides: str = "") -> str | None:
 
 
 def wait_for_session_end(bench: Bench, since: float, seconds: float) -> None:
-    """Wait until a broker session would have expired while no controller was there to notice."""
+    """Wait until a broker session would have expired while no controller could notice."""
     bench.eventually(lambda: bench.now().seconds - since > seconds, f"the end of {seconds} s", every=OFTEN)
 
 
 def leads_again(partition: Partition, broker: int) -> RestartedLeader:
-    """Wait until the broker leads again, at any epoch. Return that state and the first new batch's epoch."""
+    """Wait until the broker leads again, at any epoch; return that state and the first new batch's epoch."""
     bench = partition.bench
     what = f"{broker} leading {partition.name}"
     state = bench.eventually(lambda: partition.acting(broker, leading=True), what, STARTS_WITHIN)

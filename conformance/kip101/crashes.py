@@ -22,14 +22,14 @@ def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseClaim:
 
 
 def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
-    """Write records in the first epoch, then let this broker lead. Return the second epoch and its start offset."""
+    """Write records in the first epoch, then let this broker lead; return the second epoch and its start offset."""
     partition.write_acknowledged(*[b"of the first epoch"] * records)
     epoch = partition.move_leader(to=leader).leader_epoch
     return Boundary(epoch, records)
 
 
 def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Claims:
-    """Check CACHE-05: neither checkpoint nor answers of a replica without a leader name the epoch that its log lost."""
+    """Check CACHE-05: neither checkpoint nor answers of a replica without a leader have the epoch that its log lost."""
     end = partition.end_once_online(id)  # until then the checkpoint is as the crash left it
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
     answer = partition.bench.node(id).fetch(partition.at(end, last_fetched_epoch=lost.epoch))
@@ -96,7 +96,7 @@ def epoch_is_forgotten(partition: Crashing, leader: int, lost: Boundary) -> Clai
 
 
 def newest_entries(partition: Crashing, leader: int, start: int) -> tuple[int, tuple[Boundary, ...]]:
-    """Return the epoch in which a leader leads, and its entries once they begin that epoch at `start`.
+    """Return the epoch of a leader, and its entries once they begin that epoch at `start`.
 
     A leader that loses its session and is elected again begins another epoch there, in place of the empty one.
     """
@@ -108,7 +108,7 @@ def newest_entries(partition: Crashing, leader: int, start: int) -> tuple[int, t
 
 
 def ends_before(answer: EpochEnd, lost: Boundary) -> bool:
-    """True if the answer names an epoch before the lost one, and as its end offset the start of the lost one."""
+    """True if the answer has an epoch before the lost one, ending at the start of the lost one."""
     return answer.error is Error.NONE and 0 <= answer.leader_epoch < lost.epoch and answer.end_offset == lost.start
 
 

@@ -1,4 +1,5 @@
-"""Elections after the whole ISR is lost, by unclean.leader.election.enable of topics and of the cluster (GEN-08, GEN-09)."""
+"""Elections after the loss of the whole ISR, by unclean.leader.election.enable of topics and cluster (GEN-08,
+GEN-09)."""
 
 from collections.abc import Generator
 
@@ -12,7 +13,7 @@ from conformance.rigs.log.unclean_elections import SESSION
 from fixtures.faults.lab import QUICK
 
 INTERVAL = int(QUICK["unclean.leader.election.interval.ms"]) / 1000
-"""The interval in seconds at which the controller looks for partitions that now permit an unclean election."""
+"""Seconds between the controller's checks for partitions that now permit an unclean election."""
 
 
 @log_scenario("GEN-SC-01", "GEN-08", "GEN-09", rig=ELECTIONS, examples=5, records=integers(1, 3))
@@ -34,7 +35,7 @@ def isr_is_lost_while_the_other_replica_is_alive(settings: ElectionSettings, rec
 
 
 def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator[Claim, None, bool]:
-    """Check GEN-08: the lagging replica, which is the only live one, leads in time."""
+    """Check GEN-08: the lagging replica, the only live one, leads in time."""
     what = f"{settings.second} leading what is {kind}"
     met = settings.bench.wait.comes_true(lambda: settings.led_by(settings.second, [kind]), what, WITHIN + INTERVAL)
     second = settings.bench.id_of(settings.second)

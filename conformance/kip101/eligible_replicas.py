@@ -1,4 +1,4 @@
-"""Replicas that were eligible to lead (ELR, KIP-966), and are so no more: what the controller keeps of them."""
+"""Replicas that were eligible to lead (ELR, KIP-966) and no longer are: what the controller remembers of them."""
 
 from hypothesis.strategies import integers
 

@@ -1,7 +1,9 @@
-"""Leaders that change under load over a slow link: replicas that share a record share all records below it (KIP101-SC-14).
+"""Leader changes under load over a slow link: replicas that share a record must share all records below it
+(KIP101-SC-14).
 
-A soak test for a race: for one minute on one partition in the quick profile, for ten on several partitions, with unclean
-elections, in the nightly one. A change of leader counts only with data in flight: records that the next leader had not fetched.
+A soak test for a race: for one minute on one partition in the quick profile, for ten on several partitions, with
+unclean elections, in the nightly one. A change of leader counts only with data in flight: records that the next leader
+had not fetched.
 """
 
 from collections.abc import Sequence
@@ -28,18 +30,18 @@ from protocol.errors import KitError
 from protocol.records import batch
 
 SEGMENT_SIZES = ("segment.bytes", "internal.segment.bytes")
-"""The names of the segment size: newer releases refuse less than 1 MiB under the older one."""
+"""The names of the segment size setting: newer releases refuse less than 1 MiB under the older one."""
 SEGMENT_BYTES = "16384"
 """Far less than the mebibyte that a follower fetches at once."""
 KBIT = 128
 BURST = 8
-"""Batches that the leader takes right before it is replaced: copying them over the slow link takes some seconds."""
+"""Batches appended by the leader right before it is replaced: copying them over the slow link takes seconds."""
 PAYLOAD = b"." * 3_000
 OFTEN = 0.1
 MOVES = 20
 IN_FLIGHT = 5
-"""The fewest leader changes with data in flight for which these moves show anything. Twice as many are usual; the slow
-link is that of one broker, which leads part of the time."""
+"""The fewest leader changes with data in flight that prove anything. Twice as many are usual; the slow link is that of
+one broker, which leads part of the time."""
 PARTITIONS = 4
 LASTING = 600.0
 """The duration of the long form in seconds."""
@@ -62,7 +64,7 @@ class FlappingData(msgspec.Struct, frozen=True):
 
 
 class FlappingPartitions:
-    """Partitions on all brokers: an answer to a follower has the records of several of them."""
+    """Partitions on all brokers; one answer to a follower has records of several of them."""
 
     def __init__(self, bench: Bench, data: FlappingData) -> None:
         self.bench = bench
@@ -70,7 +72,7 @@ class FlappingPartitions:
 
 
 def several(bench: Bench) -> FlappingData:
-    """Create the partitions. Half of them have small segments; from the others a follower gets full fetches."""
+    """Create the partitions. Half of them have small segments; the others fill a follower's fetches."""
     kinds = [small_segments if n % 2 else large_segments for n in range(PARTITIONS)]
     return FlappingData(tuple(kind(bench) for kind in kinds))
 
@@ -80,7 +82,7 @@ def large_segments(bench: Bench) -> PartitionData:
 
 
 class Flapping:
-    """A partition whose leader keeps changing, and its state as the nodes taking part see it."""
+    """A partition whose leader keeps changing, and its state as the participating nodes see it."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -101,7 +103,7 @@ class Flapping:
             self._end, self._moved = answer.base_offset, False
 
     def move(self, pick: int) -> None:
-        """Elect another in-sync replica, however much it lacks of what the leader took with acks=1."""
+        """Elect another in-sync replica, however far it lags behind records with acks=1."""
         others = [id for id in self.state.replicas if id != self.state.leader]
         isr = self.partition.state(others[0]).isr
         able = [id for id in others if id in isr]
@@ -133,7 +135,7 @@ class Flapping:
 
 
 def load(flock: list[Flapping], seconds: float, acks: int) -> None:
-    """Write to all leaders for a while, then in a burst; refused and unanswered batches are ignored."""
+    """Write to all leaders for a while, then in a burst; ignore refused and unanswered batches."""
     bench = flock[0].bench
     began = bench.now().seconds
 
@@ -148,7 +150,7 @@ def load(flock: list[Flapping], seconds: float, acks: int) -> None:
 
 
 def flap(flock: list[Flapping], picks: list[int], tenths: list[int], safe: int) -> None:
-    """Change the leader of one partition after another. Each isolation may cost other partitions their leader too."""
+    """Change the leader of one partition after another. Each isolation may also cost other partitions their leader."""
     for number, (pick, tenth) in enumerate(zip(picks, tenths, strict=True)):
         load(flock, tenth / 10, acks=-1 if number % safe == 0 else 1)
         moving = flock[number % len(flock)]
@@ -169,7 +171,7 @@ def held_replicas(partition: Partition) -> tuple[HeldReplica, ...]:
 
 
 def last_shared(one: HeldReplica, other: HeldReplica) -> int | None:
-    """Return the highest last offset of a batch that both have with the same leader epoch, None if there is none."""
+    """Return the highest last offset of a batch that both have with the same leader epoch; None without one."""
     theirs = {(b.last_offset, b.leader_epoch) for b in other.batches}
     return max((b.last_offset for b in one.batches if (b.last_offset, b.leader_epoch) in theirs), default=None)
 
@@ -177,7 +179,7 @@ def last_shared(one: HeldReplica, other: HeldReplica) -> int | None:
 def first_difference(
     one: HeldReplica, other: HeldReplica, upto: int
 ) -> tuple[HeldBatch | None, HeldBatch | None] | None:
-    """Return the first pair of batches up to this offset that differ between two replicas, None if none differ."""
+    """Return the first pair of batches up to this offset in which two replicas differ; None without one."""
     mine, theirs = ([batch for batch in replica.batches if batch.last_offset <= upto] for replica in (one, other))
     return next((pair for pair in zip_longest(mine, theirs) if pair[0] != pair[1]), None)
 
@@ -185,7 +187,7 @@ def first_difference(
 def shared_prefixes_are_identical(partition: Partition, tested: bool) -> Claims:
     """Check that no two replicas differ below a record that both have with the same leader epoch.
 
-    Equal logs are evidence only if this was `tested`; a difference is a violation in any case.
+    Equal logs are evidence only if this was `tested`; a difference is always a violation.
     """
     for one, other in combinations(held_replicas(partition), 2):
         shared = last_shared(one, other)
@@ -198,7 +200,7 @@ def shared_prefixes_are_identical(partition: Partition, tested: bool) -> Claims:
 
 
 def enough_in_flight(flock: Sequence[Flapping]) -> bool:
-    """True if leaders changed often enough before their followers had fetched all their records."""
+    """True if leaders changed often enough before their followers had fetched all records."""
     return sum(flapping.in_flight for flapping in flock) >= IN_FLIGHT
 
 

@@ -40,9 +40,8 @@ def truncated_follower_learns_the_high_watermark(partition: Crashing, kept: int,
 def leader_without_and_follower_with_orphans(
     partition: Crashing, kept: int, orphans: int
 ) -> Generator[Claim, None, tuple[int, int]]:
-    """Cut the orphans from the leader's log only, and start both replicas. Return the ids of leader and follower; the
-    follower is still starting.
-    """
+    """Cut the orphans from the leader's log only, and start both replicas. Returns the ids of leader and follower; the
+    follower is still starting."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
     written = partition.write_acknowledged(*(b"record %d" % n for n in range(kept + orphans)))

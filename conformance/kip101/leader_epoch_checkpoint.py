@@ -94,7 +94,7 @@ BATCH_HEAD = 100
 
 
 def settled_start(partition: Partition, leader: NodeClient) -> int | None:
-    """Return the log start after the deletion once all replicas have the same, else None."""
+    """Return the log start after the deletion once it is the same on all replicas, else None."""
     starts = {
         partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=DEBUGGER).offset
         for id in partition.await_agreement().replicas

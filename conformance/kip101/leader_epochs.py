@@ -15,7 +15,7 @@ FENCE_ERRORS = (Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
 
 
 def request_of(node: NodeClient, partition: Partition, case: str) -> Callable[[int], PartitionAnswer]:
-    """Return a function that sends the request of a case with a given current leader epoch."""
+    """Return a function that sends a case's request with a given current leader epoch."""
     if case == "fetch":
         return lambda epoch: node.fetch(partition.at(0, current_leader_epoch=epoch))
     if case == "list-offsets":

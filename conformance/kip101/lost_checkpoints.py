@@ -1,4 +1,5 @@
-"""A replica that lost leader-epoch-checkpoint, or its whole directory, and rebuilds its leader epoch cache (KIP101-SC-08)."""
+"""A replica that lost leader-epoch-checkpoint or its whole directory, and rebuilds its leader epoch cache
+(KIP101-SC-08)."""
 
 from collections.abc import Sequence
 
@@ -16,7 +17,7 @@ RECORDS = 3
 
 
 def epoch_starts(batches: Sequence[Batch], start: int = 0) -> tuple[Boundary, ...]:
-    """Return the first offset at or after `start` of each epoch with records."""
+    """Return each epoch's first offset at or after `start`, for epochs with records."""
     first: dict[int, int] = {}
     for one in batches:
         if one.last_offset >= start:
@@ -25,7 +26,7 @@ def epoch_starts(batches: Sequence[Batch], start: int = 0) -> tuple[Boundary, ..
 
 
 def two_epochs(partition: Crashing) -> list[AcknowledgedRecord]:
-    """Write records in two epochs, each in a batch of its own."""
+    """Write records in two epochs, each in its own batch."""
     first = partition.write_acknowledged(*[b"of the first epoch"] * RECORDS)
     partition.move_leader()
     return [*first, *partition.write_acknowledged(*[b"of the second epoch"] * RECORDS)]
@@ -35,7 +36,7 @@ def two_epochs(partition: Crashing) -> list[AcknowledgedRecord]:
 
 
 def on_disk(partition: Crashing, id: int, mark: int) -> None:
-    """Wait until this high watermark is on disk, so that a crash leads to no truncation below it."""
+    """Wait until this high watermark is on disk, so that a crash causes no truncation below it."""
     disk = partition.disk(id)
     partition.until(lambda: disk.checkpoints().high_watermark == mark or None, f"the high watermark {mark} on disk")
 
@@ -143,7 +144,7 @@ def epochs_are_learnt_from_new_batches(
 
 
 def _led_among(partition: Crashing, ids: set[int]) -> int | None:
-    """Return the leader once these replicas are the ISR, else None."""
+    """Return the leader once these replicas form the ISR, else None."""
     return next((id for id in sorted(ids) if partition.state_if_led_by(id, isr=ids)), None)
 
 

@@ -14,7 +14,7 @@ from protocol.records import batch
 ROW = "KIP101-INV-17"
 STRICT_PAIR = on_brokers("strict_pair", QUICK_CLUSTER, 2, min_insync_replicas="2")
 MORE = 6
-"""The number of further writes of each kind in one example, besides the drawn ones."""
+"""The number of further writes of each kind per example, in addition to the drawn ones."""
 
 
 @probe(ROW, f"{ROW}-L", rig=STRICT_PAIR, smoke=False, refused=integers(0, 3), alone=integers(0, 3))

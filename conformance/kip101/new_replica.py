@@ -1,4 +1,5 @@
-"""A new replica that fetches before its leader knows of it: it retries, and copies log and leader epoch cache (KIP101-SC-12)."""
+"""A new replica that fetches before its leader knows of it: it must retry, and copy log and leader epoch cache
+(KIP101-SC-12)."""
 
 from hypothesis.strategies import integers
 
@@ -22,8 +23,8 @@ from protocol.records import batch
 from protocol.words import say
 
 SLOW_MS = 200
-"""The delay in milliseconds of every frame between leader and controller: heartbeats still arrive in time, even over a
-new connection."""
+"""Milliseconds of delay of every frame between leader and controller; heartbeats still arrive in time, even over a new
+connection."""
 
 
 def on_two_of_three(bench: Bench) -> PartitionData:
@@ -52,12 +53,12 @@ def knows_itself(partition: Partition, added: int) -> bool:
 
 
 def first_fetch_of(partition: Partition, leader: NodeClient, added: int, epoch: int) -> FetchedPartition:
-    """Send the leader the first fetch of the new replica."""
+    """Send the new replica's first fetch to the leader."""
     return leader.fetch(partition.at(0, current_leader_epoch=epoch), FetchOptions(replica_id=added))
 
 
 def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> Settled:
-    """Return whether the new replica joins the ISR while records are written with acks=all, one after the other."""
+    """Return whether the new replica joins the ISR during consecutive writes with acks=all."""
 
     def written_and_joined() -> bool:
         answer = leader.produce(partition.topic, partition.index, batch(b"meanwhile"))
@@ -73,12 +74,12 @@ def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> 
 
 
 def with_records(file: File, epochs: set[int]) -> tuple[Boundary, ...]:
-    """Return the entries of a checkpoint for epochs that have records."""
+    """Return a checkpoint's entries for epochs with records."""
     return tuple(entry for entry in entries_of(file) or () if entry.epoch in epochs)
 
 
 def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch: int) -> Claims:
-    """Check CACHE-07: the new replica has the leader's entries of epochs that still have records, and no others."""
+    """Check CACHE-07: the new replica has exactly the leader's entries for epochs that still have records."""
     epochs = {batch.leader_epoch for batch in read_whole(partition, leader, epoch).batches}
     leading = read_epochs(partition, partition.bench.id_of(leader.node), lambda file: bool(entries_of(file)))
     expected = with_records(leading, epochs)

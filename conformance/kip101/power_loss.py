@@ -1,4 +1,4 @@
-"""Power loss: brokers, or all nodes, are killed at the same moment and lose the data that was not on disk (KIP101-SC-15)."""
+"""Power loss: brokers, or all nodes, are killed at once and lose data that was not on disk (KIP101-SC-15)."""
 
 from hypothesis.strategies import integers, permutations
 
@@ -41,7 +41,7 @@ def leads_at_a_new_epoch(partition: Crashing, before: PartitionMetadata) -> Clai
 
 
 def lose_suffix(partition: Crashing, spared: tuple[int, ...], candidates: list[int], lost: int) -> int:
-    """Cut the last `lost` batches from the first candidate that cannot be elected. Return its id."""
+    """Cut the last `lost` batches from the first candidate that cannot be elected; return its id."""
     victim = next(id for id in candidates if id not in spared)
     disk = partition.disk(victim)
     disk.cut(disk.holds().batches[-lost].base_offset)
@@ -49,7 +49,7 @@ def lose_suffix(partition: Crashing, spared: tuple[int, ...], candidates: list[i
 
 
 def electable(word: Word) -> tuple[int, ...]:
-    """Return the replicas that may be elected: the ISR, or if that is empty the last known leader (KIP-966)."""
+    """Return the replicas that may be elected: the ISR or, if it is empty, the last known leader (KIP-966)."""
     return word.isr or word.last_known
 
 

@@ -1,4 +1,4 @@
-"""A follower that is removed and added again: the epoch meanwhile, and the bytes that it copies (KIP-101)."""
+"""A follower that is removed and added again: the epoch in between, and the bytes that it copies (KIP-101)."""
 
 from hypothesis.strategies import integers, sampled_from
 
@@ -21,7 +21,7 @@ def whole_batches(file: File) -> dict[int, bytes]:
 
 
 def segment(partition: Partition, broker: int) -> File:
-    """Read the first segment of a replica; logs here have only one."""
+    """Read a replica's first segment, which is its only one here."""
     name = partition.bench.name_of(broker)
     return partition.bench.read_file(name, f"{partition.name}-{partition.index}/00000000000000000000.log")
 

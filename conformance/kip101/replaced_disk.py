@@ -1,4 +1,4 @@
-"""A broker comes back with an empty log directory: its partitions get a leader all the same (GEN-08, KIP-858)."""
+"""A broker that returns with an empty log directory; its partitions must still get a leader (GEN-08, KIP-858)."""
 
 import msgspec
 from hypothesis.strategies import booleans, integers
@@ -21,7 +21,7 @@ class LoneReplicasData(msgspec.Struct, frozen=True):
 
 
 class LoneReplicas:
-    """Partitions of one replica each, all on the same broker: no other has their records."""
+    """Partitions with one replica each, all on the same broker: no other broker has their records."""
 
     def __init__(self, bench: Bench, data: LoneReplicasData) -> None:
         self.bench = bench

@@ -22,7 +22,7 @@ ACKNOWLEDGED = 2
 def acknowledged_records_survive(
     partition: Crashing, written: list[AcknowledgedRecord], ends: list[int], leader: int, case: str
 ) -> Claims:
-    """Check that the log end of the replica that now leads never fell, and that it has all acknowledged records."""
+    """Check that the log end of the now leading replica never fell, and that it has all acknowledged records."""
     read = partition.read(leader)
     rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
     detail = f"{written}; its log ended at {say(list(dict.fromkeys(ends)))}; now it has {read}"
