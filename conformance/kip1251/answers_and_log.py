@@ -17,20 +17,20 @@ BASE = 1000
 
 
 def state_in(group: TxnGroup, shown: DescribedGroup) -> GroupState:
-    """Return a description in the form that the records give."""
+    """Return a description in the form of the records."""
     members = {member.member_id: (member.member_epoch, group.of(member)) for member in shown.members}
     return GroupState(shown.group_epoch, shown.assignment_epoch, members)
 
 
 def group_as_logged(group: TxnGroup, log: GroupLog, case: str) -> Claim:
-    """Check that the group at rest is described as its records give it."""
+    """Check that the group's description at rest matches its records."""
     shown = group.describe()
     replayed = log.replay()
     return held_if(replayed == state_in(group, shown), shown, case=case, detail=f"{shown}; in the log: {say(replayed)}")
 
 
 def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str, tried: Iterable[int]) -> Claims:
-    """Check that each tried partition's committed offset is what the log gives, when no transaction is open."""
+    """Check that each tried partition's committed offset matches the log when no transaction is open."""
     for partition in sorted({*tried}):
         answer, logged = group.committed_offset(partition), log.committed_offset(partition)
         yield held_if(answer.shows(logged), answer, case=case, detail=f"{partition}: {answer}; in the log: {logged}")

@@ -24,7 +24,7 @@ Step = dict[str, str | int]
 
 
 class Lone:
-    """The only member of a classic group, which leads it and assigns itself some of the partitions."""
+    """The only member of a classic group, which leads it and assigns itself some partitions."""
 
     def __init__(self, group: Group, instance_id: str | None) -> None:
         self.group = group
@@ -33,7 +33,7 @@ class Lone:
         self.member = classic_member(group)
 
     def take(self, step: Step) -> None:
-        """Join, or join again, with another assignment; leave; or leave and let another join."""
+        """Join or rejoin with another assignment; leave; or leave and let another join."""
         if step["do"] in ("leave", "replace") and self.member.id:
             self.group.bench.require(self.member.leave(), "member", SESSION)
             self.member = classic_member(self.group)
@@ -54,7 +54,7 @@ class Lone:
 
 
 def as_logged(lone: Lone, case: str) -> Claims:
-    """Check that the group at rest is described as its newest record gives it."""
+    """Check that the group's description at rest matches its newest record."""
     shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _rests)
     held = logged is not None and logged.is_described_by(shown)
     answered = not lone.member.id or (logged is not None and logged.generation == lone.member.generation)

@@ -97,7 +97,7 @@ def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Clai
 
 
 def recreate(group: Group) -> Topic:
-    """Delete the group's topic and create it again with the same name. Return the deleted topic."""
+    """Delete the group's topic and create it again with the same name; return the deleted topic."""
     old = group.topic
     [deleted] = group.node.delete_topics([old.name]).topics
     if deleted.error is not Error.NONE:

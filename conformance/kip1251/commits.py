@@ -44,7 +44,7 @@ def kept_partition_at_an_older_epoch(group: Group, case: str, earlier: int, late
 
 
 def later_epoch(hand: HandOver, bumps: int) -> int:
-    """Bump the old member after it has received the answer that it missed. Return its epoch at the coordinator."""
+    """Bump the old member after it received the answer that it had missed; return its epoch at the coordinator."""
     if not bumps:
         return hand.now
     hand.old.receive(hand.missed)

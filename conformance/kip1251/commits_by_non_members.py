@@ -8,7 +8,7 @@ from protocol.codes import Error
 from strategies.inputs import OFFSETS
 
 OLD_VERSIONS = integers(2, 8)
-"""Versions of OffsetCommit from before KIP-848 that every release offers."""
+"""Versions of OffsetCommit before KIP-848 that every release offers."""
 
 ERRORS = {
     "unknown-member": Error.UNKNOWN_MEMBER_ID,

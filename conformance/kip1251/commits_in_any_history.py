@@ -14,11 +14,11 @@ from protocol.groups import OffsetFetchAnswer
 from protocol.words import say
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=4, max_size=5)
-"""Changes of the group, after each of which members have to revoke partitions for a time."""
+"""Changes of the group, after each of which members have partitions to revoke for a while."""
 BACKS = lists(integers(1, 8), min_size=3, max_size=4, unique=True)
-"""The numbers of epochs by which commits are behind."""
+"""The numbers of epochs that commits lag behind."""
 MIDDLE = 10_000
-"""The offset around which committed offsets go up and down."""
+"""The offset around which committed offsets alternate."""
 ROWS = {"pending revocation": "KIP1251-COMMIT-07", "lost": "KIP1251-COMMIT-05"}
 
 
@@ -33,7 +33,7 @@ class OldEpochCommit(NamedTuple):
 
 
 def tries(held: Ownership, back: int) -> Iterator[OldEpochCommit]:
-    """Yield the commit `back` epochs behind an ownership's last; none below epoch 0, or before a lost one began."""
+    """Yield the commit `back` epochs before an ownership's last; none below epoch 0, or before a lost one began."""
     epoch = held.until - back + (held.hold == "lost")
     since = held.since
     if epoch < (since if held.hold == "lost" else 0):
@@ -53,7 +53,7 @@ def as_known(group: Group, owners: Owners) -> PremiseClaim:
 
 
 class AlternatingOffsets:
-    """The offsets that were read last, and the next one to commit, alternately above and below `MIDDLE`."""
+    """The offsets read last, and the next one to commit, alternately above and below `MIDDLE`."""
 
     def __init__(self) -> None:
         self._read: dict[int, int] = {}
@@ -64,7 +64,7 @@ class AlternatingOffsets:
         return MIDDLE + (self._tried if self._tried % 2 else -self._tried)
 
     def agree(self, one: OldEpochCommit, offset: int, after: OffsetFetchAnswer) -> bool:
-        """True if `after` shows the accepted `offset`, or after a refusal the one from before."""
+        """True if `after` has the accepted `offset`, or after a refusal the previous one."""
         expected = offset if one.accepted else self._read.get(one.partition, -1)
         if after.partitions:
             self._read[one.partition] = after.only.offset

@@ -21,7 +21,7 @@ COMPACTING = {
     "max.compaction.lag.ms": "1",
     "segment.ms": "1",
 }
-"""The settings of a topic that is compacted at once, except its active segment, which rolls at nearly each record."""
+"""Settings for immediate compaction, except of the active segment, which rolls at nearly each record."""
 OFTEN = {"log.cleaner.backoff.ms": "100"}
 COMPACTED_WITHIN = 60.0
 
@@ -63,7 +63,7 @@ def next_coordinator_keeps_the_epochs(group: RoutedGroup, bumps: int, offset: in
 
 @contextmanager
 def compacting(group: Group) -> Iterator[None]:
-    """Let coordinators' logs be compacted as soon as they can be, for as long as the block lasts."""
+    """Let coordinators' logs be compacted as soon as possible within the block."""
     changes = ((ResourceType.TOPIC, OFFSETS_TOPIC, COMPACTING), (ResourceType.BROKER, "", OFTEN))
     for kind, name, settings in changes:
         require_accepted(group.node.incremental_alter_configs(kind, name, settings))

@@ -11,7 +11,7 @@ from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 SESSION_MS = 6_000
-"""The session time-out in milliseconds; it has to exceed the heartbeat interval of five seconds."""
+"""The session timeout in milliseconds; it has to exceed the heartbeat interval of five seconds."""
 REMOVED_WITHIN = 40.0
 
 

@@ -12,7 +12,7 @@ from protocol.groups import LEAVE_TO_RETURN, DescribedGroup
 
 CHANGES = lists(sampled_from(["join", "bump", "revoke", "return", "leave"]), min_size=6, max_size=8)
 OF_DYNAMIC_MEMBERS = lists(sampled_from(["join", "bump", "revoke", "leave"]), min_size=6, max_size=8)
-"""Changes without static members, which the preview of the protocol, before 4.0, does not have."""
+"""Changes without static members, which the protocol's preview before 4.0 lacks."""
 
 
 @probe("KIP1251-AE-03", rig=fresh_group(), cases=["described"], changes=CHANGES)
@@ -43,7 +43,8 @@ def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
 
 
 def in_order(record: StoredAssignment, listed: list[StoredPartitions]) -> bool:
-    """True if each partition has an assignment epoch not above the member epoch; 0 for a member that left to return."""
+    """True if each partition's assignment epoch is at most the member epoch; all are 0 for a member that left to
+    return."""
     epochs = [epoch for topic in listed for epoch in topic.assignment_epochs or ()]
     away = record.member_epoch == LEAVE_TO_RETURN
     return len(epochs) == sum(len(topic.partitions) for topic in listed) and all(
@@ -87,7 +88,7 @@ def epochs_survive_a_fail_over(group: Group, bumps: list[int]) -> Claims:
 def not_before(
     group: Group, before: DescribedGroup, case: str, *, also: bool = True
 ) -> Generator[Claim, None, DescribedGroup]:
-    """Describe the group again, and observe that no epoch is lower than `before`. Return the new description."""
+    """Describe the group again, and observe that no epoch is lower than `before`; return the new description."""
     after = group.describe()
     were = {member.member_id: member.member_epoch for member in before.members if member.member_epoch >= 0}
     members = all(

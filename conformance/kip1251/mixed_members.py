@@ -11,26 +11,27 @@ from protocol.words import say
 
 CHANGES = lists(sampled_from(["classic", "consumer", "leave"]), min_size=4, max_size=5)
 TURNS = 4
-"""The rounds of heartbeats after a change, in which a partition is revoked, given up and given to the next owner."""
+"""The rounds of heartbeats after a change, in which a partition is revoked, given up and assigned to its next owner."""
 TOLD_WITHIN = 10.0
-"""Seconds within which a classic member's heartbeats tell it to rejoin: it has to, once there is a new assignment."""
+"""Seconds within which a classic member's heartbeats tell it to rejoin after a new assignment."""
 
 
 Member: TypeAlias = MixedMember | GroupMember
 
 
 class Holders:
-    """The partitions that each member was shown, and has not since told the coordinator that it gave up."""
+    """The partitions that each member was assigned and has not reported as given up since."""
 
     def __init__(self) -> None:
         self._held: dict[object, frozenset[int]] = {}
 
     def keeps(self, member: object, partitions: frozenset[int]) -> None:
-        """Note that the member is about to tell the coordinator that it has these, and no others."""
+        """Note that the member is about to report exactly these partitions as its own."""
         self._held[member] = partitions
 
     def give(self, member: object, partitions: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
-        """Note that the member was shown these. Return those that are new to it, and those that another one has."""
+        """Note that the member was assigned these; return those that are new to it, and those that another one still
+        has."""
         had = self._held.get(member, frozenset())
         others = frozenset[int]().union(*(held for other, held in self._held.items() if other is not member))
         self._held[member] = had | partitions
@@ -81,7 +82,7 @@ class MixedGroup:
         yield from self.gets_no_others(member, member.sync())
 
     def gets_no_others(self, member: Member, answer: object) -> Claims:
-        """Check that the answer that a member has just received gives it no partition of another."""
+        """Check that the member's latest answer gives it no partition of another."""
         partitions = member.owned if isinstance(member, MixedMember) else member.partitions
         new, shared = self._holders.give(member, partitions)
         if new:
@@ -89,7 +90,7 @@ class MixedGroup:
             yield held_if(not shared, answer, case="single-owner", detail=detail)
 
     def names_one_owner(self) -> Claim:
-        """Check that the coordinator names no more than one owner of each partition."""
+        """Check that the coordinator describes at most one owner of each partition."""
         shown = self.group.describe()
         named = [partition for member in shown.members for partition in self.group.of(member)]
         return held_if(len(named) == len({*named}), shown, case="single-owner")

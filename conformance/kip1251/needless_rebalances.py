@@ -22,7 +22,7 @@ def with_others(group: Group, others: int, *, static: bool) -> list[GroupMember]
 
 
 def renew(group: Group, members: list[GroupMember], case: str, number: int) -> None:
-    """Renew something without changing members, subscriptions or partitions."""
+    """Cause a rebalance without changing members, subscriptions or partitions."""
     at = number % len(members)
     member = members[at]
     if case == "heartbeat":
@@ -40,7 +40,7 @@ def renew(group: Group, members: list[GroupMember], case: str, number: int) -> N
 
 
 def owners(group: Group, shown: DescribedGroup) -> dict[int, str]:
-    """Return the member that each partition is assigned to: its instance id if it is static, else its member id."""
+    """Return each partition's owner: the instance id of a static member, else the member id."""
     return {p: member.instance_id or member.member_id for member in shown.members for p in group.of(member)}
 
 

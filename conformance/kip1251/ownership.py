@@ -13,11 +13,11 @@ from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 HEARTBEATS = integers(6, 8)
 IMPATIENT_MS = 1_500
-"""The rebalance time-out in milliseconds of a member that is removed for keeping a partition."""
+"""The rebalance timeout in milliseconds of a member that is removed for keeping a partition."""
 INTERVAL = {"consumer.assignment.interval.ms": "500"}
-"""The settings of a group whose coordinator waits before it assigns again, so that some epochs have no assignment."""
+"""The settings of a group whose coordinator delays assignments, so that some epochs have none."""
 REMOVED_WITHIN = 30.0
-"""Seconds within which a member whose rebalance time-out has passed is removed."""
+"""Seconds within which a member is removed after its rebalance timeout."""
 
 
 # --- commits of an ownership that ended
@@ -54,7 +54,7 @@ def partition_that_came_back(group: Group, case: str, bumps: int, later: int, of
 
 
 def admitted_from(group: Group, member: GroupMember, partition: int, epoch: int, offset: int) -> Claim:
-    """Observe that a commit at this epoch is accepted, and one at the epoch before it refused."""
+    """Observe that a commit is accepted at this epoch, and refused at the one before."""
     below = group.commit(member, {partition: offset + 1}, epoch - 1)
     at = group.commit(member, {partition: offset}, epoch)
     after = group.committed_offset(partition)
@@ -94,7 +94,7 @@ def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: 
 
 
 def change_membership(group: Group, member: GroupMember, others: list[GroupMember]) -> None:
-    """Let another member join, or leave again if it has joined."""
+    """Let another member join or, if it has joined, leave again."""
     if others:
         others.pop().leave()
     else:

@@ -1,4 +1,4 @@
-"""A loop that reads, processes and writes within transactions, while its group is rebalanced (KIP-447, KIP-1251)."""
+"""A read-process-write loop in transactions while its group rebalances (KIP-447, KIP-1251)."""
 
 from collections.abc import Generator, Iterable, Sequence
 
@@ -19,13 +19,13 @@ from protocol.transactions import TxnOffsetCommitAnswer
 from protocol.words import say
 
 INPUTS = 12
-"""Records in each partition that is read."""
+"""Records in each input partition."""
 VISIBLE_WITHIN = 10.0
-"""Seconds within which what was committed can be read."""
+"""Seconds within which committed records must be readable."""
 
 
 class Copying:
-    """The partitions that are read, which a group shares, and the one that their records are copied to."""
+    """The input partitions, shared by a group, and the partition to which their records are copied."""
 
     def __init__(self, group: RoutedGroup, dialect: str) -> None:
         self.group = group
@@ -40,14 +40,14 @@ class Copying:
         return [f"{partition}/{offset}".encode() for offset in range(INPUTS)]
 
     def read(self, partition: int, count: int) -> tuple[int, list[bytes]]:
-        """Read the next records from the committed offset on. Return the offset after them, and their values."""
+        """Read the next records from the committed offset on; return the offset after them, and their values."""
         at = max(0, self.group.stable_offset(partition).only.offset)
         found = self.inputs[partition].leader().fetch(self.inputs[partition].at(at))
         records = [one.value or b"" for found in found.batches for one in found.records if one.offset >= at][:count]
         return at + len(records), records
 
     def read_copies(self) -> tuple[list[bytes], FetchedPartition]:
-        """Return the copies that a read_committed consumer is given, and the answer to its fetch."""
+        """Return the copies that a read_committed consumer gets, and the answer to its fetch."""
         read = self.copies.leader().fetch(
             self.copies.at(0, partition_max_bytes=ALL),
             FetchOptions(isolation_level=READ_COMMITTED),
@@ -68,7 +68,7 @@ class Copying:
 
 
 def each_once(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> bool:
-    """True if `found` has the values of each list once and in their order, and no others."""
+    """True if `found` has each list's values once and in order, and no others."""
     of = {value: n for n, values in enumerate(wanted) for value in values}
     in_order = all([value for value in found if of.get(value) == n] == [*values] for n, values in enumerate(wanted))
     return in_order and len(found) == len(of)
@@ -91,7 +91,7 @@ class Loop:
         self.member.join()
 
     def begin(self, partitions: Iterable[int], count: int = 1) -> dict[int, int]:
-        """Copy these partitions' next records, if any, in a transaction. Return the offsets to commit in it."""
+        """Copy these partitions' next records, if any, in a transaction; return the offsets to commit in it."""
         offsets: dict[int, int] = {}
         values: list[bytes] = []
         for partition in sorted(partitions):
@@ -119,7 +119,7 @@ class Loop:
         )
 
     def works(self, count: int = 1) -> bool:
-        """Copy the next records in a whole transaction, at the member's epoch. Return whether there were any left."""
+        """Copy the next records in a whole transaction, at the member's epoch; return whether there were any."""
         offsets = self.begin(self.member.partitions, count)
         if offsets:
             self.producer.require(self.commit(offsets, self.member.epoch), "commit")
@@ -127,7 +127,7 @@ class Loop:
         return bool(offsets)
 
     def ends_behind(self, offsets: dict[int, int], missed: HeartbeatAnswer) -> Claims:
-        """End the transaction that was open during the bump: its commit, at the epoch before, has to be accepted.
+        """End the transaction that was open during the bump: its commit, at the previous epoch, must be accepted.
 
         Then the member receives the answer that it missed.
         """
@@ -142,15 +142,13 @@ class Loop:
         self.member.receive(missed)
 
     def ends_late(self, offsets: dict[int, int]) -> None:
-        """End the transaction of a loop that missed its loss of partitions; abort it if its commit is refused."""
+        """End the transaction of a loop unaware that it lost partitions; abort it if its commit is refused."""
         answer = self.commit(offsets, self.member.epoch)
         self.producer.end(committed=all_answered(answer, Error.NONE))
 
 
 def join(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
-    """Let another instance join. If `late`, it copies what it was given before the first one ends the transaction that
-    it had begun.
-    """
+    """Let another instance join. If `late`, it copies its partitions before the first one ends its open transaction."""
     group = first.copying.group
     begun = first.begin(first.member.partitions) if late else {}
     other = Loop(first.copying)
@@ -169,7 +167,7 @@ def join(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
 
 
 def leave(first: Loop, other: Loop) -> Claims:
-    """Let the other instance work and leave, which raises the epoch of the first one."""
+    """Let the other instance work and leave, which bumps the first one's epoch."""
     other.works()
     offsets = first.begin(first.member.partitions)
     other.member.leave()

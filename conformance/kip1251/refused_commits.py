@@ -1,4 +1,4 @@
-"""Commits that were refused leave no trace, and the order of those that are accepted (KIP-1251)."""
+"""Refused commits, which leave no trace, and the order of accepted ones (KIP-1251)."""
 
 from hypothesis.strategies import integers, lists, sampled_from
 

@@ -17,16 +17,16 @@ from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, EPOCHS_AHEAD, OFFSETS
 
 PICK = integers(0, 1)
-"""The index of a dialect among those that the cluster offers."""
+"""The index of one of the cluster's transaction protocols."""
 STEPS = integers(-1000, 1000).filter(bool)
 PLAINS = integers(1, 3)
 BASE = 5000
-"""The offset from which commits go on or back, far enough above 0."""
+"""The offset from which commits go forward or back, far enough above 0."""
 PRODUCERS = 2
 MOVES = lists(
     tuples(sampled_from(["txn", "plain", "commit", "abort"]), integers(0, PRODUCERS - 1)), min_size=8, max_size=14
 )
-"""Commits in transactions and outside of them, and ends of transactions; a transaction that is not open begins with a commit."""
+"""Commits in transactions and outside, and ends of transactions; a commit begins a transaction if none is open."""
 OLD = (3, 4, 5)
 """The versions of TxnOffsetCommit that have a member id and no topic id."""
 
@@ -44,7 +44,8 @@ def accepted_and_stored(
 def commit_is_refused(
     group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
 ) -> Claims:
-    """Check that the commit was refused for its epoch, and the earlier offset outlasts the transaction's commit."""
+    """Check that the commit was refused for its epoch, and that the earlier offset survives the transaction's
+    commit."""
     producer.end(committed=True)
     after = group.stable_offset(partition)
     yield held_if(all_answered(answer, refused_epoch_error(answer)) and after.shows(offset), answer, after, case=case)
@@ -315,7 +316,7 @@ def plain_commit_before_the_marker(group: TxnGroup, case: str, offset: int, step
 
 
 def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: int) -> Generator[Claim, None, int]:
-    """Send TxnOffsetCommit, then plain commits of the same partition, each `step` further on, then the marker. Return
+    """Send TxnOffsetCommit, then plain commits of the same partition, each `step` further on, then the marker; return
     the last offset.
 
     Premise: the transaction's offset is pending until then.

@@ -16,14 +16,14 @@ from protocol.codes import Error
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 FORMER = sampled_from(select_versions(["4.0..4.2"]))
-"""Releases of the consumer protocol without assignment epochs."""
+"""Releases with the consumer protocol but without assignment epochs."""
 WITH_EPOCHS = select_versions(["4.3.."])
-"""Releases of the protocol with assignment epochs; both kinds understand each other's records."""
+"""Releases with assignment epochs; both kinds understand each other's records."""
 
 
 @contextmanager
 def on_release(group: Group, release: str) -> Iterator[None]:
-    """Run another release on the same data for as long as the block lasts."""
+    """Run another release on the same data within the block."""
     with group.bench.faults(group.topic, group=group.name).under(Upgrade(role="all nodes", to=release)):
         await_load(group)
         yield
@@ -38,7 +38,7 @@ def await_load(group: Group) -> None:
 def commit_is_refused(
     group: Group, member: GroupMember, partition: int, epoch: int, before: int, row: str, case: str
 ) -> Claim:
-    """Check that a commit at this epoch is refused, and that the offset from before stays."""
+    """Check that a commit at this epoch is refused, and that the previous offset stays."""
     answer = group.commit(member, {partition: before + 1}, epoch)
     after = group.committed_offset(partition)
     held = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(before)
@@ -189,7 +189,7 @@ def coordinators_of_two_releases(group: RoutedGroup, release: str, bumps: int, o
 
 
 def by_its_rule(group: Group, hand: HandOver, offset: int, *, strict: bool) -> Claim:
-    """Observe a commit of what the member kept, at the epoch before: refused by the strict rule, else accepted."""
+    """Observe a commit for what the member kept, at the previous epoch: refused by the strict rule, else accepted."""
     before = group.committed_offset(hand.kept).only.offset
     if strict:
         answer = group.commit(hand.old, {hand.kept: offset}, hand.before)
