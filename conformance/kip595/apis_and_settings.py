@@ -48,7 +48,7 @@ def _is_unanswered(quorum: Quorum, broker: str) -> Claim:
 
 
 def _declared_versions(vote: int, fetch: Versions) -> dict[str, Versions]:
-    """Return the version ranges that go with the highest version of Vote; the other raft APIs stay at 1."""
+    """Return the version ranges that come with the highest version of Vote; the other raft APIs stay at 1."""
     highest = min(vote, 1)
     others = {name: Versions(0, highest) for name in CONTROLLER_ONLY}
     return {**others, "Vote": Versions(0, vote), "DescribeQuorum": Versions(0, highest + 1), "Fetch": fetch}

@@ -15,7 +15,7 @@ BACK = integers(1, 4)
 
 
 def answers_with(tried: Tried[RaftAnswer], error: Error) -> bool:
-    """True if the answer has this partition error and the receiver's leader and epoch, and changed nothing."""
+    """True if the answer has this partition error and the receiver's leader and epoch, and nothing changed."""
     answer = tried.answer
     as_expected = answer.error is error and answer.top_level_error is Error.NONE
     return as_expected and leader_in(answer) == tried.leader and tried.is_unchanged

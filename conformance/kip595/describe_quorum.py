@@ -115,7 +115,7 @@ def _in_order(replica: QuorumReplica, now: int) -> bool:
 
 
 def _in_version_0(leader: NodeClient) -> QuorumAnswer | None:
-    """Return the answer of version 0; None if its bytes are not exactly the fields of that version."""
+    """Return the answer of version 0; None if its bytes are not exactly that version's fields."""
     try:
         return leader.describe_quorum(version=0)
     except SchemaError:

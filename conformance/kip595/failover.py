@@ -1,4 +1,4 @@
-"""Real voters that lose their leader, while the kit acts as the other voters of the quorum (KIP-595)."""
+"""Real voters that lose their leader, while the kit plays the quorum's other voters (KIP-595)."""
 
 from hypothesis.strategies import integers, sampled_from
 
@@ -12,7 +12,7 @@ from protocol.log import CONSUMER, LeaderAndEpoch
 from protocol.quorum import QuorumAnswer
 
 LATE = 25.0
-"""Seconds after which an observer has certainly given up its leader: its request and fetch time-outs add up to 6 s."""
+"""Seconds after which an observer has certainly given up its leader: its request and fetch timeouts add up to 6 s."""
 
 
 @probe(
@@ -41,7 +41,7 @@ def successor_waits_for_a_record_of_its_epoch(mixed: Mixed, voter: int) -> Claim
 
 
 def others_have(mixed: Mixed, led: LeaderAndEpoch, start: LogEnd) -> QuorumAnswer | None:
-    """Return the leader's DescribeQuorum answer once both real voters have the first record of its epoch."""
+    """Return the leader's DescribeQuorum answer once both real voters have its epoch's first record."""
     described = mixed.describe(led)
     real = {mixed.bench.id_of(name) for name in mixed.controllers}
     ends = [voter.log_end_offset for voter in described.current_voters if voter.replica_id in real]
@@ -49,7 +49,7 @@ def others_have(mixed: Mixed, led: LeaderAndEpoch, start: LogEnd) -> QuorumAnswe
 
 
 def followed_by_observer(mixed: Mixed) -> LeaderAndEpoch | None:
-    """Return the leader and its epoch, once it has the broker as an observer."""
+    """Return the leader and its epoch, once the broker is its observer."""
     led = mixed.agreed_leader()
     known = {one.replica_id for one in mixed.describe(led).observers}
     return led if mixed.bench.id_of(mixed.observer) in known else None
@@ -71,7 +71,7 @@ GROWS = 5
 """DescribeQuorum answers in one example."""
 
 LIVES = 4.0
-"""The least time in seconds for which a leader without a majority stays leader: the fetch timeout."""
+"""The shortest time in seconds for which a leader without a majority stays leader: the fetch timeout."""
 
 
 def grow_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | None:

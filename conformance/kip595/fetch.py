@@ -21,7 +21,8 @@ NEGATIVE = "a negative field"
 
 
 def is_refusal(tried: Tried[FetchedPartition], error: Error) -> bool:
-    """True if the fetch got this partition error, the receiver's leader and epoch, no records, and changed no state."""
+    """True if the fetch got this partition error with the receiver's leader and epoch, no records, and changed no
+    state."""
     answer = tried.answer
     nothing = not answer.batches and answer.high_watermark == -1 and answer.diverging_epoch is None
     as_expected = answer.error is error and answer.top_level_error is Error.NONE
@@ -89,7 +90,8 @@ def diverging_epoch_is_answered(quorum: Quorum, case: str, place: Place, between
 
 
 def _diverging_position(log: list[EpochStart], case: str, offset: int, between: int) -> tuple[int, int]:
-    """Return an (offset, epoch) at which no log consistent with the leader's can end, at the given offset if there is one."""
+    """Return an (offset, epoch) at which no log consistent with the leader's can end, if possible at the given
+    offset."""
     first, second = log[0], log[1]
     if case == "epoch-below-first":
         return max(1, offset), first.epoch - 1
