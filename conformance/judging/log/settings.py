@@ -192,7 +192,7 @@ class Retention:
 
     def __init__(self, story: PartitionStory) -> None:
         self._policy = story.derive(cleanup_policy)
-        self._limits = (story.derive(_retention_ms), _reaches_ms), (story.derive(_retention_bytes), _reaches_bytes)
+        self._limits = (story.derive(_retention_ms), _reaches_ms), (story.derive(_retention_bytes), str.isdecimal)
         turns = sorted(self._policy.turns.union(*(setting.turns for setting, _ in self._limits)))
         first = _created(story)
         self.begins = next((one for one in (first, *turns) if one >= first and self._deletes(one, one + 1)), inf)
@@ -222,7 +222,3 @@ def _reaches_ms(text: str) -> bool:
     """True if records may become this many milliseconds old in an example: less than the default of a week; -1 stands for no
     limit."""
     return text.isdecimal() and int(text) < WEEK
-
-
-def _reaches_bytes(text: str) -> bool:
-    return text.isdecimal()

@@ -228,7 +228,7 @@ class Coordination:
 
     def _reachable(self, event: int) -> frozenset[Configuration] | None:
         """Return all configurations that may be reached before an answer; None if there are too many."""
-        todo = sorted(self.known or (), key=_since, reverse=True)
+        todo = sorted(self.known or (), key=lambda each: each.state.since, reverse=True)
         found = {_without_since(each): each for each in todo}
         while todo:
             for after in self._next(todo.pop(), event):
@@ -300,10 +300,6 @@ class Coordination:
         ids = (one.producer_id, one.producer_epoch)
         at = State(status, *ids, added=frozenset(names), since=one.event)
         return at._replace(node=one.node, timeout_ms=one.timeout_ms)
-
-
-def _since(at: Configuration) -> int:
-    return at.state.since
 
 
 _SINCE = State._fields.index("since")
