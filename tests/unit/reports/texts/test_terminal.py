@@ -52,5 +52,5 @@ def test_the_terminal_gets_counts_and_cells_and_no_control_characters(evil: Matr
     out = io.StringIO()
     terminal.show(evil, out)
     assert "\x1b" not in out.getvalue()
-    assert re.search(rf"✗ violated +4\.3\.1  {ROW}: case consumer: .*; \d+ observations break the row", out.getvalue())
+    assert re.search(rf"✗ violated +4\.3\.1  {ROW}: case .*; \d+ observations break the row", out.getvalue())
     assert re.search(r"4\.3\.1 +1 ", out.getvalue())
