@@ -8,7 +8,9 @@ from pathlib import Path
 import msgspec
 
 from conformance.campaign.plan import ColumnRun, Plan
+from conformance.core.registry import checks_by_row, own_checks
 from conformance.running.baseline import Baseline, read_baseline
+from conformance.running.settings import ALL_THAT_SEE_IT
 from fixtures.errors import WrongUse
 from history.command import COMMAND
 from history.shards import CheckLine, ObservationLine, Shard
@@ -87,10 +89,26 @@ def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard], plan
         )
     latest = max(headers, key=lambda header: header.run)
     wanted = [option for row in sorted(rows) for option in ("--requirement", row)]
+    wanted += [ALL_THAT_SEE_IT] if _seen_by_others(label, rows, shards) else []
     return ColumnRun(
         name=label,
         selection=latest.column.selection,
         options=["--conformance-profile", latest.profile, *wanted],
+    )
+
+
+def _seen_by_others(label: str, rows: Collection[str], shards: Sequence[Shard]) -> bool:
+    """True if a check that sees one of the rows on its way only found a violation of it."""
+    lines = [
+        line
+        for shard in shards
+        if shard.header is not None and shard.header.column.label == label
+        for line in shard.lines
+    ]
+    return any(
+        line.check in set(checks_by_row()[line.requirement]).difference(own_checks()[line.requirement])
+        for line in lines
+        if isinstance(line, ObservationLine) and line.result == "violated" and line.requirement in rows
     )
 
 

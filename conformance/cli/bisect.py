@@ -40,12 +40,12 @@ from conformance.cli.options import (
     pytest_options,
     versions_option,
 )
-from conformance.core.registry import checks_by_row
+from conformance.core.registry import checks_by_row, own_checks
 from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards
 from conformance.running.columns import WantedColumn, wanted_columns
 from conformance.running.profiles import MINUTES
-from conformance.running.settings import make_writable
+from conformance.running.settings import ALL_THAT_SEE_IT, make_writable
 from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, released_versions, select_patches
 from history.exit_codes import EXIT_INTERRUPTED, exit_code_of
@@ -245,6 +245,8 @@ def bisect(
     reason. Columns that are in the folder already are not run again. pytest's own options
     are taken, too.
 
+    The row's own checks run. Give --all-that-see-it for a violation that another check saw on its way.
+
     The exit code is 0 if the row is decided on a version, 3 if on none.
     """
     _refuse_row(row)
@@ -272,11 +274,23 @@ def bisect(
         print_json(as_json(row, search.versions, seen))
     else:
         Console().print(table_of(row, search.versions, seen, search.ran))
-        print_progress("\n".join(search_conclusions(search.versions, seen, folder)))
+        print_progress(
+            "\n".join([*search_conclusions(search.versions, seen, folder), *_others_that_see(row, seen, rest)])
+        )
     return exit_code_of(troubled=not any(one.outcome for one in seen.values()))
 
 
 add_passed_on_options(bisect, ("--requirement",))
+
+
+def _others_that_see(row: str, seen: Mapping[str, VersionResult], rest: Sequence[str]) -> list[str]:
+    """Return the line about checks that also see the row, if only its own ones ran and none of them found a violation."""
+    others = len(checks_by_row()[row]) - len(own_checks()[row])
+    if not others or ALL_THAT_SEE_IT in rest or any(one.outcome == "bad" for one in seen.values()):
+        return []
+    return [
+        f"its own checks ran; {others} others see the row on their way: {ALL_THAT_SEE_IT}, with a new --out, runs them, too"
+    ]
 
 
 def _own_builds(columns: Mapping[str, Sequence[str]]) -> list[WantedColumn]:

@@ -14,12 +14,18 @@ from conformance.catalogue import Requirement, shipped_rows
 from conformance.catalogue.near import near
 from conformance.catalogue.rows import Kind, Level
 from conformance.cli.group import HELP
-from conformance.core.registry import checks_by_row
+from conformance.core.registry import checks_by_row, every_check, own_checks
+from conformance.judging import patch_releases
 from conformance.judging.verdicts import NO_CHECK
+from conformance.running.planning.budget import cost_of
+from conformance.running.settings import ALL_THAT_SEE_IT
 from fixtures.errors import WrongUse
+from history.command import COMMAND
 from reports.commands.options import complete_rows
 
 WIDTH = 100
+MOST_NAMED = 60
+"""The number of checks of a row that are named; a general law is seen by all that there are."""
 
 
 class CaseJson(TypedDict):
@@ -41,7 +47,10 @@ class ExpectationJson(TypedDict):
 
 
 class Row(TypedDict):
-    """A row as JSON: `kip` is 0 for a general law, `untested` is the reason why it has no check, or null."""
+    """A row as JSON: `kip` is 0 for a general law, `untested` is the reason why it has no check, or null.
+
+    `own_checks` are those of its `checks` that `--requirement` selects; `seconds` is what each check takes.
+    """
 
     id: str
     kip: int
@@ -57,6 +66,8 @@ class Row(TypedDict):
     expectations: list[ExpectationJson]
     tickets: list[str]
     checks: list[str]
+    own_checks: list[str]
+    seconds: dict[str, float]
     untested: str | None
 
 
@@ -131,12 +142,23 @@ def _as_json(row: Requirement) -> Row:
         ],
         tickets=row.tickets,
         checks=checks,
+        own_checks=_own_checks_of(row),
+        seconds={check: _seconds_of(check) for check in checks},
         untested=None if checks else NO_CHECK,
     )
 
 
 def _checks_of(row: Requirement) -> list[str]:
     return sorted(checks_by_row().get(row.id, ()))
+
+
+def _own_checks_of(row: Requirement) -> list[str]:
+    return sorted(own_checks().get(row.id, ()))
+
+
+def _seconds_of(check: str) -> float:
+    """Return the seconds of a check; none for the one that only the merge runs."""
+    return cost_of(every_check()[check]) if check in every_check() else 0.0
 
 
 def _list_rows(wanted: Sequence[Requirement]) -> Iterator[str]:
@@ -159,8 +181,28 @@ def _all_about(row: Requirement) -> Iterator[str]:
         yield from textwrap.wrap(
             f"case {case.id}: {case.about}{_applies_text(case.applies)}", WIDTH, subsequent_indent="  "
         )
-    checks = _checks_of(row)
-    yield from ("", *(f"check {check}" for check in checks)) if checks else ("", f"untested: {NO_CHECK}")
+    yield ""
+    yield from _about_checks(row, _own_checks_of(row)) if _checks_of(row) else [f"untested: {NO_CHECK}"]
+
+
+def _about_checks(row: Requirement, own: Sequence[str]) -> Iterator[str]:
+    """Yield the row's own checks with the command that runs them, then those that see it on their way."""
+    yield from _with_seconds("own checks", own)
+    if row.id == patch_releases.ROW:
+        return
+    yield f"  {COMMAND} pytest --requirement {row.id}"
+    others = [check for check in _checks_of(row) if check not in own]
+    if others:
+        yield from ("", *_with_seconds("others that see it on their way", others))
+        yield f"  {COMMAND} pytest --requirement {row.id} {ALL_THAT_SEE_IT}"
+
+
+def _with_seconds(what: str, checks: Sequence[str]) -> Iterator[str]:
+    yield f"{what}: {len(checks)}, {sum(map(_seconds_of, checks)):.0f} s"
+    for check in sorted(checks, key=lambda check: (_seconds_of(check), check))[:MOST_NAMED]:
+        yield f"  {_seconds_of(check):5.0f} s  {check}"
+    if len(checks) > MOST_NAMED:
+        yield f"           and {len(checks) - MOST_NAMED} more"
 
 
 def _needs_text(needs: Sequence[str]) -> str:

@@ -78,6 +78,24 @@ def checks_by_row() -> dict[str, list[str]]:
     return dict(sorted(rows.items()))
 
 
+@cache
+def own_checks() -> dict[str, list[str]]:
+    """Return the checks of each row that are meant for it; any others see it on their way.
+
+    These are the probes and schedules that name the row and, if it is a property or no check names it, the machines
+    whose histories show it; if there is none, all that see it. A law at which no check aims has all machines, which
+    draw any situation.
+    """
+    rows: dict[str, list[str]] = {}
+    for row, ids in checks_by_row().items():
+        seeing = [every_check()[id] for id in ids if id in every_check()]
+        named = [check.id for check in seeing if isinstance(check, Check) and row in check.own_rows]
+        machines = [check.id for check in seeing if isinstance(check, MachineCheck)]
+        own = named + machines if shipped_rows()[row].kind == "property" else named or machines
+        rows[row] = own or ids
+    return rows
+
+
 def _require_observed(observed: set[str]) -> None:
     for row in shipped_rows():
         if row.id not in observed and not row.unobserved:

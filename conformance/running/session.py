@@ -16,7 +16,7 @@ from conformance.catalogue import CatalogueError, shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from conformance.catalogue.near import near
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
-from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by
+from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by, own_checks
 from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import Cell
@@ -315,14 +315,22 @@ def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
 
 
 def _selects_check(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
-    """True if the check is to run: it is the schedule's, or it observes a selected row and fits the profile's time."""
+    """True if the check is to run: it is the schedule's, or it is a check of a selected row and fits the profile's time.
+
+    A machine that is chosen by name is one of each row that its histories show.
+    """
     if replay is not None:
         return check.id == replay.check
     if settings.machines and not _is_machine_of(settings, check):
         return False
     wanted = {row.id for row in shipped_rows().matching(settings.requirements)}
-    named = bool(settings.requirements) and not is_soak(check)
-    return bool(wanted.intersection(observed_by(check))) and (named or in_profile(check, settings.profile))
+    if not settings.requirements:
+        return bool(wanted.intersection(observed_by(check))) and in_profile(check, settings.profile)
+    if is_soak(check) and settings.profile != "nightly":
+        return False
+    if settings.all_that_see_it or settings.machines:
+        return bool(wanted.intersection(observed_by(check)))
+    return any(check.id in own_checks().get(row, ()) for row in wanted)
 
 
 def _is_machine_of(settings: Settings, check: AnyCheck) -> bool:

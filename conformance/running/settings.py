@@ -15,6 +15,12 @@ from fixtures.errors import WrongUse
 
 LABEL_HELP = "the name of a column in reports; repeatable"
 AS_HELP = "the version of Apache Kafka that a build of your own is judged as, if its jars say another one; repeatable"
+ALL_THAT_SEE_IT = "--all-that-see-it"
+REQUIREMENT_HELP = (
+    "rows to run, as a glob over their ids: the checks that were written for them and, for a property or a row that no "
+    "check was written for, the machines whose histories show it; repeatable"
+)
+ALL_HELP = "with --requirement, also every other check whose history a judge of the rows reads"
 DEVIATIONS_HELP = "known deviations of your own, in the format of conformance/known-deviations.toml; repeatable"
 LIBS_HELP = "the folder with the jars inside an image; default: /opt/kafka/libs; repeatable"
 
@@ -33,6 +39,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile = "smoke"
     minutes: float = 0.0
     requirements: list[str] = []
+    all_that_see_it: bool = False
+    """True if every check runs whose history may show a selected row, and not the row's own checks alone."""
     out: str = "out"
     machines: list[str] = []
     beginning: str = ""
@@ -112,7 +120,8 @@ OPTIONS = (
         "how long a column may take; default: 15 in quick, 60 in nightly, until all is done in smoke",
         metavar="M",
     ),
-    Option("--requirement", "rows to run, as a glob over their ids; repeatable", "append", "GLOB"),
+    Option("--requirement", REQUIREMENT_HELP, "append", "GLOB"),
+    Option(ALL_THAT_SEE_IT, ALL_HELP, "store_true"),
     Option("--conformance-out", "where shards, histories and evidence go", metavar="DIR"),
     Option("--conformance-machines", "only machines: this one, or all; repeatable", "append", "NAME"),
     Option(
@@ -159,11 +168,12 @@ def read_settings(config: pytest.Config) -> Settings:
         profile=_parse_profile(value["conformance_profile"]),
         minutes=_parse_minutes(value["conformance_minutes"]),
         requirements=_split_list(value["requirement"]),
+        all_that_see_it=_parse_switch(value["all_that_see_it"]),
         out=value["conformance_out"] or "out",
         machines=_split_list(value["conformance_machines"]),
         beginning=value["conformance_beginning"] or "",
         replay=value["replay"] or "",
-        keep_cluster=str(value["keep_cluster"] or "").lower() in ("true", "1", "yes", "on"),
+        keep_cluster=_parse_switch(value["keep_cluster"]),
         baseline=value["baseline"] or "",
         deviations=_split_paths(value["deviations"]),
         seed=_parse_seed(value["conformance_seed"]),
@@ -203,6 +213,10 @@ def _split_paths(value: str | Sequence[str] | None) -> list[str]:
 def _split_lines(value: str | Sequence[str] | None) -> list[str]:
     """Return an option's values. Values may have blanks and commas: an environment variable has one per line."""
     return value.splitlines() if isinstance(value, str) else list(value or ())
+
+
+def _parse_switch(value: Any) -> bool:
+    return str(value or "").lower() in ("true", "1", "yes", "on")
 
 
 def _parse_profile(value: str | None) -> Profile:

@@ -126,6 +126,22 @@ def test_what_its_shards_recorded_selects_a_column(tmp_path: Path) -> None:
     assert column.options == ["--conformance-profile", "smoke", "--requirement", ROW]
 
 
+@pytest.mark.parametrize(
+    ("check", "more"),
+    [("kip320.fencing.older_epoch_is_fenced", []), ("machines.log.LogMachine", ["--all-that-see-it"])],
+)
+def test_the_check_that_saw_the_violation_runs_again(tmp_path: Path, check: str, more: list[str]) -> None:
+    row, run = "KIP320-FETCH-02", "261121-000000-0001"
+    shard = (
+        ShardBuilder("s", label="3.9.2", run=run)
+        .observe(row, "consumer", "violated", check=check)
+        .finish()
+        .write(tmp_path)
+    )
+    [column] = column_runs_again([ViolatedCase("3.9.2", row)], [read_shard(shard)], None)
+    assert column.options == ["--conformance-profile", "smoke", "--requirement", row, *more]
+
+
 def test_a_column_without_shards_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match=r"none of its shards is left"):
         column_runs_again([ViolatedCase("4.3.1", ROW)], [], None)

@@ -16,7 +16,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from conformance.catalogue import Requirement, shipped_rows
 from conformance.cli.app import COMMANDS, main
-from conformance.core.registry import checks_by_row
+from conformance.cli.rows import MOST_NAMED
+from conformance.core.machines import all_machines
+from conformance.core.registry import checks_by_row, every_check
 from conformance.running.settings import OPTIONS
 
 ROOT = Path(__file__).parents[4]
@@ -152,8 +154,24 @@ def test_rows_lists_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
 def test_rows_tells_all_about_one(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     assert main(["rows", "KIP320-OFLE-01"]) == main(["rows", "kip320-ofle-01"]) == 0
     text = capsys.readouterr().out
-    lines = [line for line in text.splitlines() if not line.startswith("check ")]
-    assert lines == snapshot
+    assert text == 2 * text[: len(text) // 2]
+    assert text.partition("\nown checks:")[0].splitlines() == snapshot
+
+
+def test_rows_tells_a_row_s_own_checks_from_those_that_also_see_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rows", "KIP320-FETCH-03"]) == 0
+    own, others = capsys.readouterr().out.split("own checks: ")[1].split("others that see it on their way: ")
+    assert re.findall(r" s  (\S+)", own) == ["kip320.fencing.newer_epoch_is_unknown"]
+    assert own.rstrip().endswith("./kit pytest --requirement KIP320-FETCH-03")
+    also = set(checks_by_row()["KIP320-FETCH-03"]) - {"kip320.fencing.newer_epoch_is_unknown"}
+    assert set(re.findall(r" s  (\S+)", others)) == also
+    assert others.startswith(f"{len(also)}, ")
+    assert others.rstrip().endswith("./kit pytest --requirement KIP320-FETCH-03 --all-that-see-it")
+
+
+def test_rows_names_some_of_all_the_checks_that_see_a_law(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rows", "GEN-21"]) == 0
+    assert f"and {len(every_check()) - len(all_machines()) - MOST_NAMED} more" in capsys.readouterr().out
 
 
 def test_rows_takes_a_glob(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +206,7 @@ def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixt
     assert [row["id"] for row in found] == [row.id for row in shipped_rows()]
     assert set(found[0]) == {
         "id", "kip", "level", "priority", "kind", "title", "statement", "section", "applies", "needs", "cases", "expectations",
-        "tickets", "checks", "untested",
+        "tickets", "checks", "own_checks", "seconds", "untested",
     }  # fmt: skip
     rows = {row.id: row for row in shipped_rows()}
     assert all(row["statement"] == rows[row["id"]].statement.strip() for row in found)
@@ -197,6 +215,8 @@ def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixt
     ]
     assert all(bool(row["checks"]) == (row["untested"] is None) for row in found)
     assert {row["untested"] for row in found} == {None, "the kit has no check for this row"}
+    assert all(bool(row["checks"]) == bool(row["own_checks"]) for row in found)
+    assert all(set(row["own_checks"]) <= set(row["checks"]) == set(row["seconds"]) for row in found)
 
 
 def test_the_readme_counts_the_rows_without_a_check() -> None:

@@ -12,7 +12,7 @@ from conformance.campaign.plan import BISECT, column_runs_for, new_plan, write_p
 from conformance.catalogue import shipped_rows
 from conformance.cli.bisect import bisect
 from conformance.cli.means import Means
-from conformance.core.registry import checks_by_row
+from conformance.core.registry import checks_by_row, own_checks
 from conformance.running.columns import wanted_columns
 from conformance.running.settings import OPTIONS
 from fixtures.errors import WrongUse
@@ -151,6 +151,14 @@ def test_with_all_every_version_runs_and_a_change_back_is_shown_too(search: Sear
 def test_without_a_change_that_is_shown(search: Search) -> None:
     code, output = search("--kafka-version", "3.8")
     assert (code, "no change: good from 3.8.1 to 3.8.1, on 1 versions" in output) == (0, True)
+
+
+def test_without_a_violation_it_names_the_checks_that_see_the_row_on_their_way(search: Search) -> None:
+    others = len(checks_by_row()[OTHER]) - len(own_checks()[OTHER])
+    line = f"its own checks ran; {others} others see the row on their way: --all-that-see-it"
+    assert (line in search("--kafka-version", "3.7..3.8")[1]) == (others > 0)
+    assert "on their way" not in search("--kafka-version", "3.7..3.8", "--all-that-see-it")[1]
+    assert "on their way" not in search("--kafka-version", "3.9", bad="3.9.0 3.9.1 3.9.2")[1]
 
 
 def test_when_nothing_is_decided_the_code_is_3(search: Search) -> None:

@@ -151,11 +151,29 @@ def test_what_kills_a_node_comes_first_on_its_cluster(kit: Kit) -> None:
 
 def test_a_glob_chooses_the_checks_of_its_rows(kit: Kit) -> None:
     listed = kit.listed("--requirement", "KIP320-FETCH-02", "--requirement", "KIP101-INV-05")
+    log = next(id for id in KNOWN if id.startswith("machines.log."))
+    assert {check for check, _ in listed} == {"kip320.fencing.older_epoch_is_fenced", log}
+
+
+def test_all_checks_whose_histories_show_a_row_can_be_chosen(kit: Kit) -> None:
+    rows = ["--requirement", "KIP320-FETCH-02", "--requirement", "KIP101-INV-05", "--all-that-see-it"]
     wanted = {check for row in ("KIP320-FETCH-02", "KIP101-INV-05") for check in checks_by_row()[row]}
     soaks = {id for id, check in every_check().items() if is_soak(check)}
-    assert {check for check, _ in listed} == wanted - soaks
-    nightly = kit.listed("--requirement", "KIP101-INV-05", "--conformance-profile", "nightly")
+    assert {check for check, _ in kit.listed(*rows)} == wanted - soaks
+    nightly = kit.listed(*rows, "--conformance-profile", "nightly")
     assert soaks & wanted == soaks & {check for check, _ in nightly}
+
+
+def test_a_law_that_no_check_is_written_for_runs_the_machines(kit: Kit) -> None:
+    machines = {id for id, check in KNOWN.items() if isinstance(check, MachineCheck)}
+    assert {check for check, _ in kit.listed("--requirement", "GEN-12")} == machines
+    assert len(kit.listed("--requirement", "GEN-12", "--all-that-see-it")) > len(machines)
+
+
+def test_a_machine_that_is_named_runs_for_each_row_that_it_sees(kit: Kit) -> None:
+    """A hunt for one row goes on with the machines that see it, though a probe was written for it."""
+    [(check, _)] = kit.listed("--requirement", "KIP320-FETCH-02", "--conformance-machines", "all")
+    assert check.startswith("machines.log.")
 
 
 def test_machines_can_be_chosen_by_name(kit: Kit) -> None:
