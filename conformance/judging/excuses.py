@@ -277,6 +277,22 @@ QUORUM_STATE_LOST = Evidence(
     until="the end of the history",
     kind="left-out",
 )
+VOTER_LOG_LOST = Evidence(
+    "voter-log-lost",
+    "a fault cost a voter records of the metadata log, so that its log may end below the high watermark",
+    about="one leader epoch of the quorum",
+    since="the injection",
+    until="the first description of a later epoch than the one described next",
+    kind="left-out",
+)
+VOTERS_CHANGED = Evidence(
+    "voters-changed",
+    "the quorum is described with other voters than before, of which a majority need not have what former ones had",
+    about="one leader epoch of the quorum",
+    since="the first description of the other voters",
+    until="the next leader epoch",
+    kind="left-out",
+)
 REGISTERED_AGAIN = Evidence(
     "registered-again",
     "a restarted broker is fenced until it has caught up, and may be in the ISR all the while",

@@ -7,7 +7,7 @@ from conformance.catalogue import shipped_rows
 from conformance.judging import due
 from conformance.judging.facts import DECODERS
 from conformance.judging.judge import Judge
-from conformance.judging.laws import answers, fields, same_answers
+from conformance.judging.laws import answers, fields, groups, quorum, same_answers
 from conformance.judging.log import (
     committed_offsets,
     consumer_reads,
@@ -16,6 +16,7 @@ from conformance.judging.log import (
     disks,
     elections,
     fetch_positions,
+    former_errors,
     in_sync_replicas,
     isolation,
     late_copies,
@@ -64,6 +65,7 @@ MODULES = (
     written_records,
     read_bounds,
     refused_commits,
+    former_errors,
     records_of_producers,
     fencing,
     outcomes,
@@ -75,6 +77,8 @@ MODULES = (
     answers,
     same_answers,
     fields,
+    groups,
+    quorum,
     due,
 )
 """The modules whose judges make up `JUDGES`, in this order."""

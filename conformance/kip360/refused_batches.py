@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claim, Claims, held_if, probe
+from conformance.judging.log.former_errors import FORMER_ERRORS
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import REFUSED, at_epoch, described_as
 from protocol.codes import Error
@@ -74,7 +75,6 @@ def write_outside_a_transaction_leaves_the_state(stage: Stage, tries: list[int],
         yield without_trace(log, producer, producer.batch(log, records), Error.INVALID_TXN_STATE, version=version)
 
 
-FORMER_ERRORS = (Error.UNKNOWN_PRODUCER_ID, Error.DUPLICATE_SEQUENCE_NUMBER)
 HOSTILE = lists(
     sampled_from(["duplicate", "gap", "older-epoch", "newer-epoch", "unknown-producer"]), min_size=6, max_size=8
 )

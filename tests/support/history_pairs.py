@@ -8,7 +8,8 @@ from uuid import UUID
 from history.effects import Effects
 from history.readings import Word
 from protocol.codes import Error
-from tests.support.histories import LogHistory, stamped
+from tests.support.descriptions import DescriptionHistory
+from tests.support.histories import LogHistory, Producer, stamped
 from tests.support.producers import ProducerHistory, written
 
 A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
@@ -16,7 +17,8 @@ ONE, TWO = UUID(int=1), UUID(int=2)
 OLD, MERGED, NEW = (1, 2), (1, 3, 2), (1, 3)
 FAILED = Effects(process="restarts-when-healed", abrupt=True, fails_writes=True)
 
-Pair = tuple[LogHistory | ProducerHistory, LogHistory | ProducerHistory]
+AnyHistory = LogHistory | ProducerHistory | DescriptionHistory
+Pair = tuple[AnyHistory, AnyHistory]
 """A history that a judge turns red, and a near one on which it is silent."""
 
 
@@ -164,6 +166,27 @@ def fetch_by_a_former_id() -> Pair:
     return fetches(ONE), fetches(TWO)
 
 
+def former_error() -> Pair:
+    """A batch is refused with an error of former producers, or with one of today."""
+
+    def refused(error: Error) -> LogHistory:
+        return LogHistory().settled(1, 0).produce(1, "a", error=error, producer=Producer(7, 0, 3))
+
+    return refused(Error.UNKNOWN_PRODUCER_ID), refused(Error.OUT_OF_ORDER_SEQUENCE_NUMBER)
+
+
+def watermark_above_two_voters() -> Pair:
+    """One voter of three has reached the high watermark, or two have."""
+    described = DescriptionHistory
+    return described().quorum(9, 8, 3, watermark=9), described().quorum(9, 9, 3, watermark=9)
+
+
+def member_ahead() -> Pair:
+    """A member is at the group's epoch, which is not yet assigned, or is."""
+    described = DescriptionHistory
+    return described().group(4, assignment=3, epoch=4), described().group(4, assignment=4, epoch=4)
+
+
 PAIRS: dict[str, Callable[[], Pair]] = {
     "refused_writes_are_never_read": refused_write,
     "acks_all_needs_min_insync_replicas": lonely_leader,
@@ -179,5 +202,8 @@ PAIRS: dict[str, Callable[[], Pair]] = {
     "a_retried_batch_is_appended_once": retried_batch,
     "late_copy_of_a_deletion_deletes_nothing": late_deletion,
     "fetches_by_a_former_id_are_refused": fetch_by_a_former_id,
+    "former_errors_are_not_answered": former_error,
+    "majority_reaches_the_high_watermark": watermark_above_two_voters,
+    "described_epochs_are_in_order": member_ahead,
 }
 """Histories of the judges that no planted bug with a schedule turns red, by the judge's function."""

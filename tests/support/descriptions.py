@@ -1,0 +1,64 @@
+"""Histories of what nodes describe: the quorum of three voters, and a group."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from history.effects import Effects
+from history.events import Answer, AnyEvent, Call, Example, Fault, History
+from protocol.operations import OPERATIONS
+from protocol.quorum import METADATA_TOPIC
+from tests.support import filled
+
+VOTERS = (101, 102, 103)
+
+
+class DescriptionHistory:
+    """Controllers and a broker, which describe things one after the other."""
+
+    def __init__(self) -> None:
+        members = [{"name": f"controller-{id}", "id": id, "role": "controller"} for id in VOTERS]
+        members.append({"name": "broker-1", "id": 1, "role": "broker"})
+        self.example = Example(example="e-1", check="quorum", column="4.3.1", members=members)
+        self.events: list[AnyEvent] = []
+
+    @property
+    def history(self) -> History:
+        return History(example=self.example, events=self.events)
+
+    def quorum(self, *ends: int, watermark: int, epoch: int = 4, voters: tuple[int, ...] = VOTERS) -> Self:
+        """The leader describes where the logs of the voters end."""
+        ended = [{"replica_id": id, "log_end_offset": end} for id, end in zip(voters, ends, strict=True)]
+        answer = {"leader_id": 101, "leader_epoch": epoch, "high_watermark": watermark, "current_voters": ended}
+        about = {"topic": METADATA_TOPIC, "partition": 0}
+        return self._describe("controller-101", "describe_quorum", about, about | answer)
+
+    def group(self, *members: int, assignment: int, epoch: int) -> Self:
+        """The coordinator describes the epochs of the members, of the assignment and of the group."""
+        described = [{"member_epoch": member} for member in members]
+        answer = {"group_epoch": epoch, "assignment_epoch": assignment, "members": described}
+        return self._describe("broker-1", "consumer_group_describe", {"group": "g"}, answer)
+
+    def loses(self, effects: Effects, node: str = "controller-102") -> Self:
+        """A fault costs the node data, and is healed."""
+        for phase in ("inject", "heal"):
+            event = Fault(
+                n=len(self.events),
+                t=0,
+                fault="any",
+                phase=phase,
+                role="any",
+                node=node,
+                effects=effects if phase == "inject" else None,
+            )
+            self.events.append(event)
+        return self
+
+    def _describe(self, node: str, op: str, asked: dict[str, object], answer: dict[str, object]) -> Self:
+        call, kind = len(self.events), OPERATIONS[op]
+        value = filled.answered(kind, {"error_code": 0} | answer)
+        self.events += [
+            Call(n=call, t=0, op=op, node=node, request=filled.asked(kind, asked)),
+            Answer(n=call + 1, t=0, call=call, outcome="ok", value=value),
+        ]
+        return self
